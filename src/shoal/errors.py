@@ -1,0 +1,39 @@
+"""Everything Shoal raises on purpose.
+
+    ShoalError
+    ├── UsageError            2  a flag, pattern, list or setting that cannot work
+    │   └── InvalidURL        2  text that is no fetchable URL; `reason` says why
+    ├── HomeError             2  the home is not one of ours, or from a newer version
+    ├── Unavailable           5  a database, Redis or archive that does not answer, or is held by another
+    └── StaleCall             1  a frontier call older than one already answered
+
+Expected endings of a request (404, robots, time-out) are outcomes, not exceptions.
+The number is the exit code a command ends with.
+"""
+
+
+class ShoalError(Exception):
+    exit_code = 1
+
+
+class UsageError(ShoalError):
+    exit_code = 2
+
+
+class InvalidURL(UsageError):
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"{url!r} is not a URL that can be fetched: {reason}")
+        self.url = url
+        self.reason = reason
+
+
+class HomeError(ShoalError):
+    exit_code = 2
+
+
+class Unavailable(ShoalError):
+    exit_code = 5
+
+
+class StaleCall(ShoalError):
+    """A caller repeated a call after it had already made a later one."""
