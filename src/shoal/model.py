@@ -183,7 +183,8 @@ class Landing:
     token: int
     latency_s: float
     status: int | None
-    """None: no answer at all (DNS, connect, TLS, time-out)."""
+    """None: no answer at all; `failure` says which kind."""
+    failure: str | None = None
     retry_after_s: float | None = None
 
 

@@ -1,0 +1,108 @@
+"""Reads a page: what it says of itself, what it asks of crawlers, and where it leads.
+
+Reading never raises, whatever the bytes; what lies beyond a cap is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from shoal.extract.directives import AGENT, refresh_target, robots_of_header, robots_of_meta
+from shoal.extract.source import Source, source_of
+from shoal.extract.vocabulary import FOLLOWED_RELS
+
+MAX_HTML_BYTES = 10_000_000
+MAX_LINKS = 100_000
+MAX_TITLE = 1_000
+MAX_DESCRIPTION = 5_000
+MAX_TEXT = 1_000_000
+
+Attributes = Mapping[str, str | None]
+
+
+@dataclass(slots=True)
+class Reading:
+    """A page, read. URLs are as written, to be resolved against `base` and the page's own."""
+
+    noindex: bool
+    nofollow: bool
+    _source: Source
+    title: str | None = None
+    description: str | None = None
+    language: str | None = None
+    base: str | None = None
+    canonical: str | None = None
+    refresh: str | None = None
+    hrefs: list[str] = field(default_factory=list)
+    """Links that may be followed, repeats included, in page order; a refresh comes last."""
+    nofollowed: int = 0
+    """How many links may not: their own rel says so, or the page does."""
+
+    def text(self) -> str:
+        """Visible text, whitespace folded; worked out anew at each call."""
+        return _fold(self._source.text(), MAX_TEXT)
+
+
+def read(html: bytes, header_robots: str = "") -> Reading:
+    """`html` is UTF-8; `header_robots` the X-Robots-Tag headers of the answer, one a line."""
+    source = source_of(html[:MAX_HTML_BYTES])
+    header = robots_of_header(header_robots)
+    reading = Reading(header.noindex, header.nofollow, source)
+    reading.title = _fold(source.title() or "", MAX_TITLE) or None
+    for tag, attributes in source.marks():
+        if tag == "a" or tag == "area":
+            _note_link(reading, attributes.get("href"), attributes.get("rel"))
+        elif tag == "iframe" or tag == "frame":
+            _note_link(reading, attributes.get("src"), None)
+        elif tag == "link":
+            _note_relation(reading, attributes)
+        elif tag == "meta":
+            _note_meta(reading, attributes)
+        elif tag == "base":
+            reading.base = reading.base or attributes.get("href")
+        else:
+            reading.language = reading.language or attributes.get("lang")
+    _note_link(reading, reading.refresh, None)
+    if reading.nofollow:
+        reading.nofollowed += len(reading.hrefs)
+        reading.hrefs = []
+    return reading
+
+
+def _note_link(reading: Reading, href: str | None, rel: str | None) -> None:
+    if not href or len(reading.hrefs) >= MAX_LINKS:
+        return
+    if rel and "nofollow" in rel.lower().split():
+        reading.nofollowed += 1
+    else:
+        reading.hrefs.append(href)
+
+
+def _note_relation(reading: Reading, attributes: Attributes) -> None:
+    rel = attributes.get("rel") or ""
+    rels = rel.lower().split()
+    if "canonical" in rels:
+        reading.canonical = reading.canonical or attributes.get("href")
+    # An "alternate stylesheet" is a stylesheet.
+    if "stylesheet" not in rels and not FOLLOWED_RELS.isdisjoint(rels):
+        _note_link(reading, attributes.get("href"), rel)
+
+
+def _note_meta(reading: Reading, attributes: Attributes) -> None:
+    content = attributes.get("content")
+    if not content:
+        return
+    name = (attributes.get("name") or "").strip().lower()
+    if name in ("robots", AGENT):
+        asked = robots_of_meta(content)
+        reading.noindex |= asked.noindex
+        reading.nofollow |= asked.nofollow
+    elif name == "description":
+        reading.description = reading.description or _fold(content, MAX_DESCRIPTION) or None
+    elif (attributes.get("http-equiv") or "").strip().lower() == "refresh":
+        reading.refresh = reading.refresh or refresh_target(content)
+
+
+def _fold(text: str, cap: int) -> str:
+    return " ".join(text.split())[:cap]

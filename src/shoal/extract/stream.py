@@ -1,0 +1,118 @@
+"""A page as libxml2's events: no tree, so memory and time follow the size of the page whatever its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shoal.extract.vocabulary import MARKED, UNSEEN
+
+MAX_DEPTH = 1_000
+"""Reading stops here: an end tag that closes nothing is sought through every open element."""
+
+_PIECE_BYTES = 64 * 1024
+
+
+class Stream:
+    __slots__ = ("_html", "_seen")
+
+    def __init__(self, html: bytes) -> None:
+        self._html = html
+        self._seen = _Marks()
+        _run(html, self._seen)
+
+    def marks(self) -> list[tuple[str, Mapping[str, str]]]:
+        return self._seen.marks
+
+    def title(self) -> str | None:
+        return "".join(self._seen.title) if self._seen.title else None
+
+    def text(self) -> str:
+        words = _Words()
+        _run(self._html, words)
+        return "".join(words.found)
+
+
+class _Marks:
+    """Listens for marked elements outside templates, and for the text of the first title."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.marks: list[tuple[str, Mapping[str, str]]] = []
+        self.title: list[str] = []
+        self._in_title = False
+        self._title_known = False
+        self._template_depth = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.depth += 1
+        if self._template_depth:
+            return
+        if tag in MARKED:
+            self.marks.append((tag, dict(attributes)))
+        elif tag == "template":
+            self._template_depth = self.depth
+        elif tag == "title":
+            self._in_title = not self._title_known
+        elif tag == "svg":
+            # Its titles are captions.
+            self._title_known = True
+
+    def end(self, tag: str) -> None:
+        if self._in_title:
+            self._in_title, self._title_known = False, True
+        if self.depth == self._template_depth:
+            self._template_depth = 0
+        self.depth -= 1
+
+    def data(self, text: str) -> None:
+        if self._in_title:
+            self.title.append(text)
+
+    def close(self) -> None: ...
+
+
+class _Words:
+    """Listens for the text of the body. Every tag parts words; an entity, which comes as its own piece, does not."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.found: list[str] = []
+        self._in_body = False
+        self._unseen_depth = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.depth += 1
+        self.found.append(" ")
+        if tag == "body":
+            self._in_body = True
+        elif tag in UNSEEN and not self._unseen_depth:
+            self._unseen_depth = self.depth
+
+    def end(self, tag: str) -> None:
+        if self.depth == self._unseen_depth:
+            self._unseen_depth = 0
+        self.depth -= 1
+        self.found.append(" ")
+
+    def data(self, text: str) -> None:
+        if self._in_body and not self._unseen_depth:
+            self.found.append(text)
+
+    def close(self) -> None: ...
+
+
+def _run(html: bytes, listener: _Marks | _Words) -> None:
+    # Small pages never come here, and most crawls need not wait for this import.
+    from lxml import etree  # type: ignore[import-untyped]
+
+    parser = etree.HTMLParser(target=listener, encoding="utf-8", huge_tree=True)
+    # In pieces, because a listener cannot stop the parser within one.
+    for start in range(0, len(html), _PIECE_BYTES):
+        parser.feed(html[start : start + _PIECE_BYTES])
+        if listener.depth > MAX_DEPTH:
+            return
+    try:
+        parser.close()
+    except etree.XMLSyntaxError:
+        # Not one element: nothing to listen to.
+        return

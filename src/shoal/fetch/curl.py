@@ -1,0 +1,167 @@
+"""The Fetcher: libcurl in the event loop, one connection cache under one guard.
+
+It follows no redirect, speaks http and https only, obeys no proxy from the environment, and hands over bodies both
+as they came and decoded. Whatever libcurl reports is translated here, once, into a Failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+
+import certifi
+import pycurl
+
+from shoal.fetch.decode import CannotDecode, DecodedTooLarge, decode
+from shoal.fetch.exchange import Exchange, Failure, FailureKind, final_head, parse_head
+from shoal.fetch.guard import Guard
+from shoal.fetch.transfer import Fetch, Options, Transfer
+
+CONNECT_TIMEOUT_S = 10
+DECODED_RATIO = 4
+# libcurl's own bound for all header lines of one answer.
+MAX_HEAD_BYTES = 300 * 1024
+# Undoing more than this takes the event loop away from other hosts for too long.
+_INLINE_RAW_BYTES = 1 << 18
+_INLINE_BYTES = 1 << 20
+# Fewer than the hosts in play, and each request pays for a handshake; but each cached one holds a file.
+_MAX_CONNECTIONS = 2_000
+
+_E_PROXY, _E_TOO_LARGE = 97, 100
+_KINDS = {
+    pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.DNS,
+    pycurl.E_COULDNT_CONNECT: FailureKind.CONNECT,
+    pycurl.E_OPERATION_TIMEDOUT: FailureKind.TIMEOUT,
+    pycurl.E_SSL_CONNECT_ERROR: FailureKind.TLS,
+    pycurl.E_SSL_CIPHER: FailureKind.TLS,
+    pycurl.E_SSL_CERTPROBLEM: FailureKind.TLS,
+    pycurl.E_SSL_INVALIDCERTSTATUS: FailureKind.TLS,
+    pycurl.E_SSL_ISSUER_ERROR: FailureKind.TLS,
+    pycurl.E_PEER_FAILED_VERIFICATION: FailureKind.TLS,
+    pycurl.E_FILESIZE_EXCEEDED: FailureKind.TOO_LARGE,
+    _E_TOO_LARGE: FailureKind.TOO_LARGE,
+    pycurl.E_COULDNT_RESOLVE_PROXY: FailureKind.PROXY,
+    _E_PROXY: FailureKind.PROXY,
+}
+_VERSIONS = {1: "1.0", 2: "1.1", 3: "2", 30: "3"}
+
+
+class Fetcher:
+    """Belongs to the event loop of its first fetch. Close it when nothing is in flight any more."""
+
+    def __init__(self, agent: str, guard: Guard, ca_file: str | None = None) -> None:
+        self.agent = agent
+        self._guard = guard
+        self._multi = pycurl.AsyncCurlMulti()
+        self._multi.setopt(pycurl.M_MAXCONNECTS, _connections())
+        self._idle: list[Transfer] = []
+        self._options: Options = [
+            (pycurl.USERAGENT, agent),
+            (pycurl.CAINFO, ca_file or certifi.where()),
+            (pycurl.NOSIGNAL, 1),
+            (pycurl.TCP_NODELAY, 1),
+            (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+            (pycurl.FOLLOWLOCATION, 0),
+            (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
+            (pycurl.HTTPAUTH, pycurl.HTTPAUTH_BASIC),
+            (pycurl.CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_S * 1000),
+        ]
+
+    async def fetch(self, call: Fetch) -> Exchange | Failure:
+        if call.proxy and not self._guard.allows_target(call.url):
+            return _refusal(0.0)
+        started_at = time.time()
+        transfer = self._idle.pop() if self._idle else Transfer(self._guard, self._options)
+        # On cancellation the multi's own callback takes the handle out before this task wakes up, because it was
+        # registered first; so in every case the handle is free again at the end.
+        try:
+            answer = await self._perform(transfer, call) or self._exchange(transfer, call, started_at)
+        finally:
+            self._idle.append(transfer)
+        if isinstance(answer, Exchange) and answer.raw and "content-encoding" in answer.headers:
+            return await _decoded(answer, call)
+        return answer
+
+    async def aclose(self) -> None:
+        await self._multi.aclose()
+        for transfer in self._idle:
+            transfer.curl.close()
+        self._idle.clear()
+
+    async def _perform(self, transfer: Transfer, call: Fetch) -> Failure | None:
+        try:
+            transfer.prepare(call)
+            await self._multi.add_handle(transfer.curl)
+        except pycurl.error as error:
+            code, message = error.args
+            if call.truncate and code == pycurl.E_WRITE_ERROR:
+                return None
+            return _failure(transfer, call, code, message)
+        return None
+
+    def _exchange(self, transfer: Transfer, call: Fetch, started_at: float) -> Exchange | Failure:
+        info = transfer.curl.getinfo
+        status, ip, latency_s = info(pycurl.RESPONSE_CODE), info(pycurl.PRIMARY_IP), info(pycurl.TOTAL_TIME)
+        if call.proxy and status == 407:
+            return Failure(FailureKind.PROXY, "the proxy refuses our credentials", latency_s)
+        if not call.proxy and not self._guard.allows(ip):
+            return _refusal(latency_s)
+        head = final_head(transfer.head.getvalue())
+        reason, headers = parse_head(head)
+        raw = transfer.body.getvalue()
+        version = _VERSIONS[info(pycurl.INFO_HTTP_VERSION)]
+        return Exchange(call.url, status, reason, headers, head, raw, raw, version, ip, latency_s, started_at)
+
+
+async def _decoded(exchange: Exchange, call: Fetch) -> Exchange | Failure:
+    """Undoes the content codings: small bodies at once, large ones in a thread."""
+    codings = ",".join(exchange.headers.get_all("content-encoding"))
+    max_bytes = call.max_bytes * DECODED_RATIO
+    inline_bytes = min(max_bytes, _INLINE_BYTES)
+    try:
+        if len(exchange.raw) <= _INLINE_RAW_BYTES:
+            try:
+                exchange.body = decode(exchange.raw, codings, inline_bytes)
+                return exchange
+            except DecodedTooLarge:
+                pass
+        exchange.body = await asyncio.to_thread(decode, exchange.raw, codings, max_bytes, call.truncate)
+    except DecodedTooLarge:
+        detail = f"the body is larger than {max_bytes} bytes when decoded"
+        return Failure(FailureKind.TOO_LARGE, detail, exchange.latency_s)
+    except CannotDecode as error:
+        return Failure(FailureKind.UNDECODABLE, f"{codings}: {error}", exchange.latency_s)
+    return exchange
+
+
+def _failure(transfer: Transfer, call: Fetch, code: int, message: str) -> Failure:
+    latency_s = transfer.curl.getinfo(pycurl.TOTAL_TIME)
+    if transfer.refused and not transfer.dialled:
+        return _refusal(latency_s)
+    return Failure(_kind(transfer, call, code), message, latency_s)
+
+
+def _kind(transfer: Transfer, call: Fetch, code: int) -> FailureKind:
+    info = transfer.curl.getinfo
+    if transfer.head.tell() > MAX_HEAD_BYTES:
+        return FailureKind.TOO_LARGE
+    kind = _KINDS.get(code, FailureKind.PROTOCOL)
+    if kind is FailureKind.TIMEOUT and not info(pycurl.PRIMARY_IP):
+        kind = FailureKind.CONNECT if transfer.dialled else FailureKind.DNS
+    unreached = kind in (FailureKind.CONNECT, FailureKind.DNS) or info(pycurl.HTTP_CONNECTCODE) // 100 not in (0, 2)
+    return FailureKind.PROXY if call.proxy and unreached else kind
+
+
+def _refusal(latency_s: float) -> Failure:
+    detail = "the host's address is not a public one, and private addresses are not allowed"
+    return Failure(FailureKind.ADDRESS_REFUSED, detail, latency_s)
+
+
+def _connections() -> int:
+    if sys.platform == "win32":
+        return _MAX_CONNECTIONS
+    import resource
+
+    # Half of the files this process may open: the rest is for its databases, archive and connections in use.
+    return min(_MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)

@@ -1,0 +1,128 @@
+"""What a fetch gives back: an Exchange if a whole answer came, a Failure if none did. Neither is an exception."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+
+import ada_url
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_BLANK = re.compile(rb"\r?\n\r?\n")
+
+
+class FailureKind(StrEnum):
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    TIMEOUT = "timeout"
+    TOO_LARGE = "too_large"
+    ADDRESS_REFUSED = "address_refused"
+    PROTOCOL = "protocol"
+    PROXY = "proxy"
+    UNDECODABLE = "undecodable"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """No whole answer; `detail` is for people and names no internal address."""
+
+    kind: FailureKind
+    detail: str
+    latency_s: float
+
+
+class Headers:
+    """Header fields in their order, names without regard to case, values as latin-1."""
+
+    __slots__ = ("_first", "pairs")
+
+    def __init__(self, pairs: list[tuple[str, str]]) -> None:
+        self.pairs = pairs
+        # Reversed, so that of repeated names the first one stays.
+        self._first = {name.lower(): value for name, value in reversed(pairs)}
+
+    def get(self, name: str, default: str = "") -> str:
+        return self._first.get(name.lower(), default)
+
+    def get_all(self, name: str) -> list[str]:
+        wanted = name.lower()
+        return [value for name, value in self.pairs if name.lower() == wanted]
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._first
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self.pairs)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+
+@dataclass(slots=True)
+class Exchange:
+    url: str
+    status: int
+    reason: str
+    headers: Headers
+    head: bytes
+    """The response head as it came, from status line to blank line."""
+    raw: bytes
+    """The body as it came, without the transfer coding."""
+    body: bytes
+    """The body without its content codings."""
+    version: str
+    ip: str
+    latency_s: float
+    started_at: float
+
+    @property
+    def location(self) -> str | None:
+        """Where a redirect leads, absolute; None if this is no redirect or leads nowhere."""
+        if self.status not in REDIRECTS or "location" not in self.headers:
+            return None
+        # Browsers read the field as UTF-8; latin-1 only carried the bytes.
+        spelt = self.headers.get("location").encode("latin-1").decode("utf-8", "replace")
+        try:
+            return str(ada_url.join_url(self.url, spelt))
+        except ValueError:
+            return None
+
+
+def final_head(received: bytes) -> bytes:
+    """The head of the answer itself, out of all header lines of a transfer.
+
+    Before it stand interim (1xx) answers and a proxy's reply to CONNECT, after it trailers.
+    """
+    start = received.rfind(b"\nHTTP/") + 1
+    blank = _BLANK.search(received, start)
+    return received[start : blank.end()] if blank else received[start:]
+
+
+def parse_head(head: bytes) -> tuple[str, Headers]:
+    """Reason phrase and header fields; lines that are no field are left out, folded ones joined."""
+    first, *lines = head.decode("latin-1").split("\n")
+    pairs: list[tuple[str, str]] = []
+    for line in lines:
+        if line[:1] in (" ", "\t") and pairs:
+            name, value = pairs[-1]
+            pairs[-1] = (name, f"{value} {line.strip()}")
+            continue
+        name, colon, value = line.partition(":")
+        if colon:
+            pairs.append((name.strip(), value.strip()))
+    return first.partition(" ")[2].partition(" ")[2].strip(), Headers(pairs)
+
+
+def retry_after_s(value: str, now: float) -> float | None:
+    """Seconds to wait by a Retry-After field, given as seconds or as a date; None if it is neither."""
+    value = value.strip()
+    if value.isascii() and value.isdecimal():
+        return float(value[:12])
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None

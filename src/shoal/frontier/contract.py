@@ -1,0 +1,135 @@
+"""What a frontier promises; every implementation passes tests/frontier.
+
+A frontier is a scheduler: `lease` hands out a request only when its host may be fetched. Each call that changes
+something carries a `Call`; a repeated one changes nothing and gets the first reply, so a client may retry blindly.
+Time is the frontier's own clock, never a worker's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from shoal.model import Completion, Figures, Landing, Lane, Lease, Offer, Target, Trail
+
+ALL_LANES = tuple(Lane)
+LEASE_S = 60.0
+HORIZON_S = 0.25
+"""A lease may be given this long before its host's clock allows the start, so high rates need no call each."""
+
+
+class Call(NamedTuple):
+    caller: str
+    seq: int
+
+
+class Caller:
+    """Numbers the calls of one worker."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._seq = 0
+
+    def next(self) -> Call:
+        self._seq += 1
+        return Call(self._name, self._seq)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the frontier must know of a job to schedule it."""
+
+    lane: Lane = Lane.BATCH
+    priority: int = 0
+    gap_s: float = 0.5
+    """Least time between two starts on one host; 0: no gap, and the host is never slowed."""
+    per_host: int = 2
+    robots: bool = True
+    """Whether a host's crawl-delay is honoured."""
+    pages: int | None = None
+    pages_per_host: int | None = None
+    bytes: int | None = None
+    stop_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """A host's clock, as an operator sees it."""
+
+    name: str
+    rate: float | None
+    """The operator's override; None: each job's own."""
+    paused: bool
+    in_flight: int
+    next_at: float
+    block_until: float
+    block_reason: str
+    crawl_delay_s: float
+    slowdown: float
+    latency_s: float
+    fails: int
+    queued_jobs: int
+
+
+class Frontier(Protocol):
+    async def open_job(self, job: str, terms: Terms) -> None:
+        """Makes the job known and active, or gives a known one new terms; its counts stay."""
+
+    async def offer(self, call: Call, offers: Sequence[Offer]) -> int:
+        """Enqueues what the job has not seen, in one atomic step, and says how many that were."""
+
+    async def lease(
+        self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
+    ) -> list[Lease]:
+        """Up to n requests over as many hosts as are ready; lanes best first, jobs in turn."""
+
+    async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
+        """Frees the hosts' slots and lets their clocks learn; the leases go on."""
+
+    async def extend(self, call: Call, tokens: Sequence[int], lease_s: float = LEASE_S) -> list[int]:
+        """Prolongs leases; gives the tokens that are still held."""
+
+    async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
+        """Gives unstarted leases back to the head of their queues; the hosts are left alone for wait_s."""
+
+    async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
+        """Ends leases; False where the token was no longer held, which changes nothing."""
+
+    async def revive(self, call: Call, job: str, requests: Sequence[tuple[Target, Trail]]) -> int:
+        """Queues dead letters again, those not pending already, and says how many; they count as found once."""
+
+    async def reap(self, blamed: Sequence[int] = (), *, all_leases: bool = False) -> int:
+        """Returns expired leases (or all, when no worker can be alive) to their queues, permits kept.
+
+        Only the blamed, whose page was being parsed when the process died, count a crash.
+        """
+
+    async def next_ready_in(self) -> float | None:
+        """Seconds until a lease could succeed; None if only a landing, an offer or an operator changes that."""
+
+    async def rest(self, job: str) -> str | None:
+        """Why the job has nothing more to lease (`empty`, `pages`, `bytes`, `seconds`, `pages_per_host`,
+        `paused`, `cancelled`), or None while it has or has leases out."""
+
+    async def pause(self, job: str) -> None: ...
+
+    async def resume(self, job: str) -> None: ...
+
+    async def cancel(self, job: str) -> None: ...
+
+    async def forget(self, job: str) -> None:
+        """Removes everything kept for the job but its figures."""
+
+    async def figures(self, job: str) -> Figures: ...
+
+    async def whereabouts(self, job: str, fingerprint: int, host: str) -> str | None:
+        """`queued`, `waiting` (for a retry), `leased`, `seen` (offered once, now ended), or None."""
+
+    async def slow_to(self, host: str, crawl_delay_s: float) -> None:
+        """Sets the host's crawl-delay, a floor under every gap."""
+
+    async def override(self, host: str, *, rate: float | None, paused: bool) -> None:
+        """An operator's word on a host; takes effect on the next lease."""
+
+    async def hosts(self) -> list[HostState]: ...

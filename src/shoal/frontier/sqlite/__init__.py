@@ -1,0 +1,360 @@
+"""The frontier in one SQLite file: for a crawl in one process, with other terminals looking on and steering.
+
+Every verb is one `BEGIN IMMEDIATE` transaction, so a kill at any moment leaves either all of it or nothing.
+Calls take some tens of microseconds and therefore run on the event loop itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import StaleCall, UsageError
+from shoal.frontier.contract import ALL_LANES, HORIZON_S, LEASE_S, Call, HostState, Terms
+from shoal.frontier.pace import GAP_MARGIN
+from shoal.frontier.record import target_of, trail_of
+from shoal.frontier.sqlite.leasing import Leasing, leasable_jobs
+from shoal.frontier.sqlite.queue import CAPPED, PARKED, Queue
+from shoal.frontier.sqlite.schema import open_database, unusable
+from shoal.frontier.sqlite.seen import Seen
+from shoal.frontier.sqlite.settling import Settling, expired, wake
+from shoal.model import Completion, Figures, Landing, Lane, Lease, Offer, Target, Trail
+
+HOST_IDS_REMEMBERED = 50_000
+
+
+class SqliteFrontier:
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._clock = clock
+        self._db = open_database(path)
+        self._queue = Queue(self._db)
+        self._seen = Seen(self._db)
+        self._job_ids: dict[str, int] = {}
+        self._host_ids: dict[str, int] = {}
+
+    def close(self) -> None:
+        self._db.close()
+
+    async def open_job(self, job: str, terms: Terms) -> None:
+        lane = ALL_LANES.index(terms.lane)
+        row = (lane, terms.priority, terms.gap_s, terms.per_host, terms.robots)
+        limits = (terms.pages, terms.pages_per_host, terms.bytes, terms.stop_at)
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, pages_max, pages_per_host, "
+                "bytes_max, stop_at) VALUES(?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "
+                "state = 'active', lane = excluded.lane, priority = excluded.priority, gap_s = excluded.gap_s, "
+                "per_host = excluded.per_host, robots = excluded.robots, pages_max = excluded.pages_max, "
+                "pages_per_host = excluded.pages_per_host, bytes_max = excluded.bytes_max, stop_at = excluded.stop_at",
+                (job, *row, *limits),
+            )
+            # A new try gives silent hosts their time again, and capped ones a look under the new limits.
+            self._db.execute(
+                "UPDATE ready SET failing_since = NULL, at = CASE at WHEN ? THEN ? ELSE at END WHERE job = ?",
+                (CAPPED, self._clock(), self._job_id(job)),
+            )
+
+    async def offer(self, call: Call, offers: Sequence[Offer]) -> int:
+        return int(self._once(call, "offer", lambda: sum(map(self._offer, offers))))
+
+    def _offer(self, offer: Offer) -> int:
+        job = self._job_id(offer.job)
+        unknown = set(self._seen.unknown(job, [target.fingerprint for target in offer.targets]))
+        if not unknown:
+            return 0
+        by_host: dict[str, list[Target]] = {}
+        for target in offer.targets:
+            if target.fingerprint in unknown:
+                unknown.discard(target.fingerprint)
+                by_host.setdefault(target.host, []).append(target)
+        self._seen.add(job, [t.fingerprint for targets in by_host.values() for t in targets])
+        now = self._clock()
+        for name, targets in by_host.items():
+            host = self._host_id(name)
+            self._queue.append(job, host, targets, offer.trail)
+            self._queue.look(job, host, now)
+        n = sum(map(len, by_host.values()))
+        self._db.execute("UPDATE job SET found = found + ?, queued = queued + ? WHERE id = ?", (n, n, job))
+        return n
+
+    async def lease(
+        self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
+    ) -> list[Lease]:
+        leases: list[Lease] = []
+
+        def take() -> list[int]:
+            leases.extend(Leasing(self._db, self._queue, self._clock(), horizon_s).lease(n, lanes))
+            return [lease.token for lease in leases]
+
+        tokens = self._once(call, "lease", take)
+        return leases or self._leases(tokens)
+
+    def _leases(self, tokens: list[int]) -> list[Lease]:
+        """Leases given before, for a repeated call."""
+        marks = ",".join("?" * len(tokens))
+        rows = self._db.execute(
+            "SELECT l.*, h.name AS host_name, j.name AS job_name FROM lease l JOIN host h ON h.id = l.host "
+            f"JOIN job j ON j.id = l.job WHERE token IN ({marks}) ORDER BY token",
+            tokens,
+        )
+        now = self._clock()
+        return [
+            Lease(
+                token=row["token"],
+                job=row["job_name"],
+                target=target_of(row["line"], row["host_name"]),
+                trail=trail_of(row["trail"]),
+                attempt=row["attempt"],
+                crashes=row["crashes"],
+                wait_s=max(0.0, row["start_at"] - now),
+                unreachable=not row["slot"],
+            )
+            for row in rows
+        ]
+
+    async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
+        def land() -> None:
+            settling = Settling(self._db, self._queue, self._clock())
+            for landing in landings:
+                settling.land(landing)
+
+        self._once(call, "landed", land)
+
+    async def extend(self, call: Call, tokens: Sequence[int], lease_s: float = LEASE_S) -> list[int]:
+        def prolong() -> list[int]:
+            deadline = self._clock() + lease_s
+            update = "UPDATE lease SET deadline = max(deadline, ?) WHERE token = ?"
+            return [token for token in tokens if self._db.execute(update, (deadline, token)).rowcount]
+
+        return list(self._once(call, "extend", prolong))
+
+    async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
+        def give_back() -> None:
+            settling = Settling(self._db, self._queue, self._clock())
+            # Newest first, each to the head: they end up in the order they were leased.
+            for token in sorted(tokens, reverse=True):
+                settling.release(token, wait_s)
+            settling.write_counts()
+
+        self._once(call, "release", give_back)
+
+    async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
+        def end() -> list[bool]:
+            settling = Settling(self._db, self._queue, self._clock())
+            accepted = [settling.complete(completion) for completion in completions]
+            settling.write_counts()
+            return accepted
+
+        return list(self._once(call, "complete", end))
+
+    async def reap(self, blamed: Sequence[int] = (), *, all_leases: bool = False) -> int:
+        now = self._clock()
+        with self._transaction():
+            tokens = expired(self._db, PARKED if all_leases else now)
+            settling = Settling(self._db, self._queue, now)
+            for token in tokens:
+                settling.expire(token, token in blamed)
+            settling.write_counts()
+        return len(tokens)
+
+    async def next_ready_in(self) -> float | None:
+        now = self._clock()
+        soonest = PARKED
+        for job in leasable_jobs(self._db, now, list(range(len(ALL_LANES)))):
+            (at,) = self._db.execute(
+                "SELECT min(coalesce((SELECT min(at) FROM ready WHERE job = ?1), ?2), "
+                "coalesce((SELECT min(at) FROM later WHERE job = ?1), ?2))",
+                (job["id"], PARKED),
+            ).fetchone()
+            soonest = min(soonest, at)
+        return None if soonest >= PARKED else max(0.0, soonest - now)
+
+    async def rest(self, job: str) -> str | None:
+        row = self._job_row(job)
+        if row["leased"]:
+            return None
+        if row["state"] != "active":
+            return str(row["state"])
+        if row["queued"] == 0:
+            return "empty"
+        if row["stop_at"] is not None and row["stop_at"] <= self._clock():
+            return "seconds"
+        if row["bytes_max"] is not None and row["bytes"] >= row["bytes_max"]:
+            return "bytes"
+        if row["pages_max"] is not None and row["permits"] >= row["pages_max"] and not self._any_held(row["id"]):
+            return "pages"
+        return "pages_per_host" if self._all_capped(row["id"]) else None
+
+    def _any_held(self, job: int) -> bool:
+        return bool(self._db.execute("SELECT 1 FROM queue WHERE job = ? AND held LIMIT 1", (job,)).fetchone())
+
+    def _all_capped(self, job: int) -> bool:
+        row = self._db.execute(
+            "SELECT 1 WHERE EXISTS(SELECT 1 FROM ready WHERE job = ?1 AND at < ?2) "
+            "OR EXISTS(SELECT 1 FROM later WHERE job = ?1)",
+            (job, CAPPED),
+        ).fetchone()
+        return row is None
+
+    async def pause(self, job: str) -> None:
+        self._set_state(job, "paused", "active")
+
+    async def resume(self, job: str) -> None:
+        self._set_state(job, "active", "paused")
+
+    async def cancel(self, job: str) -> None:
+        self._set_state(job, "cancelled", "active", "paused")
+
+    def _set_state(self, job: str, state: str, *from_states: str) -> None:
+        marks = ",".join("?" * len(from_states))
+        with self._transaction():
+            self._db.execute(
+                f"UPDATE job SET state = ? WHERE id = ? AND state IN ({marks})",
+                (state, self._job_id(job), *from_states),
+            )
+
+    async def forget(self, job: str) -> None:
+        with self._transaction():
+            job_id = self._job_id(job)
+            self._seen.drop_job(job_id)
+            for table in ("queue", "later", "ready", "lease"):
+                self._db.execute(f"DELETE FROM {table} WHERE job = ?", (job_id,))
+
+    async def figures(self, job: str) -> Figures:
+        row = self._job_row(job)
+        dropped = dict(self._db.execute("SELECT reason, n FROM dropped WHERE job = ?", (row["id"],)).fetchall())
+        counts = ("found", "queued", "leased", "pages", "redirects", "dead")
+        return Figures(**{name: row[name] for name in counts}, dropped=dropped)
+
+    async def whereabouts(self, job: str, fingerprint: int, host: str) -> str | None:
+        job_id = self._job_row(job)["id"]
+        for word, lines in self._pending(job_id, host):
+            if any(target_of(line, host).fingerprint == fingerprint for line in lines):
+                return word
+        return "seen" if self._seen.holds(job_id, fingerprint) else None
+
+    def _pending(self, job: int, host: str) -> Iterator[tuple[str, Iterator[str]]]:
+        row = self._db.execute("SELECT id FROM host WHERE name = ?", (host,)).fetchone()
+        if row is None:
+            return
+        for table, word in (("lease", "leased"), ("later", "waiting")):
+            query = f"SELECT line FROM {table} WHERE job = ? AND host = ?"
+            yield word, (found["line"] for found in self._db.execute(query, (job, row["id"])))
+        yield "queued", self._queue.lines(job, row["id"])
+
+    async def revive(self, call: Call, job: str, requests: Sequence[tuple[Target, Trail]]) -> int:
+        return int(self._once(call, "revive", lambda: self._revive(job, requests)))
+
+    def _revive(self, job: str, requests: Sequence[tuple[Target, Trail]]) -> int:
+        job_id = self._job_id(job)
+        hosts = {target.host for target, _ in requests}
+        pending = {
+            target_of(line, host).fingerprint
+            for host in hosts
+            for _, lines in self._pending(job_id, host)
+            for line in lines
+        }
+        again = [(target, trail) for target, trail in requests if target.fingerprint not in pending]
+        for target, trail in again:
+            host = self._host_id(target.host)
+            self._queue.append(job_id, host, [target], trail)
+            self._queue.look(job_id, host, self._clock())
+        self._db.execute("UPDATE job SET dead = dead - ?1, queued = queued + ?1 WHERE id = ?2", (len(again), job_id))
+        return len(again)
+
+    async def slow_to(self, host: str, crawl_delay_s: float) -> None:
+        with self._transaction():
+            self._db.execute(
+                "UPDATE host SET crawl_delay_s = ?, next_at = max(next_at, ?) WHERE id = ?",
+                (crawl_delay_s, self._clock() + crawl_delay_s * GAP_MARGIN, self._host_id(host)),
+            )
+
+    async def override(self, host: str, *, rate: float | None, paused: bool) -> None:
+        with self._transaction():
+            host_id = self._host_id(host)
+            self._db.execute("UPDATE host SET rate = ?, paused = ? WHERE id = ?", (rate, paused, host_id))
+            if not paused:
+                wake(self._db, host_id, self._clock())
+
+    async def hosts(self) -> list[HostState]:
+        rows = self._db.execute(
+            "SELECT h.*, (SELECT count(*) FROM ready r WHERE r.host = h.id AND r.at IS NOT NULL) AS queued_jobs "
+            "FROM host h ORDER BY name"
+        )
+        return [
+            HostState(
+                name=row["name"],
+                rate=row["rate"],
+                paused=bool(row["paused"]),
+                in_flight=row["in_flight"],
+                next_at=row["next_at"],
+                block_until=row["block_until"],
+                block_reason=row["block_reason"],
+                crawl_delay_s=row["crawl_delay_s"],
+                slowdown=row["slowdown"],
+                latency_s=row["recent_s"],
+                fails=row["fails"],
+                queued_jobs=row["queued_jobs"],
+            )
+            for row in rows
+        ]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.rollback()
+                self._job_ids.clear()
+                self._host_ids.clear()
+                self._seen.reload()
+                raise
+        except sqlite3.DatabaseError as error:
+            raise unusable(self._path, error) from error
+
+    def _once(self, call: Call, verb: str, act: Callable[[], Any]) -> Any:
+        with self._transaction():
+            last = self._db.execute(
+                "SELECT seq, reply FROM call WHERE caller = ? AND verb = ?", (call.caller, verb)
+            ).fetchone()
+            if last is not None and last["seq"] >= call.seq:
+                if last["seq"] > call.seq:
+                    raise StaleCall(f"{verb} {call.seq} of {call.caller} comes after its {verb} {last['seq']}")
+                return json.loads(last["reply"])
+            reply = act()
+            self._db.execute(
+                "INSERT OR REPLACE INTO call VALUES(?, ?, ?, ?)",
+                (call.caller, verb, call.seq, json.dumps(reply)),
+            )
+            return reply
+
+    def _job_row(self, job: str) -> sqlite3.Row:
+        row: sqlite3.Row | None = self._db.execute("SELECT * FROM job WHERE name = ?", (job,)).fetchone()
+        if row is None:
+            raise UsageError(f"the frontier knows no job {job}")
+        return row
+
+    def _job_id(self, job: str) -> int:
+        if job not in self._job_ids:
+            self._job_ids[job] = self._job_row(job)["id"]
+        return self._job_ids[job]
+
+    def _host_id(self, host: str) -> int:
+        known = self._host_ids.get(host)
+        if known is not None:
+            return known
+        self._db.execute("INSERT OR IGNORE INTO host(name) VALUES(?)", (host,))
+        (row_id,) = self._db.execute("SELECT id FROM host WHERE name = ?", (host,)).fetchone()
+        if len(self._host_ids) >= HOST_IDS_REMEMBERED:
+            self._host_ids.clear()
+        self._host_ids[host] = row_id
+        return int(row_id)

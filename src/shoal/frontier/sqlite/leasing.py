@@ -1,0 +1,213 @@
+"""Choosing what may be fetched now: lanes best first, jobs in turn, hosts whose clock has come.
+
+`ready.at` says when to look at a host for a job. It is corrected when looked at, not whenever the host's clock moves,
+so a host shared by many jobs costs nothing while it waits. A host that is full or paused is parked until a landing or
+an operator wakes it; one whose page limit is reached is capped.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import groupby
+
+from shoal.frontier.contract import ALL_LANES, LEASE_S
+from shoal.frontier.pace import UNREACHABLE_AFTER_S, gap_of
+from shoal.frontier.record import target_of, trail_of
+from shoal.frontier.sqlite.queue import CAPPED, PARKED, Pending, Queue
+from shoal.model import Lane, Lease
+
+UNREACHABLE_BATCH = 500
+LOOKS_PER_JOB = 256
+CLOCK_SLACK_S = 1.0
+
+
+class Leasing:
+    """One lease call."""
+
+    def __init__(self, db: sqlite3.Connection, queue: Queue, now: float, horizon_s: float) -> None:
+        self._db = db
+        self._queue = queue
+        self._now = now
+        self._until = now + horizon_s
+        self._token, leased_at = db.execute("SELECT last, leased_at FROM token").fetchone()
+        if now < leased_at - CLOCK_SLACK_S:
+            shift_clocks(db, leased_at - now)
+        (self._turn,) = db.execute("SELECT coalesce(max(turn), 0) FROM job").fetchone()
+
+    def lease(self, n: int, lanes: Sequence[Lane]) -> list[Lease]:
+        leases: list[Lease] = []
+        jobs = leasable_jobs(self._db, self._now, [ALL_LANES.index(lane) for lane in lanes])
+        for _, peers in groupby(jobs, key=lambda job: (job["lane"], job["priority"])):
+            leases += self._in_turns(list(peers), n - len(leases))
+        if leases:
+            self._db.execute("UPDATE token SET last = ?, leased_at = ?", (self._token, self._now))
+        return leases
+
+    def _in_turns(self, jobs: list[sqlite3.Row], n: int) -> list[Lease]:
+        leases: list[Lease] = []
+        while jobs and len(leases) < n:
+            share = max(1, (n - len(leases)) // len(jobs))
+            hungry = []
+            for job in jobs:
+                quota = min(share, n - len(leases))
+                got = self._of_job(job["id"], quota) if quota else []
+                leases += got
+                if got and len(got) >= quota:
+                    hungry.append(job)
+            jobs = hungry
+        return leases
+
+    def _of_job(self, job_id: int, quota: int) -> list[Lease]:
+        job = self._db.execute("SELECT * FROM job WHERE id = ?", (job_id,)).fetchone()
+        self._promote_due(job_id)
+        leases: list[Lease] = []
+        spent = looks = 0
+        while len(leases) < quota and looks < LOOKS_PER_JOB:
+            permits = None if job["pages_max"] is None else max(0, job["pages_max"] - job["permits"] - spent)
+            hosts = self._due_hosts(job_id, quota - len(leases) + 8, held_only=permits == 0)
+            for host in hosts:
+                if len(leases) >= quota or (permits == 0 and spent):
+                    break
+                got, fresh = self._of_host(job, host, quota - len(leases), permits)
+                leases += got
+                spent += fresh
+                permits = permits if permits is None else permits - fresh
+            looks += len(hosts)
+            if not hosts:
+                break
+        if leases:
+            self._turn += 1
+            self._db.execute(
+                "UPDATE job SET turn = ?, queued = queued - ?, leased = leased + ?, permits = permits + ? WHERE id = ?",
+                (self._turn, len(leases), len(leases), spent, job_id),
+            )
+        return leases
+
+    def _due_hosts(self, job_id: int, n: int, held_only: bool) -> list[sqlite3.Row]:
+        held = "AND EXISTS(SELECT 1 FROM queue q WHERE q.job = r.job AND q.host = r.host AND q.held)" * held_only
+        return self._db.execute(
+            "SELECT r.host AS id, r.taken, r.answered, r.failing_since, h.name, h.next_at, h.in_flight, h.rate, "
+            "h.paused, h.crawl_delay_s, h.slowdown, h.block_until FROM ready r JOIN host h ON h.id = r.host "
+            f"WHERE r.job = ? AND r.at <= ? {held} ORDER BY r.at LIMIT ?",
+            (job_id, self._until, n),
+        ).fetchall()
+
+    def _of_host(self, job: sqlite3.Row, host: sqlite3.Row, quota: int, permits: int | None) -> tuple[list[Lease], int]:
+        """The leases taken there, and how many new permits they took."""
+        capped = False
+        if job["pages_per_host"] is not None:
+            here = max(0, job["pages_per_host"] - host["taken"])
+            permits = here if permits is None else min(here, permits)
+            capped = here == 0
+        if is_unreachable(host, self._now):
+            pending = self._queue.pop(job["id"], host["id"], min(quota, UNREACHABLE_BATCH), permits)
+            if not pending:
+                return self._look_again(job, host, CAPPED if capped else None)
+            return self._give(job, host, pending, gap_s=0.0, start_at=self._now, unreachable=True)
+        start_at = max(self._now, host["next_at"], host["block_until"])
+        room = job["per_host"] - host["in_flight"]
+        if host["paused"] or room <= 0:
+            return self._look_again(job, host, PARKED)
+        if start_at > self._until:
+            return self._look_again(job, host, start_at)
+        gap_s = host_gap(job, host)
+        starts = quota if gap_s == 0 else int((self._until - start_at) / gap_s) + 1
+        pending = self._queue.pop(job["id"], host["id"], min(quota, room, starts), permits)
+        if not pending:
+            return self._look_again(job, host, CAPPED if capped else None)
+        next_at = start_at + len(pending) * gap_s
+        self._db.execute(
+            "UPDATE host SET next_at = ?, in_flight = in_flight + ? WHERE id = ?",
+            (next_at, len(pending), host["id"]),
+        )
+        self._look_again(job, host, PARKED if len(pending) == room else next_at)
+        return self._give(job, host, pending, gap_s, start_at, unreachable=False)
+
+    def _give(
+        self,
+        job: sqlite3.Row,
+        host: sqlite3.Row,
+        pending: list[Pending],
+        gap_s: float,
+        start_at: float,
+        unreachable: bool,
+    ) -> tuple[list[Lease], int]:
+        fresh = sum(not p.held for p in pending)
+        if fresh:
+            self._db.execute(
+                "UPDATE ready SET taken = taken + ? WHERE job = ? AND host = ?",
+                (fresh, job["id"], host["id"]),
+            )
+        leases, rows = [], []
+        for place, p in enumerate(pending):
+            self._token = max(self._token + 1, int(self._now * 1e6))
+            starts = start_at + place * gap_s
+            times = (starts + LEASE_S, starts)
+            rows.append((self._token, job["id"], host["id"], *times, not unreachable, *p[2:4], p.trail, p.line))
+            leases.append(
+                Lease(
+                    token=self._token,
+                    job=job["name"],
+                    target=target_of(p.line, host["name"]),
+                    trail=trail_of(p.trail),
+                    attempt=p.attempt,
+                    crashes=p.crashes,
+                    wait_s=starts - self._now,
+                    unreachable=unreachable,
+                )
+            )
+        self._db.executemany(
+            "INSERT INTO lease(token, job, host, deadline, start_at, slot, attempt, crashes, trail, line) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            rows,
+        )
+        return leases, fresh
+
+    def _look_again(self, job: sqlite3.Row, host: sqlite3.Row, at: float | None) -> tuple[list[Lease], int]:
+        self._db.execute("UPDATE ready SET at = ? WHERE job = ? AND host = ?", (at, job["id"], host["id"]))
+        return [], 0
+
+    def _promote_due(self, job_id: int) -> None:
+        due = self._db.execute(
+            "SELECT seq, host, attempt, crashes, trail, line FROM later WHERE job = ? AND at <= ? ORDER BY at DESC",
+            (job_id, self._now),
+        ).fetchall()
+        for row in due:
+            pending = Pending(row["trail"], row["line"], row["attempt"], row["crashes"], held=False)
+            self._queue.give_back(job_id, row["host"], pending, self._now)
+            self._db.execute("DELETE FROM later WHERE seq = ?", (row["seq"],))
+
+
+def leasable_jobs(db: sqlite3.Connection, now: float, lanes: list[int]) -> list[sqlite3.Row]:
+    """Active jobs with something queued that no limit stops altogether, in the order they are served."""
+    marks = ",".join("?" * len(lanes))
+    return db.execute(
+        f"SELECT id, name, lane, priority FROM job WHERE state = 'active' AND queued > 0 AND lane IN ({marks}) "
+        "AND (stop_at IS NULL OR stop_at > ?) AND (bytes_max IS NULL OR bytes < bytes_max) "
+        "AND (pages_max IS NULL OR permits < pages_max "
+        "     OR EXISTS(SELECT 1 FROM queue WHERE queue.job = job.id AND held)) "
+        "ORDER BY lane, priority DESC, turn, id",
+        (*lanes, now),
+    ).fetchall()
+
+
+def host_gap(job: sqlite3.Row, host: sqlite3.Row) -> float:
+    gap_s = job["gap_s"]
+    if host["rate"] is not None:
+        gap_s = 1 / host["rate"] if host["rate"] else 0.0
+    return gap_of(gap_s, host["slowdown"], host["crawl_delay_s"] if job["robots"] else 0.0)
+
+
+def is_unreachable(host: sqlite3.Row, now: float) -> bool:
+    since = host["failing_since"]
+    return not host["answered"] and since is not None and now - since >= UNREACHABLE_AFTER_S
+
+
+def shift_clocks(db: sqlite3.Connection, back_s: float) -> None:
+    """The machine's clock was set back: without this every host would wait until it has caught up."""
+    db.execute("UPDATE token SET leased_at = leased_at - ?", (back_s,))
+    db.execute("UPDATE host SET next_at = next_at - ?1, block_until = block_until - ?1", (back_s,))
+    db.execute("UPDATE ready SET at = at - ?, failing_since = failing_since - ? WHERE at < ?", (back_s, back_s, PARKED))
+    db.execute("UPDATE later SET at = at - ?", (back_s,))
+    db.execute("UPDATE lease SET deadline = deadline - ?", (back_s,))

@@ -1,0 +1,100 @@
+"""The tables of `frontier.db`, and how the file is opened.
+
+job      one row per job: its terms, whether it may be leased from, whose turn it is, and its counts
+host     one row per host ever leased from: clock, slots in flight, what it has learnt, an operator's word
+ready    one row per (job, host): when to look at it next, pages taken there, whether it ever answered the job
+queue    pending requests: one row per (job, host, band, trail), its targets packed as lines, `taken` of them gone
+later    retries, until they are due
+lease    requests held by a worker
+seen     fingerprints a job was ever offered; `fresh` are those not yet merged into it
+dropped  how many requests of a job were refused, by reason
+call     the last reply per caller and verb
+token    the last token given, so that tokens only ever rise, and the time of the last lease
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from shoal.errors import HomeError, Unavailable
+
+VERSION = 1
+BUSY_S = 5.0
+
+TABLES = """
+CREATE TABLE job(
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL, turn INTEGER NOT NULL DEFAULT 0,
+  lane INTEGER NOT NULL, priority INTEGER NOT NULL, gap_s REAL NOT NULL, per_host INTEGER NOT NULL,
+  robots INTEGER NOT NULL, pages_max INTEGER, pages_per_host INTEGER, bytes_max INTEGER, stop_at REAL,
+  permits INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,
+  found INTEGER NOT NULL DEFAULT 0, queued INTEGER NOT NULL DEFAULT 0, leased INTEGER NOT NULL DEFAULT 0,
+  pages INTEGER NOT NULL DEFAULT 0, redirects INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE host(
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, next_at REAL NOT NULL DEFAULT 0,
+  in_flight INTEGER NOT NULL DEFAULT 0, rate REAL, paused INTEGER NOT NULL DEFAULT 0,
+  crawl_delay_s REAL NOT NULL DEFAULT 0, slowdown REAL NOT NULL DEFAULT 1, usual_s REAL NOT NULL DEFAULT 0,
+  recent_s REAL NOT NULL DEFAULT 0, answers INTEGER NOT NULL DEFAULT 0, learnt_at REAL NOT NULL DEFAULT 0,
+  fails INTEGER NOT NULL DEFAULT 0, blocks INTEGER NOT NULL DEFAULT 0, block_until REAL NOT NULL DEFAULT 0,
+  block_reason TEXT NOT NULL DEFAULT '');
+CREATE TABLE ready(
+  job INTEGER, host INTEGER, at REAL, taken INTEGER NOT NULL DEFAULT 0, answered INTEGER NOT NULL DEFAULT 0,
+  failing_since REAL, PRIMARY KEY(job, host)) WITHOUT ROWID;
+CREATE INDEX ready_at ON ready(job, at);
+CREATE INDEX ready_host ON ready(host, at);
+CREATE TABLE queue(
+  seq INTEGER PRIMARY KEY, job INTEGER NOT NULL, host INTEGER NOT NULL, band INTEGER NOT NULL,
+  attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, held INTEGER NOT NULL, taken INTEGER NOT NULL DEFAULT 0,
+  trail TEXT NOT NULL, lines TEXT NOT NULL);
+CREATE INDEX queue_head ON queue(job, host, band, seq);
+CREATE INDEX queue_held ON queue(job, host) WHERE held;
+CREATE TABLE later(
+  seq INTEGER PRIMARY KEY, at REAL NOT NULL, job INTEGER NOT NULL, host INTEGER NOT NULL,
+  attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, trail TEXT NOT NULL, line TEXT NOT NULL);
+CREATE INDEX later_at ON later(job, at);
+CREATE TABLE lease(
+  token INTEGER PRIMARY KEY, job INTEGER NOT NULL, host INTEGER NOT NULL, deadline REAL NOT NULL,
+  start_at REAL NOT NULL, landed INTEGER NOT NULL DEFAULT 0, slot INTEGER NOT NULL, attempt INTEGER NOT NULL,
+  crashes INTEGER NOT NULL, trail TEXT NOT NULL, line TEXT NOT NULL);
+CREATE INDEX lease_deadline ON lease(deadline);
+CREATE TABLE seen(job INTEGER, fingerprint INTEGER, PRIMARY KEY(job, fingerprint)) WITHOUT ROWID;
+CREATE TABLE fresh(job INTEGER NOT NULL, fingerprint INTEGER NOT NULL);
+CREATE TABLE dropped(job INTEGER, reason TEXT, n INTEGER NOT NULL, PRIMARY KEY(job, reason)) WITHOUT ROWID;
+CREATE TABLE call(
+  caller TEXT, verb TEXT, seq INTEGER NOT NULL, reply TEXT NOT NULL, PRIMARY KEY(caller, verb)) WITHOUT ROWID;
+CREATE TABLE token(last INTEGER NOT NULL, leased_at REAL NOT NULL);
+INSERT INTO token VALUES(0, 0);
+"""
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """A connection in autocommit mode to a database of this version, made if there is none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, cached_statements=256)
+        db.row_factory = sqlite3.Row
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA cache_size = -65536")
+        _ensure_tables(db, path)
+    except sqlite3.DatabaseError as error:
+        raise unusable(path, error) from error
+    return db
+
+
+def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version == 0:
+        db.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+    elif version > VERSION:
+        raise HomeError(
+            f"{path} was made by a newer Shoal (format {version}, this one knows {VERSION}): "
+            "upgrade Shoal or choose another home with --home"
+        )
+
+
+def unusable(path: Path, error: sqlite3.DatabaseError) -> HomeError | Unavailable:
+    """SQLite's complaint as ours: what is wrong with the file, and the way out."""
+    if isinstance(error, sqlite3.OperationalError):
+        return Unavailable(f"{path} cannot be used now: {error}")
+    return HomeError(f"{path} is not a Shoal database ({error}): move it away or choose another home with --home")

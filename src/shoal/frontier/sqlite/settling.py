@@ -1,0 +1,149 @@
+"""How leases end: landed, completed, released or expired, and what each gives back."""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from shoal.frontier.pace import Pace, learn
+from shoal.frontier.record import trail_text
+from shoal.frontier.sqlite.queue import PARKED, Pending, Queue
+from shoal.model import Completion, Landing, Outcome
+
+PACE_COLUMNS = [field.name for field in dataclasses.fields(Pace)]
+COUNTED = {
+    Outcome.DONE: "pages",
+    Outcome.REDIRECT: "redirects",
+    Outcome.RETRY: "queued",
+    Outcome.DEAD: "dead",
+}
+
+
+class Settling:
+    """One call that ends leases, or a part of them."""
+
+    def __init__(self, db: sqlite3.Connection, queue: Queue, now: float) -> None:
+        self._db = db
+        self._queue = queue
+        self._now = now
+        self._counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
+
+    def land(self, landing: Landing) -> None:
+        row = self._db.execute(
+            "SELECT l.job, l.host, l.landed, r.answered, r.failing_since, h.next_at, h.paused, "
+            f"{', '.join('h.' + name for name in PACE_COLUMNS)} "
+            "FROM lease l JOIN host h ON h.id = l.host JOIN ready r ON r.job = l.job AND r.host = l.host "
+            "WHERE l.token = ?",
+            (landing.token,),
+        ).fetchone()
+        if row is None or row["landed"]:
+            return
+        pace = Pace(*(row[name] for name in PACE_COLUMNS))
+        learn(pace, landing, self._now, may_block=bool(row["answered"]) or landing.status is not None)
+        self._db.execute("UPDATE lease SET landed = 1 WHERE token = ?", (landing.token,))
+        self._db.execute(
+            f"UPDATE host SET in_flight = in_flight - 1, {', '.join(name + ' = ?' for name in PACE_COLUMNS)} "
+            "WHERE id = ?",
+            (*(getattr(pace, name) for name in PACE_COLUMNS), row["host"]),
+        )
+        self._note_answer(row, landing)
+        if not row["paused"]:
+            wake(self._db, row["host"], max(row["next_at"], pace.block_until))
+
+    def _note_answer(self, row: sqlite3.Row, landing: Landing) -> None:
+        """A host that has answered a job once is never unreachable to it; the first failure starts the count."""
+        if landing.status is not None and not row["answered"]:
+            self._db.execute("UPDATE ready SET answered = 1 WHERE job = ? AND host = ?", (row["job"], row["host"]))
+        elif landing.status is None and not row["answered"] and row["failing_since"] is None:
+            self._db.execute(
+                "UPDATE ready SET failing_since = ? WHERE job = ? AND host = ?",
+                (self._now - landing.latency_s, row["job"], row["host"]),
+            )
+
+    def complete(self, completion: Completion) -> bool:
+        lease = self._end(completion.token)
+        if lease is None:
+            return False
+        counts = self._counts[lease["job"]]
+        counts["leased"] -= 1
+        counts[COUNTED.get(completion.outcome, "")] += 1
+        if completion.outcome is Outcome.DONE:
+            counts["bytes"] += completion.bytes
+        else:
+            self._return_permit(lease)
+        if completion.outcome is Outcome.RETRY:
+            self._retry_later(lease, completion)
+        elif completion.outcome is Outcome.DROP:
+            self._db.execute(
+                "INSERT INTO dropped VALUES(?, ?, 1) ON CONFLICT DO UPDATE SET n = n + 1",
+                (lease["job"], completion.reason),
+            )
+        return True
+
+    def release(self, token: int, wait_s: float) -> None:
+        lease = self._end(token)
+        if lease is None:
+            return
+        self._counts[lease["job"]].update(leased=-1, queued=1)
+        self._return_permit(lease)
+        self._queue.give_back(lease["job"], lease["host"], _pending(lease, held=False), self._now)
+        if wait_s:
+            self._db.execute(
+                "UPDATE host SET next_at = max(next_at, ?) WHERE id = ?", (self._now + wait_s, lease["host"])
+            )
+
+    def expire(self, token: int, blamed: bool) -> None:
+        """The holder is gone, but may have stored the page: the request keeps its permit."""
+        lease = self._end(token)
+        if lease is None:
+            return
+        self._counts[lease["job"]].update(leased=-1, queued=1)
+        pending = _pending(lease, held=True)._replace(crashes=lease["crashes"] + blamed)
+        self._queue.give_back(lease["job"], lease["host"], pending, self._now)
+
+    def write_counts(self) -> None:
+        for job, counts in self._counts.items():
+            changed = [name for name in counts if name and counts[name]]
+            if changed:
+                self._db.execute(
+                    f"UPDATE job SET {', '.join(f'{name} = {name} + ?' for name in changed)} WHERE id = ?",
+                    (*(counts[name] for name in changed), job),
+                )
+
+    def _end(self, token: int) -> sqlite3.Row | None:
+        rows = self._db.execute("DELETE FROM lease WHERE token = ? RETURNING *", (token,)).fetchall()
+        if not rows:
+            return None
+        lease: sqlite3.Row = rows[0]
+        if lease["slot"] and not lease["landed"]:
+            self._db.execute("UPDATE host SET in_flight = in_flight - 1 WHERE id = ?", (lease["host"],))
+            wake(self._db, lease["host"], self._now)
+        return lease
+
+    def _return_permit(self, lease: sqlite3.Row) -> None:
+        self._counts[lease["job"]]["permits"] -= 1
+        self._db.execute("UPDATE ready SET taken = taken - 1 WHERE job = ? AND host = ?", (lease["job"], lease["host"]))
+        self._queue.uncap(lease["job"], lease["host"], self._now)
+
+    def _retry_later(self, lease: sqlite3.Row, completion: Completion) -> None:
+        trail = lease["trail"] if completion.trail is None else trail_text(completion.trail)
+        due_at, attempt = self._now + completion.delay_s, lease["attempt"] + completion.counted
+        self._db.execute(
+            "INSERT INTO later(at, job, host, attempt, crashes, trail, line) VALUES(?, ?, ?, ?, ?, ?, ?)",
+            (due_at, lease["job"], lease["host"], attempt, lease["crashes"], trail, lease["line"]),
+        )
+
+
+def _pending(lease: sqlite3.Row, held: bool) -> Pending:
+    return Pending(lease["trail"], lease["line"], lease["attempt"], lease["crashes"], held)
+
+
+def wake(db: sqlite3.Connection, host: int, at: float) -> None:
+    """Every job that was waiting for a slot of this host looks at it again."""
+    db.execute("UPDATE ready SET at = ? WHERE host = ? AND at = ?", (at, host, PARKED))
+
+
+def expired(db: sqlite3.Connection, now: float) -> Sequence[int]:
+    return [row[0] for row in db.execute("SELECT token FROM lease WHERE deadline <= ? ORDER BY token DESC", (now,))]

@@ -1,0 +1,68 @@
+"""The request log: one JSON line per visit, in the order in which the visits ended.
+
+Lines reach the file at most 50 ms after the answer, so that another process can judge a crawl by them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+FLUSH_S = 0.05
+DISCARD = Path(os.devnull)
+
+
+class Entry(NamedTuple):
+    t_start: float
+    """Epoch seconds when the request's head was complete; never steps back within one server."""
+    t_end: float
+    """Epoch seconds when the answer was written, or the visitor left."""
+    host: str
+    method: str
+    path: str
+    """With its query."""
+    status: int | None
+    """None: the visitor left before the answer."""
+    agent: str
+    connection: int
+    in_flight: int
+    """Visits in progress on this host when this one began, itself included."""
+
+
+class RequestLog:
+    """Appends entries to a file; needs a running event loop."""
+
+    def __init__(self, path: Path = DISCARD) -> None:
+        self._file = path.open("ab", buffering=0)
+        self._entries: list[Entry] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._epoch = time.time() - time.monotonic()
+
+    def now(self) -> float:
+        return self._epoch + time.monotonic()
+
+    def add(self, entry: Entry) -> None:
+        self._entries.append(entry)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
+
+    def flush(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        self._file.write("".join(json.dumps(entry._asdict()) + "\n" for entry in self._entries).encode())
+        self._entries.clear()
+
+    def close(self) -> None:
+        self.flush()
+        self._file.close()
+
+
+def read_log(path: Path) -> list[Entry]:
+    """The entries of a log, by the time they began. A last line cut off by a kill is left out."""
+    lines = path.read_text().split("\n")[:-1]
+    return sorted(Entry(**json.loads(line)) for line in lines)

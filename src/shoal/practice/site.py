@@ -1,0 +1,109 @@
+"""The shop as a site: which path of which host is answered by what, and what a crawler must find there."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from shoal.practice import feeds, pages
+from shoal.practice.catalogue import Branch
+from shoal.practice.habits import Habit
+from shoal.practice.troubles import troubles
+from shoal.practice.truth import HostTruth
+from shoal.practice.visit import Answer, Routes, Site, Visit, not_found, redirect
+
+_FIRST_ADDRESS = ipaddress.IPv4Address("127.0.0.1")
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A chain of shops, one branch per host, the same for the same seed. Counts are per branch."""
+
+    seed: int = 1
+    hosts: int = 3
+    categories: int = 5
+    products: int = 60
+    per_page: int = 10
+    troubled: bool = True
+    """Whether the first branch has its troubles. Without them there are pages and one redirect per host."""
+
+    @cached_property
+    def addresses(self) -> tuple[str, ...]:
+        return tuple(str(_FIRST_ADDRESS + index) for index in range(self.hosts))
+
+    def answer(self, visit: Visit) -> Answer:
+        return self._routes[visit.host].answer(visit)
+
+    def truth(self) -> dict[str, HostTruth]:
+        """By address, what a crawler must make of each host. The front pages link the hosts with each other."""
+        return {branch.address: _truth(branch, self._habits_of(branch)) for branch in self._branches}
+
+    @cached_property
+    def _branches(self) -> tuple[Branch, ...]:
+        return tuple(self._branch(index, address) for index, address in enumerate(self.addresses))
+
+    def _branch(self, index: int, address: str) -> Branch:
+        troubled = self.troubled and index == 0
+        return Branch(self.seed, address, index, self.categories, self.products, self.per_page, troubled)
+
+    @cached_property
+    def _routes(self) -> dict[str, Routes]:
+        return {branch.address: Routes(self._table(branch)) for branch in self._branches}
+
+    def _table(self, branch: Branch) -> dict[str, Site]:
+        habits = self._habits_of(branch)
+        table: dict[str, Site] = {
+            "/": partial(pages.front_page, branch, self._branches),
+            "/index.html": redirect(301, "/"),
+            "/product/*": partial(_product, branch),
+            "/category/*": partial(_category, branch),
+            **{path: partial(pages.static_page, branch, path) for path in pages.STATIC_PAGES},
+            pages.CLEARANCE: partial(pages.clearance_page, branch),
+            "/robots.txt": partial(feeds.robots, branch),
+            "/sitemap.xml": partial(feeds.sitemap_index, branch),
+            "/sitemap-pages.xml": partial(feeds.pages_sitemap, branch),
+            "/sitemap-products-*": partial(feeds.products_sitemap, branch),
+            "/feed.xml": partial(feeds.feed, branch),
+        }
+        if branch.troubled:
+            table[pages.ODDS_AND_ENDS] = partial(pages.odds_and_ends, branch, habits)
+        for habit in habits:
+            table |= habit.routes
+        return table
+
+    @cached_property
+    def _habits(self) -> tuple[Habit, ...]:
+        return (*troubles(),)
+
+    def _habits_of(self, branch: Branch) -> tuple[Habit, ...]:
+        return self._habits if branch.troubled else ()
+
+
+def _category(branch: Branch, visit: Visit) -> Answer:
+    found = branch.category_at(visit.path)
+    return pages.category_page(branch, *found, visit) if found else not_found(visit)
+
+
+def _product(branch: Branch, visit: Visit) -> Answer:
+    product = branch.product_at(visit.path)
+    return pages.product_page(branch, product, visit) if product else not_found(visit)
+
+
+def _truth(branch: Branch, habits: Sequence[Habit]) -> HostTruth:
+    paths = ["/", "/feed.xml", *pages.STATIC_PAGES]
+    if branch.troubled:
+        paths.append(pages.ODDS_AND_ENDS)
+    for category in branch.categories:
+        for page in range(1, category.page_count + 1):
+            paths.append(category.path(page))
+            paths += [product.path for product in branch.listed(category, page)]
+    truth = HostTruth(
+        pages=dict.fromkeys(paths, 200) | {gone.path: 404 for _, gone in branch.gone_products},
+        redirects={"/index.html": "/"},
+        unlinked={pages.CLEARANCE: 200},
+    )
+    for habit in habits:
+        truth |= habit.truth
+    return truth

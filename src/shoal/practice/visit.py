@@ -1,0 +1,68 @@
+"""What a visitor asks of the practice site and what it answers.
+
+A site is a function from one to the other. `Routes` is the usual one: a table from path patterns to answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+HTML = "text/html; charset=utf-8"
+PLAIN = "text/plain; charset=utf-8"
+
+
+class Visit(NamedTuple):
+    """One HTTP request, seen from the site."""
+
+    host: str
+    """The address that was dialled, whatever the Host header says."""
+    port: int
+    method: str
+    target: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    """Names in lower case; of a repeated header the last value."""
+    body: bytes = b""
+
+    def origin(self, host: str) -> str:
+        return f"http://{host}:{self.port}"
+
+
+class Answer(NamedTuple):
+    status: int
+    body: bytes
+    content_type: str = HTML
+    headers: Mapping[str, str] = {}
+    delay_s: float = 0.0
+
+
+Site = Callable[[Visit], Answer]
+
+
+class Routes:
+    """Path patterns and who answers them. A pattern that ends in `*` is a prefix; exact paths come first."""
+
+    def __init__(self, table: Mapping[str, Site]) -> None:
+        self._exact = {pattern: site for pattern, site in table.items() if not pattern.endswith("*")}
+        self._prefixes = [(pattern[:-1], site) for pattern, site in table.items() if pattern.endswith("*")]
+
+    def answer(self, visit: Visit) -> Answer:
+        if visit.method not in ("GET", "HEAD"):
+            return Answer(405, b"only GET and HEAD\n", PLAIN, {"Allow": "GET, HEAD"})
+        exact = self._exact.get(visit.path)
+        if exact:
+            return exact(visit)
+        for prefix, site in self._prefixes:
+            if visit.path.startswith(prefix):
+                return site(visit)
+        return not_found(visit)
+
+
+def not_found(visit: Visit) -> Answer:
+    return Answer(404, b"<!doctype html><title>Not found</title><h1>There is no such page</h1>")
+
+
+def redirect(status: int, location: str) -> Site:
+    return lambda visit: Answer(status, b"", headers={"Location": location})

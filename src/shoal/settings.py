@@ -1,0 +1,190 @@
+"""What the operator decides, read once at start from flags, environment and files, with each value's origin.
+
+Order: flag > SHOAL_* > ./shoal.toml > [tool.shoal] in ./pyproject.toml > the user's config.toml. A value that
+cannot be used raises UsageError, which names where it stands and what may stand there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from shoal import __version__
+from shoal.errors import UsageError
+
+_TRUE = ("on", "true", "yes", "1")
+_FALSE = ("off", "false", "no", "0")
+_UNSET = {"database_url": "SQLite in the home", "archive_url": "archive/ in the home"}
+
+# Greedy up to the last @, because people paste passwords that hold one.
+_PASSWORD = re.compile(r"(://[^:/?#]*:).*@")
+_SECRET_PARAM = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Settings:
+    """None means not set; a database or archive that is not set is in the home."""
+
+    home: Path
+    redis_url: str | None = None
+    broker_url: str | None = None
+    database_url: str | None = None
+    archive_url: str | None = None
+    api_url: str | None = None
+    token: str | None = None
+    spiders: tuple[str, ...] = ()
+    user_agent: str = f"shoal/{__version__}"
+    contact: str | None = None
+    allow_private: bool = False
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Name, value and origin of each setting, fit to be shown: secrets are masked."""
+        return [(name, self._shown(name), self.origins.get(name, "default")) for name in NAMES]
+
+    def _shown(self, name: str) -> str:
+        value = getattr(self, name)
+        if value is None or value == ():
+            return _UNSET.get(name, "–")
+        if name == "token":
+            return "***"
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        return ", ".join(value) if isinstance(value, tuple) else _masked(str(value))
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={shown}' for name, shown, _ in self.rows())})"
+
+
+NAMES = tuple(name for name in Settings.__dataclass_fields__ if name != "origins")
+
+
+def load(flags: Mapping[str, str | None], env: Mapping[str, str], cwd: Path, user_config: Path) -> Settings:
+    """`flags` are keyed by setting, None for a flag not given. `user_config` is the file, there or not."""
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for name, given, origin in _given(flags, env, cwd, user_config):
+        value = _checked(name, given, origin)
+        if name not in values:
+            values[name], origins[name] = value, origin
+    values["home"] = cwd / values.get("home", "shoal-data")
+    if "redis_url" in values:
+        values.setdefault("broker_url", _next_database(values["redis_url"]))
+    if "contact" in values:
+        values.setdefault("user_agent", f"shoal/{__version__} (+{values['contact']})")
+    return Settings(**values, origins=origins)
+
+
+def user_config_file(env: Mapping[str, str]) -> Path:
+    root = Path(env.get("XDG_CONFIG_HOME", ""))
+    # The XDG specification tells programs to ignore a relative path.
+    return (root if root.is_absolute() else Path.home() / ".config") / "shoal" / "config.toml"
+
+
+def _given(
+    flags: Mapping[str, str | None], env: Mapping[str, str], cwd: Path, user_config: Path
+) -> Iterator[tuple[str, Any, str]]:
+    """Every value that somebody set, with its origin, the strongest first."""
+    for name, text in flags.items():
+        if text is not None:
+            yield name, text, f"flag --{name.removesuffix('_url').replace('_', '-')}"
+    for name in NAMES:
+        variable = f"SHOAL_{name.upper()}"
+        if env.get(variable):
+            yield name, env[variable], variable
+    project = _table(_toml(cwd / "pyproject.toml").get("tool"), "shoal")
+    for origin, table in (
+        ("shoal.toml", _toml(cwd / "shoal.toml")),
+        ("pyproject.toml", project),
+        (str(user_config), _toml(user_config)),
+    ):
+        for name, value in table.items():
+            yield name, value, origin
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        return {}
+    # Most runs have no file, and tomllib costs several milliseconds.
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}. Correct or remove it.") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is not valid TOML: {error}. Correct or remove it.") from None
+
+
+def _table(tables: object, name: str) -> dict[str, Any]:
+    found = tables.get(name) if isinstance(tables, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _checked(name: str, value: Any, origin: str) -> Any:
+    if name not in NAMES:
+        raise UsageError(f"{origin}: {name!r} is no setting of Shoal. There are: {', '.join(NAMES)}.")
+    if name == "allow_private":
+        return _boolean(name, value, origin)
+    if name == "spiders":
+        return _modules(name, value, origin)
+    if not isinstance(value, str) or not value:
+        raise _refused(name, value, origin, "text that is not empty")
+    if name == "home":
+        return _path(name, value, origin)
+    if name.endswith("_url") and not _is_url(value):
+        raise _refused(name, value, origin, "a URL with its scheme, as in redis://localhost:6379/0")
+    if name in ("user_agent", "contact") and not (value.isascii() and value.isprintable()):
+        raise _refused(name, value, origin, "printable ASCII, since it is sent as a header")
+    return value
+
+
+def _boolean(name: str, value: Any, origin: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in _TRUE + _FALSE:
+        return value.lower() in _TRUE
+    raise _refused(name, value, origin, f"one of {', '.join(_TRUE + _FALSE)}")
+
+
+def _modules(name: str, value: Any, origin: str) -> tuple[str, ...]:
+    modules = value.split(",") if isinstance(value, str) else value
+    if not isinstance(modules, list) or not all(isinstance(module, str) for module in modules):
+        raise _refused(name, value, origin, "module names, as a list or separated by commas")
+    return tuple(stripped for module in modules if (stripped := module.strip()))
+
+
+def _path(name: str, value: str, origin: str) -> Path:
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        raise _refused(name, value, origin, "a directory; the home of that user is not known") from None
+
+
+def _is_url(value: str) -> bool:
+    try:
+        return "://" in value and bool(urlsplit(value).scheme)
+    except ValueError:
+        return False
+
+
+def _refused(name: str, value: Any, origin: str, allowed: str) -> UsageError:
+    shown = "***" if name == "token" else _masked(repr(value))
+    return UsageError(f"{origin}: {name} is {shown}, which cannot be used. Allowed: {allowed}.")
+
+
+def _masked(text: str) -> str:
+    return _SECRET_PARAM.sub(r"\1***", _PASSWORD.sub(r"\1***@", text))
+
+
+def _next_database(redis_url: str) -> str | None:
+    """The broker beside the frontier: the database after its own. None if the URL does not number them."""
+    parts = urlsplit(redis_url)
+    number = parts.path.strip("/") or "0"
+    if parts.scheme not in ("redis", "rediss") or not number.isdecimal():
+        return None
+    return parts._replace(path=f"/{int(number) + 1}").geturl()

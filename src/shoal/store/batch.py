@@ -1,0 +1,128 @@
+"""Saving what leases found: a batch of records of one job, in one transaction.
+
+A batch may be saved again, whole or in part, with the same result; a record of an older lease than the one that
+wrote the row is ignored. Whatever was known of a request before gives way to its new ending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete
+
+from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
+from shoal.store import tables
+from shoal.store.content import Packer
+from shoal.store.endings import ENDINGS, Ending, endings
+from shoal.store.store import Store
+from shoal.store.text import storable_row
+from shoal.store.upsert import Upsert, add_count, replace_unless_older
+
+Record = PageRecord | RedirectRecord | DeadLetter | Drop
+Found = dict[int, tuple[str, Record]]
+"""Fingerprint -> outcome (a key of ENDINGS) and record."""
+
+SKIPPED = "skipped"
+FAILED = "failed"
+
+
+@dataclass(slots=True)
+class Batch:
+    job: str
+    pages: list[PageRecord] = field(default_factory=list)
+    redirects: list[RedirectRecord] = field(default_factory=list)
+    dead: list[DeadLetter] = field(default_factory=list)
+    drops: list[Drop] = field(default_factory=list)
+    skips: dict[int, dict[str, int]] = field(default_factory=dict)
+    """Page's fingerprint -> reason -> links not offered; counted only with a page that is new."""
+    tallies: dict[tuple[str, str], tuple[int, str | None]] = field(default_factory=dict)
+    """(kind, key) -> (how many more, a sample); added each time the batch is saved."""
+
+    def add_failure(self, kind: str, status: int | None, host: str, sample: str) -> None:
+        """Counts an attempt that failed."""
+        key = (FAILED, f"{kind} {status or '-'} {host}")
+        n, first = self.tallies.get(key, (0, sample))
+        self.tallies[key] = (n + 1, first)
+
+    def newest(self) -> Found:
+        """The newest record of each request."""
+        kinds: tuple[tuple[str, Iterable[Record]], ...] = (
+            ("page", self.pages),
+            ("redirect", self.redirects),
+            ("dead", self.dead),
+            ("dropped", self.drops),
+        )
+        found: Found = {}
+        for outcome, records in kinds:
+            for record in records:
+                known = found.get(record.fingerprint)
+                if known is None or known[1].token <= record.token:
+                    found[record.fingerprint] = (outcome, record)
+        return found
+
+
+def _values_of(table: Table) -> attrgetter[tuple[Any, ...]]:
+    return attrgetter(*table.columns.keys())
+
+
+_UPSERTS = {outcome: (Upsert(table, replace_unless_older), _values_of(table)) for outcome, table in ENDINGS.items()}
+_CONTENTS = Upsert(tables.contents, replace_unless_older)
+_TALLIES = Upsert(tables.tallies, add_count)
+
+
+def save(store: Store, batch: Batch) -> None:
+    newest = batch.newest()
+    # Before the transaction: the longest part of a save need not hold the write lock.
+    packed = _packed_contents(newest)
+    with store.write() as db:
+        standing = endings(db, batch.job, newest)
+        fresh = {
+            fingerprint: (outcome, record)
+            for fingerprint, (outcome, record) in newest.items()
+            if fingerprint not in standing or standing[fingerprint].token <= record.token
+        }
+        _clear(db, batch.job, fresh, standing)
+        for kind, (upsert, values) in _UPSERTS.items():
+            rows = [values(record) for outcome, record in fresh.values() if outcome == kind]
+            upsert.write(db, [storable_row(row) for row in rows])
+        _CONTENTS.write(db, [row for fingerprint, row in packed.items() if fingerprint in fresh])
+        _TALLIES.write(db, _tally_rows(batch, fresh, standing))
+
+
+def _packed_contents(found: Found) -> dict[int, tuple[str, int, int, bytes]]:
+    packer = Packer()
+    return {
+        fingerprint: (page.job, fingerprint, page.token, packer.pack(page.content))
+        for fingerprint, (_, page) in found.items()
+        if isinstance(page, PageRecord) and page.content is not None
+    }
+
+
+def _clear(db: Connection, job: str, fresh: Found, standing: Mapping[int, Ending]) -> None:
+    """Removes what the fresh records do not overwrite: rows in another table, and what a page used to say."""
+    overtaken = [old for fingerprint, old in standing.items() if fingerprint in fresh]
+    for kind, table in ENDINGS.items():
+        moved = [old for old in overtaken if old.outcome == kind != fresh[old.fingerprint][0]]
+        _delete(db, table, job, moved)
+    _delete(db, tables.contents, job, [old for old in overtaken if old.outcome == "page"])
+
+
+def _delete(db: Connection, table: Table, job: str, old: Sequence[Ending]) -> None:
+    if old:
+        fingerprints = [ending.fingerprint for ending in old]
+        db.execute(delete(table).where(table.c.job == job, table.c.fingerprint.in_(fingerprints)))
+
+
+def _tally_rows(batch: Batch, fresh: Found, standing: Mapping[int, Ending]) -> list[tuple[Any, ...]]:
+    tallies = dict(batch.tallies)
+    for fingerprint, reasons in batch.skips.items():
+        # The links of a page that is already stored were counted with it.
+        counted = fingerprint in standing and standing[fingerprint].outcome == "page"
+        if fingerprint in fresh and not counted:
+            for reason, more in reasons.items():
+                n, sample = tallies.get((SKIPPED, reason), (0, None))
+                tallies[SKIPPED, reason] = (n + more, sample)
+    return [storable_row((batch.job, kind, key, n, sample)) for (kind, key), (n, sample) in tallies.items()]

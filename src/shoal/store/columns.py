@@ -1,0 +1,83 @@
+"""The columns of what people read and export, in their order, and what kind of value each holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    TEXT = "text"
+    INTEGER = "integer"
+    TIME = "time"
+    """ISO 8601, UTC, to the millisecond."""
+    TEXTS = "texts"
+    """A list of texts."""
+
+
+Columns = Mapping[str, Kind]
+
+PAGE: Columns = {
+    "url": Kind.TEXT,
+    "final_url": Kind.TEXT,
+    "status": Kind.INTEGER,
+    "depth": Kind.INTEGER,
+    "parent": Kind.TEXT,
+    "content_type": Kind.TEXT,
+    "bytes": Kind.INTEGER,
+    "title": Kind.TEXT,
+    "digest": Kind.TEXT,
+    "fingerprint": Kind.TEXT,
+    "attempts": Kind.INTEGER,
+    "duration_ms": Kind.INTEGER,
+    "fetched_at": Kind.TIME,
+    "via": Kind.TEXT,
+    "archive": Kind.TEXT,
+}
+
+PAGE_WITH_CONTENT: Columns = {
+    **PAGE,
+    "description": Kind.TEXT,
+    "language": Kind.TEXT,
+    "text": Kind.TEXT,
+    "links": Kind.TEXTS,
+}
+
+DEAD: Columns = {
+    "url": Kind.TEXT,
+    "host": Kind.TEXT,
+    "reason": Kind.TEXT,
+    "status": Kind.INTEGER,
+    "detail": Kind.TEXT,
+    "depth": Kind.INTEGER,
+    "parent": Kind.TEXT,
+    "attempts": Kind.INTEGER,
+    "died_at": Kind.TIME,
+    "fingerprint": Kind.TEXT,
+}
+
+DROP: Columns = {
+    "url": Kind.TEXT,
+    "host": Kind.TEXT,
+    "reason": Kind.TEXT,
+    "detail": Kind.TEXT,
+    "depth": Kind.INTEGER,
+    "parent": Kind.TEXT,
+    "dropped_at": Kind.TIME,
+    "fingerprint": Kind.TEXT,
+}
+
+INPUT: Columns = {
+    "line": Kind.INTEGER,
+    "url": Kind.TEXT,
+    "final_url": Kind.TEXT,
+    "status": Kind.INTEGER,
+    "outcome": Kind.TEXT,
+    "reason": Kind.TEXT,
+    "duplicate_of": Kind.INTEGER,
+}
+
+
+def iso_time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,37 @@
+"""What a page says, packed for the store under zstd, to about a fifth of its size.
+
+The fields are joined by NUL, which `storable` keeps out of them, because writing them as JSON took longer than
+compressing them (39 against 21 us for 10 KB). An empty description or language is none.
+"""
+
+from __future__ import annotations
+
+import zstandard
+
+from shoal.model import PageContent
+from shoal.store.text import storable
+
+_LEVEL = 1
+
+
+class Packer:
+    """Packs many contents with one compressor; not to be shared between threads."""
+
+    def __init__(self) -> None:
+        self._compressor = zstandard.ZstdCompressor(level=_LEVEL)
+
+    def pack(self, content: PageContent) -> bytes:
+        fields = (content.description or "", content.language or "", content.text, *content.links)
+        try:
+            joined = "\0".join(fields).encode()
+        except UnicodeEncodeError:
+            joined = b""
+        # Few texts need to be made storable, and they show here.
+        if joined.count(b"\0") != len(fields) - 1:
+            joined = "\0".join(map(storable, fields)).encode()
+        return self._compressor.compress(joined)
+
+
+def unpack(packed: bytes) -> PageContent:
+    description, language, text, *links = zstandard.decompress(packed).decode().split("\0")
+    return PageContent(description or None, language or None, text, links)

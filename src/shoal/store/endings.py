@@ -1,0 +1,55 @@
+"""Where a request ended: in exactly one of pages, redirects, dead and drops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Select, Table, bindparam, literal, null, select, union_all
+
+from shoal.store import tables
+
+ENDINGS = {
+    "page": tables.pages,
+    "redirect": tables.redirects,
+    "dead": tables.dead,
+    "dropped": tables.drops,
+}
+
+# A fingerprint is bound once per table, and SQLite binds at most 32,766 values.
+_MOST_FINGERPRINTS = 1000
+
+
+class Ending(NamedTuple):
+    outcome: str
+    """A key of ENDINGS."""
+    fingerprint: int
+    token: int
+    url: str
+    status: int | None
+    reason: str | None
+    target: int | None
+    """Where a redirect leads, if that is a request."""
+
+
+def _lookup(outcome: str, table: Table) -> Select[*tuple[object, ...]]:
+    optional = [table.c.get(name, null()) for name in ("status", "reason", "target_fingerprint")]
+    return select(literal(outcome), table.c.fingerprint, table.c.token, table.c.url, *optional).where(
+        table.c.job == bindparam("job"),
+        table.c.fingerprint.in_(bindparam("fingerprints", expanding=True)),
+    )
+
+
+_LOOKUP = union_all(*(_lookup(outcome, table) for outcome, table in ENDINGS.items()))
+
+
+def endings(db: Connection, job: str, fingerprints: Iterable[int]) -> dict[int, Ending]:
+    """The endings of those that have ended, by fingerprint."""
+    found = {}
+    remaining = iter(fingerprints)
+    while some := list(islice(remaining, _MOST_FINGERPRINTS)):
+        for row in db.execute(_LOOKUP, {"job": job, "fingerprints": some}):
+            ending = Ending._make(row)
+            found[ending.fingerprint] = ending
+    return found

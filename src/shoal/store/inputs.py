@@ -1,0 +1,113 @@
+"""Inputs: each URL as it was given, in its place in the list, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from shoal.model import Input, Target
+from shoal.store.endings import Ending, endings
+from shoal.store.store import Store
+from shoal.store.tables import inputs
+from shoal.store.text import storable_row
+from shoal.store.upsert import Upsert, replace
+
+_CHUNK = 1000
+_MOST_HOPS = 20
+_UPSERT = Upsert(inputs, replace)
+
+
+def add_inputs(db: Connection, job: str, given: Iterable[Input]) -> None:
+    remaining = iter(given)
+    while some := list(islice(remaining, _CHUNK)):
+        _UPSERT.write(db, [_row(job, one) for one in some])
+
+
+def seed_targets(store: Store, job: str, after_line: int, limit: int) -> list[Input]:
+    """The next inputs to offer, in their order: those that were taken, each request once."""
+    wanted = (
+        select(inputs)
+        .where(
+            inputs.c.job == job,
+            inputs.c.line > after_line,
+            inputs.c.fingerprint.is_not(None),
+            inputs.c.duplicate_of.is_(None),
+        )
+        .order_by(inputs.c.line)
+        .limit(limit)
+    )
+    with store.read() as db:
+        return [_input(row) for row in db.execute(wanted)]
+
+
+def inputs_of(store: Store, job: str, fingerprint: int) -> list[Input]:
+    """The inputs that ask for this request, in their order."""
+    asking = select(inputs).where(inputs.c.job == job, inputs.c.fingerprint == fingerprint)
+    with store.read() as db:
+        return [_input(row) for row in db.execute(asking.order_by(inputs.c.line))]
+
+
+def input_report(store: Store, job: str) -> Iterator[dict[str, Any]]:
+    """One row per input, in order, with how its request ended when redirects are followed."""
+    with store.read() as db:
+        after_line = -1
+        while chunk := _chunk(db, job, after_line):
+            after_line = chunk[-1].line
+            ends = _with_targets(db, job, {row.fingerprint for row in chunk if row.fingerprint is not None})
+            for row in chunk:
+                yield _report(row, ends)
+
+
+def _chunk(db: Connection, job: str, after_line: int) -> list[Row[*tuple[Any, ...]]]:
+    rest = select(inputs).where(inputs.c.job == job, inputs.c.line > after_line)
+    return list(db.execute(rest.order_by(inputs.c.line).limit(_CHUNK)))
+
+
+def _with_targets(db: Connection, job: str, fingerprints: set[int]) -> dict[int, Ending]:
+    """The endings of these requests and of those they redirect to."""
+    found: dict[int, Ending] = {}
+    for _ in range(_MOST_HOPS + 1):
+        found |= endings(db, job, fingerprints)
+        fingerprints = {end.target for end in found.values() if end.target is not None} - found.keys()
+        if not fingerprints:
+            break
+    return found
+
+
+def _report(row: Row[*tuple[Any, ...]], ends: Mapping[int, Ending]) -> dict[str, Any]:
+    report = {"line": row.line, "url": row.spelt, "final_url": None, "status": None}
+    if row.fingerprint is None:
+        return {**report, "outcome": "rejected", "reason": row.reason, "duplicate_of": None}
+    end = _last(row.fingerprint, ends)
+    if end is None:
+        return {**report, "outcome": "queued", "reason": None, "duplicate_of": row.duplicate_of}
+    return {
+        **report,
+        "final_url": end.url,
+        "status": end.status,
+        "outcome": end.outcome,
+        "reason": end.reason,
+        "duplicate_of": row.duplicate_of,
+    }
+
+
+def _last(fingerprint: int, ends: Mapping[int, Ending]) -> Ending | None:
+    end = ends.get(fingerprint)
+    for _ in range(_MOST_HOPS):
+        if end is None or end.target is None:
+            break
+        end = ends.get(end.target)
+    return end
+
+
+def _row(job: str, given: Input) -> tuple[Any, ...]:
+    url, fingerprint, host = given.target[:3] if given.target else (None, None, None)
+    return storable_row((job, given.line, given.spelt, url, fingerprint, host, given.reason, given.duplicate_of))
+
+
+def _input(row: Row[*tuple[Any, ...]]) -> Input:
+    target = Target(row.url, row.fingerprint, row.host) if row.fingerprint is not None else None
+    return Input(row.line, row.spelt, target, row.reason, row.duplicate_of)

@@ -1,0 +1,136 @@
+"""Jobs: what was asked for, and how far it got."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, func, insert, select, update
+
+from shoal.errors import UsageError
+from shoal.model import ENDED, Input, JobSpec, JobState
+from shoal.store.inputs import add_inputs
+from shoal.store.store import Store
+from shoal.store.tables import jobs
+from shoal.store.text import storable
+
+_MOST_CANDIDATES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    id: str
+    spec: JobSpec
+    state: JobState
+    created_at: float
+    started_at: float | None
+    finished_at: float | None
+    seconds: float
+    """How long it has been worked on, over all its runs."""
+    reason: str | None
+    admitted: tuple[str, ...]
+    """Hosts that joined the scope because a seed redirects there."""
+    seeded: bool
+    """All its inputs have been offered."""
+
+
+def create_job(store: Store, id: str, spec: JobSpec, inputs: Iterable[Input], created_at: float) -> None:
+    """Either the job is there with all its inputs or not at all; any number of inputs passes through."""
+    with store.write() as db:
+        db.execute(
+            insert(jobs).values(
+                id=id,
+                name=storable(spec.name),
+                state=JobState.QUEUED,
+                spec=spec.to_json(),
+                created_at=created_at,
+                seconds=0.0,
+                admitted="[]",
+                seeded=False,
+            )
+        )
+        add_inputs(db, id, inputs)
+
+
+def load_job(store: Store, id: str) -> Job:
+    with store.read() as db:
+        row = db.execute(select(jobs).where(jobs.c.id == id)).one_or_none()
+    if row is None:
+        raise UsageError(f"there is no job {id!r}: `shoal jobs` lists them")
+    return _job(row)
+
+
+def find_job(store: Store, name: str) -> Job:
+    """The job with this id, the only one whose id begins so, or the newest if the name is "last"."""
+    if name == "last":
+        newest = list_jobs(store, 1)
+        if not newest:
+            raise UsageError("there is no job yet: `shoal crawl URL` starts one")
+        return newest[0]
+    alike = jobs.c.id.startswith(name, autoescape=True)
+    with store.read() as db:
+        rows = db.execute(select(jobs).where(alike).order_by(jobs.c.id).limit(_MOST_CANDIDATES)).all()
+    exact = [row for row in rows if row.id == name]
+    if len(exact or rows) != 1:
+        raise UsageError(_not_one(store, name, [row.id for row in rows]))
+    return _job((exact or rows)[0])
+
+
+def _not_one(store: Store, name: str, candidates: list[str]) -> str:
+    if candidates:
+        return f"{name!r} is the beginning of several jobs: {', '.join(candidates)}"
+    known = ", ".join(job.id for job in list_jobs(store, _MOST_CANDIDATES))
+    return f"there is no job {name!r}; the newest are: {known}" if known else f"there is no job {name!r}, nor any"
+
+
+def list_jobs(store: Store, limit: int) -> list[Job]:
+    """Newest first."""
+    newest_first = select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id.desc()).limit(limit)
+    with store.read() as db:
+        return [_job(row) for row in db.execute(newest_first)]
+
+
+def set_state(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> None:
+    """The first run sets `started_at`; an ended state sets `finished_at`, any other takes it back."""
+    values: dict[str, Any] = {"state": state, "reason": reason, "finished_at": at if state in ENDED else None}
+    if state is JobState.RUNNING:
+        values["started_at"] = func.coalesce(jobs.c.started_at, at)
+    _update(store, id, values)
+
+
+def add_seconds(store: Store, id: str, seconds: float) -> None:
+    _update(store, id, {"seconds": jobs.c.seconds + seconds})
+
+
+def mark_seeded(store: Store, id: str) -> None:
+    _update(store, id, {"seeded": True})
+
+
+def admit(store: Store, id: str, hosts: Iterable[str]) -> None:
+    """Lets more hosts into the scope; those already in stay where they are."""
+    with store.write() as db:
+        admitted = json.loads(db.execute(select(jobs.c.admitted).where(jobs.c.id == id)).scalar_one())
+        joined = list(dict.fromkeys([*admitted, *hosts]))
+        db.execute(update(jobs).where(jobs.c.id == id).values(admitted=json.dumps(joined)))
+
+
+def _update(store: Store, id: str, values: dict[str, Any]) -> None:
+    with store.write() as db:
+        db.execute(update(jobs).where(jobs.c.id == id).values(values))
+
+
+def _job(row: Row[*tuple[Any, ...]]) -> Job:
+    return Job(
+        id=row.id,
+        spec=JobSpec.from_json(row.spec),
+        state=JobState(row.state),
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        seconds=row.seconds,
+        reason=row.reason,
+        admitted=tuple(json.loads(row.admitted)),
+        seeded=row.seeded,
+    )

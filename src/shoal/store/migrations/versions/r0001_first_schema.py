@@ -1,0 +1,143 @@
+"""The first schema."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "jobs",
+        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("state", sa.Text, nullable=False),
+        sa.Column("spec", sa.Text, nullable=False),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("started_at", sa.Double),
+        sa.Column("finished_at", sa.Double),
+        sa.Column("seconds", sa.Double, nullable=False),
+        sa.Column("reason", sa.Text),
+        sa.Column("admitted", sa.Text, nullable=False),
+        sa.Column("seeded", sa.Boolean, nullable=False),
+        sa.Column("request_id", sa.Text),
+    )
+    op.create_table(
+        "inputs",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("line", sa.Integer, primary_key=True),
+        sa.Column("spelt", sa.Text, nullable=False),
+        sa.Column("url", sa.Text),
+        sa.Column("fingerprint", sa.BigInteger),
+        sa.Column("host", sa.Text),
+        sa.Column("reason", sa.Text),
+        sa.Column("duplicate_of", sa.Integer),
+    )
+    op.create_table(
+        "pages",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("fingerprint", sa.BigInteger, primary_key=True),
+        sa.Column("token", sa.BigInteger, nullable=False),
+        sa.Column("url", sa.Text, nullable=False),
+        sa.Column("host", sa.Text, nullable=False),
+        sa.Column("status", sa.Integer, nullable=False),
+        sa.Column("depth", sa.Integer, nullable=False),
+        sa.Column("parent", sa.BigInteger),
+        sa.Column("content_type", sa.Text, nullable=False),
+        sa.Column("bytes", sa.BigInteger, nullable=False),
+        sa.Column("digest", sa.Text, nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("duration_ms", sa.Integer, nullable=False),
+        sa.Column("fetched_at", sa.Double, nullable=False),
+        sa.Column("via", sa.Text, nullable=False),
+        sa.Column("archive", sa.Text),
+        sa.Column("etag", sa.Text),
+        sa.Column("last_modified", sa.Text),
+        sa.Column("title", sa.Text),
+        sa.Column("canonical", sa.Text),
+    )
+    op.create_table(
+        "contents",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("fingerprint", sa.BigInteger, primary_key=True),
+        sa.Column("token", sa.BigInteger, nullable=False),
+        sa.Column("packed", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
+        "redirects",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("fingerprint", sa.BigInteger, primary_key=True),
+        sa.Column("token", sa.BigInteger, nullable=False),
+        sa.Column("url", sa.Text, nullable=False),
+        sa.Column("host", sa.Text, nullable=False),
+        sa.Column("status", sa.Integer, nullable=False),
+        sa.Column("depth", sa.Integer, nullable=False),
+        sa.Column("parent", sa.BigInteger),
+        sa.Column("target", sa.Text, nullable=False),
+        sa.Column("target_fingerprint", sa.BigInteger),
+        sa.Column("reason", sa.Text),
+        sa.Column("fetched_at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "dead",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("fingerprint", sa.BigInteger, primary_key=True),
+        sa.Column("token", sa.BigInteger, nullable=False),
+        sa.Column("url", sa.Text, nullable=False),
+        sa.Column("host", sa.Text, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("status", sa.Integer),
+        sa.Column("detail", sa.Text, nullable=False),
+        sa.Column("depth", sa.Integer, nullable=False),
+        sa.Column("parent", sa.BigInteger),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("died_at", sa.Double, nullable=False),
+        sa.Column("request", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "drops",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("fingerprint", sa.BigInteger, primary_key=True),
+        sa.Column("token", sa.BigInteger, nullable=False),
+        sa.Column("url", sa.Text, nullable=False),
+        sa.Column("host", sa.Text, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("detail", sa.Text, nullable=False),
+        sa.Column("depth", sa.Integer, nullable=False),
+        sa.Column("parent", sa.BigInteger),
+        sa.Column("dropped_at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "items",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("page", sa.BigInteger, primary_key=True),
+        sa.Column("ordinal", sa.Integer, primary_key=True),
+        sa.Column("type", sa.Text, nullable=False),
+        sa.Column("key", sa.Text),
+        sa.Column("data", sa.Text, nullable=False),
+        sa.Column("token", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
+        "tallies",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("kind", sa.Text, primary_key=True),
+        sa.Column("key", sa.Text, primary_key=True),
+        sa.Column("n", sa.BigInteger, nullable=False),
+        sa.Column("sample", sa.Text),
+    )
+    op.create_table(
+        "robots",
+        sa.Column("origin", sa.Text, primary_key=True),
+        sa.Column("status", sa.Integer),
+        sa.Column("body", sa.LargeBinary, nullable=False),
+        sa.Column("fetched_at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "cookies",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("lines", sa.Text, nullable=False),
+    )
+    op.create_index("pages_by_time", "pages", ["job", "fetched_at"])

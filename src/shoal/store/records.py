@@ -1,0 +1,128 @@
+"""Reading back what was found: listings as people and exports see them, and single endings for `explain`.
+
+A listing is an iterator over one snapshot, in the order in which things happened, that holds a bounded number of
+rows whatever the job's size. Close or exhaust it: until then it holds a connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, Table, select
+
+from shoal.errors import UsageError
+from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
+from shoal.store import tables
+from shoal.store.columns import DEAD, DROP, PAGE, Columns, Kind, iso_time
+from shoal.store.content import unpack
+from shoal.store.store import Store
+
+Where = Mapping[str, str]
+"""Column -> the value it must have; which columns, see `conditions`."""
+
+_FETCHED_AT_ONCE = 500
+_FILTERS = {
+    tables.pages: ("status", "host"),
+    tables.dead: ("reason", "status", "host"),
+    tables.drops: ("reason", "host"),
+}
+_RECORDS = (
+    (tables.pages, PageRecord),
+    (tables.redirects, RedirectRecord),
+    (tables.dead, DeadLetter),
+    (tables.drops, Drop),
+)
+
+
+def list_pages(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
+    for row in _stream(store, _listing(tables.pages, PAGE, job, where)):
+        yield _shown(PAGE, row)
+
+
+def list_pages_with_content(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
+    pages, contents = tables.pages, tables.contents
+    of_page = (contents.c.job == pages.c.job) & (contents.c.fingerprint == pages.c.fingerprint)
+    listing = _listing(pages, PAGE, job, where).add_columns(contents.c.packed).outerjoin(contents, of_page)
+    for row in _stream(store, listing):
+        yield {**_shown(PAGE, row), **_content(row[-1])}
+
+
+def list_dead(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
+    for row in _stream(store, _listing(tables.dead, DEAD, job, where)):
+        yield _shown(DEAD, row)
+
+
+def list_drops(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
+    for row in _stream(store, _listing(tables.drops, DROP, job, where)):
+        yield _shown(DROP, row)
+
+
+def ending(store: Store, job: str, fingerprint: int) -> PageRecord | RedirectRecord | DeadLetter | Drop | None:
+    """How this request ended (a page without its content), or None if it has not or was never found."""
+    with store.read() as db:
+        for table, record in _RECORDS:
+            found = select(table).where(table.c.job == job, table.c.fingerprint == fingerprint)
+            if row := db.execute(found).one_or_none():
+                return record(**row._mapping)
+    return None
+
+
+def redirects_to(store: Store, job: str, fingerprint: int, limit: int) -> list[RedirectRecord]:
+    """The first redirects that lead to this request."""
+    redirects = tables.redirects
+    leading = select(redirects).where(redirects.c.job == job, redirects.c.target_fingerprint == fingerprint)
+    with store.read() as db:
+        rows = db.execute(leading.order_by(redirects.c.fetched_at).limit(limit))
+        return [RedirectRecord(**row._mapping) for row in rows]
+
+
+def conditions(table: Table, job: str, where: Where) -> list[ColumnElement[bool]]:
+    """SQL for a filter that a person wrote."""
+    found = [table.c.job == job]
+    for name, value in where.items():
+        if name not in _FILTERS[table]:
+            raise UsageError(f"cannot filter by {name!r}: choose from {', '.join(_FILTERS[table])}")
+        if name == "status" and not (value.isascii() and value.isdigit()):
+            raise UsageError(f"status={value}: a status is a number such as 404")
+        found.append(table.c[name] == (int(value) if name == "status" else value))
+    return found
+
+
+def _listing(table: Table, columns: Columns, job: str, where: Where) -> Select[*tuple[Any, ...]]:
+    parent = tables.pages.alias("parent_page")
+    derived = {"parent": parent.c.url.label("parent"), "final_url": table.c.url.label("final_url")}
+    happened = next(name for name, kind in columns.items() if kind is Kind.TIME)
+    return (
+        select(*(derived[name] if name in derived else table.c[name] for name in columns))
+        .select_from(table)
+        .outerjoin(parent, (parent.c.job == table.c.job) & (parent.c.fingerprint == table.c.parent))
+        .where(*conditions(table, job, where))
+        .order_by(table.c[happened])
+    )
+
+
+def _stream(store: Store, statement: Select[*tuple[Any, ...]]) -> Iterator[Any]:
+    with store.read() as db:
+        yield from db.execution_options(yield_per=_FETCHED_AT_ONCE).execute(statement)
+
+
+def _shown(columns: Columns, row: Any) -> dict[str, Any]:
+    shown = dict(zip(columns, row, strict=False))
+    shown["fingerprint"] = fingerprint_hex(shown["fingerprint"])
+    for name in ("fetched_at", "died_at", "dropped_at"):
+        if name in shown:
+            shown[name] = iso_time(shown[name])
+    return shown
+
+
+def _content(packed: bytes | None) -> dict[str, Any]:
+    if packed is None:
+        return {"description": None, "language": None, "text": None, "links": None}
+    content = unpack(packed)
+    return {
+        "description": content.description,
+        "language": content.language,
+        "text": content.text,
+        "links": content.links,
+    }

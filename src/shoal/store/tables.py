@@ -1,0 +1,166 @@
+"""The tables of the store.
+
+Times are seconds since the epoch, UTC; fingerprints are signed 64-bit integers; JSON is kept as text. A request
+of a job ends in exactly one of pages, redirects, dead and drops, and the token of the lease that ended it
+decides which of two answers is the newer one. Whoever changes a table adds a migration beside it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, LargeBinary, MetaData, Table, Text
+
+metadata = MetaData()
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("spec", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("finished_at", Double),
+    Column("seconds", Double, nullable=False),
+    Column("reason", Text),
+    Column("admitted", Text, nullable=False),
+    Column("seeded", Boolean, nullable=False),
+    Column("request_id", Text),
+)
+
+inputs = Table(
+    "inputs",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("line", Integer, primary_key=True),
+    Column("spelt", Text, nullable=False),
+    Column("url", Text),
+    Column("fingerprint", BigInteger),
+    Column("host", Text),
+    Column("reason", Text),
+    Column("duplicate_of", Integer),
+)
+
+pages = Table(
+    "pages",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("fingerprint", BigInteger, primary_key=True),
+    Column("token", BigInteger, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("parent", BigInteger),
+    Column("content_type", Text, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("duration_ms", Integer, nullable=False),
+    Column("fetched_at", Double, nullable=False),
+    Column("via", Text, nullable=False),
+    Column("archive", Text),
+    Column("etag", Text),
+    Column("last_modified", Text),
+    Column("title", Text),
+    Column("canonical", Text),
+    # Listings and exports come in the order of the crawl, and start at once however many pages there are.
+    Index("pages_by_time", "job", "fetched_at"),
+)
+
+contents = Table(
+    "contents",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("fingerprint", BigInteger, primary_key=True),
+    Column("token", BigInteger, nullable=False),
+    Column("packed", LargeBinary, nullable=False),
+)
+
+redirects = Table(
+    "redirects",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("fingerprint", BigInteger, primary_key=True),
+    Column("token", BigInteger, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("parent", BigInteger),
+    Column("target", Text, nullable=False),
+    Column("target_fingerprint", BigInteger),
+    Column("reason", Text),
+    Column("fetched_at", Double, nullable=False),
+)
+
+dead = Table(
+    "dead",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("fingerprint", BigInteger, primary_key=True),
+    Column("token", BigInteger, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("status", Integer),
+    Column("detail", Text, nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("parent", BigInteger),
+    Column("attempts", Integer, nullable=False),
+    Column("died_at", Double, nullable=False),
+    Column("request", Text, nullable=False),
+)
+
+drops = Table(
+    "drops",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("fingerprint", BigInteger, primary_key=True),
+    Column("token", BigInteger, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("parent", BigInteger),
+    Column("dropped_at", Double, nullable=False),
+)
+
+items = Table(
+    "items",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("page", BigInteger, primary_key=True),
+    Column("ordinal", Integer, primary_key=True),
+    Column("type", Text, nullable=False),
+    Column("key", Text),
+    Column("data", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+)
+
+tallies = Table(
+    "tallies",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("n", BigInteger, nullable=False),
+    Column("sample", Text),
+)
+
+robots = Table(
+    "robots",
+    metadata,
+    Column("origin", Text, primary_key=True),
+    Column("status", Integer),
+    Column("body", LargeBinary, nullable=False),
+    Column("fetched_at", Double, nullable=False),
+)
+
+cookies = Table(
+    "cookies",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("lines", Text, nullable=False),
+)

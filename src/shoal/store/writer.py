@@ -1,0 +1,37 @@
+"""The store seen from the event loop: one thread in which everything a running crawl asks of it is done.
+
+Calls are done one after the other in the order they were made, so a read sees every save before it. How many
+calls may wait is the caller's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Concatenate, ParamSpec, TypeVar
+
+from shoal.store.batch import Batch, save
+from shoal.store.store import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Writer:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
+
+    async def save(self, batch: Batch) -> None:
+        await self.run(save, batch)
+
+    async def run(self, call: Callable[Concatenate[Store, P], T], /, *args: P.args, **named: P.kwargs) -> T:
+        """`call(store, ...)`, in the thread. A caller that is cancelled leaves the call to end by itself."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, partial(call, self._store, *args, **named))
+
+    def close(self) -> None:
+        """Waits for the calls that were made; the store stays open."""
+        self._thread.shutdown()

@@ -1,0 +1,120 @@
+"""The one spelling of a URL: equal requests get equal text, and no byte that a server reads is changed.
+
+Parsing is WHATWG's, as browsers do it (host, port, dot segments, backslashes, tabs). On top of that the
+fragment, userinfo and tracking parameters go, the query is sorted by name, and percent-escapes get one
+spelling. `canonical` is idempotent and raises nothing but InvalidURL.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from dataclasses import dataclass
+from urllib.parse import unquote, unquote_plus
+
+from ada_url import normalize_url, parse_url
+
+from shoal.errors import InvalidURL
+
+MAX_CHARS = 8_192
+"""Longest canonical URL. Common servers refuse a longer request line."""
+
+_TRACKING_PREFIXES = ("utm_", "mtm_")
+_TRACKING = frozenset(
+    (
+        *("_ga", "_gl", "dclid", "gbraid", "gclid", "gclsrc", "srsltid", "wbraid"),  # Google
+        *("fbclid", "igsh", "igshid", "epik", "li_fat_id", "ttclid", "twclid"),  # social networks
+        *("msclkid", "yclid", "_openstat"),  # Bing, Yandex
+        *("mc_cid", "mc_eid", "ml_subscriber", "ml_subscriber_hash", "mkt_tok"),  # mailings
+        *("_hsenc", "_hsmi", "__hsfp", "__hssc", "__hstc", "hsCtaTracking"),  # HubSpot
+        *("oly_anon_id", "oly_enc_id", "vero_conv", "vero_id", "rb_clickid", "wickedid"),
+        *("pk_campaign", "pk_kwd"),  # Matomo, before it said mtm_
+    )
+)
+
+_UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
+_HEX = string.digits + "abcdefABCDEF"
+# A percent sign that begins no escape ("%2%65") must not become one by decoding what follows it, so the
+# second branch takes such a sign together with the escape behind it, and both stay as spelt.
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|%[0-9A-Fa-f]?%[0-9A-Fa-f]{2}")
+_ONE_SPELLING = {
+    f"%{high}{low}": char if (char := chr(int(high + low, 16))) in _UNRESERVED else f"%{high}{low}".upper()
+    for high in _HEX
+    for low in _HEX
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """Query parameters that a job keeps, or drops beside the built-in tracking list; `keep` wins."""
+
+    keep: frozenset[str] = frozenset()
+    drop: frozenset[str] = frozenset()
+
+    def drops(self, name: str) -> bool:
+        if name in self.keep:
+            return False
+        return name in _TRACKING or name.startswith(_TRACKING_PREFIXES) or name in self.drop
+
+
+_DEFAULT = Params()
+
+
+def canonical(url: str, params: Params = _DEFAULT) -> str:
+    """Raises InvalidURL with the reason `malformed`, `not_http` or `too_long`."""
+    try:
+        href = normalize_url(url)
+    except ValueError:
+        raise InvalidURL(url, "malformed") from None
+    if not href.startswith(("http://", "https://")):
+        raise InvalidURL(url, "not_http")
+    href = href.partition("#")[0]
+    if "@" in href:
+        href = _without_userinfo(href)
+    if "%" in href:
+        href = _ESCAPE.sub(_one_spelling, href)
+    if "?" in href:
+        href = _with_sorted_query(href, params)
+    if len(href) > MAX_CHARS:
+        raise InvalidURL(url, "too_long")
+    return href
+
+
+def credentials_of(url: str) -> str | None:
+    """The "user:password" that a URL carries, decoded; None if it carries none."""
+    try:
+        parts = parse_url(url, ("username", "password"))
+    except ValueError:
+        raise InvalidURL(url, "malformed") from None
+    if not (parts["username"] or parts["password"]):
+        return None
+    return f"{unquote(parts['username'])}:{unquote(parts['password'])}"
+
+
+def _without_userinfo(href: str) -> str:
+    scheme, _, rest = href.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+
+
+def _one_spelling(escape: re.Match[str]) -> str:
+    return _ONE_SPELLING.get(escape[0], escape[0])
+
+
+def _with_sorted_query(href: str, params: Params) -> str:
+    head, _, query = href.partition("?")
+    named = [(_name_of(part), part) for part in query.split("&") if part]
+    kept = [pair for pair in named if not params.drops(pair[0])]
+    if len(kept) > 1:
+        kept.sort(key=_by_name)
+    return f"{head}?{'&'.join([part for _, part in kept])}" if kept else head
+
+
+def _by_name(pair: tuple[str, str]) -> str:
+    return pair[0]
+
+
+def _name_of(part: str) -> str:
+    """The name as servers read it: `a[]` and `a%5B%5D` are one parameter, whose values keep their order."""
+    name = part.partition("=")[0]
+    return unquote_plus(name) if "%" in name or "+" in name else name

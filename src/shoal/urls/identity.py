@@ -1,0 +1,57 @@
+"""What makes a request the same request (fingerprint) and which clock it waits for (host).
+
+Both read canonical URLs only; `target` takes any spelling.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from shoal.model import Target
+from shoal.urls.canonical import Params, canonical
+
+
+def fingerprint(url: str, method: str = "GET", body: bytes = b"") -> int:
+    # Neither a method nor a canonical URL can hold a newline, so the three fields cannot run into each other.
+    request = f"{method}\n{url}\n".encode()
+    return int.from_bytes(blake2b(request + body, digest_size=8).digest(), "big", signed=True)
+
+
+def host_of(url: str, group: str = "host") -> str:
+    """The unit of politeness: hostname, or registrable domain by group "domain", and any unusual port."""
+    host = url.split("/", 3)[2].removesuffix(":443").removesuffix(":80")
+    if group == "host":
+        return host
+    name, port = split_port(host)
+    return registrable_domain(name) + port
+
+
+def split_port(host: str) -> tuple[str, str]:
+    """`example.com:8080` -> `example.com`, `:8080`."""
+    name, colon, port = host.rpartition(":")
+    return (name, colon + port) if colon and not port.endswith("]") else (host, "")
+
+
+@lru_cache(maxsize=10_000)
+def registrable_domain(name: str) -> str:
+    """`news.bbc.co.uk` -> `bbc.co.uk`. Addresses, bare names and public suffixes stay themselves."""
+    # The WHATWG parser lets no name but an IPv4 address end in a digit-only label.
+    if name.startswith("[") or name.rpartition(".")[2].isdigit():
+        return name
+    return _suffixes().privatesuffix(name) or name
+
+
+@cache
+def _suffixes() -> Any:
+    # Costs 40 ms, which only jobs that ask for domains should pay.
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList()
+
+
+def target(url: str, params: Params, group: str) -> Target:
+    """Raises InvalidURL, as `canonical` does."""
+    text = canonical(url, params)
+    return Target(text, fingerprint(text), host_of(text, group))

@@ -1,0 +1,87 @@
+"""Which URLs belong to a job: by where its seeds are, then by its patterns.
+
+Seeds always belong. Of the patterns, `exclude` wins over `include`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from shoal.model import ScopeKind
+from shoal.urls.identity import fingerprint, host_of, registrable_domain, split_port
+from shoal.urls.patterns import compiled
+
+
+class Scope:
+    def __init__(
+        self, kind: ScopeKind, seeds: Iterable[str], include: tuple[str, ...], exclude: tuple[str, ...]
+    ) -> None:
+        """`seeds` are canonical URLs. A pattern that cannot work raises UsageError."""
+        self._kind = kind
+        self._place = _PLACE.get(kind)
+        self._include = [compiled(pattern, "include") for pattern in include]
+        self._exclude = [compiled(pattern, "exclude") for pattern in exclude]
+        self._seeds: set[int] = set()
+        self._places: set[str] = set()
+        for seed in seeds:
+            self._seeds.add(fingerprint(seed))
+            self.admit(seed)
+
+    @property
+    def width(self) -> int:
+        """Grows whenever the scope does, so that verdicts given before can be told from later ones."""
+        return len(self._places)
+
+    def admit(self, url: str) -> None:
+        """Widen the scope by the host, domain or directory that a seed redirected to.
+
+        `listed` has no such place: there the caller lets the target of a redirect pass.
+        """
+        if self._place:
+            self._places.add(self._place(url))
+
+    def refusal(self, url: str) -> str | None:
+        """None, or why a canonical URL does not belong: `off_scope` or `excluded`."""
+        if not self._covers(url):
+            reason = "off_scope"
+        elif self._is_excluded(url):
+            reason = "excluded"
+        else:
+            return None
+        return None if fingerprint(url) in self._seeds else reason
+
+    def _covers(self, url: str) -> bool:
+        if self._place is None:
+            return self._kind is ScopeKind.ANY
+        if self._kind is ScopeKind.PREFIX:
+            return any(directory in self._places for directory in _directories(url))
+        return self._place(url) in self._places
+
+    def _is_excluded(self, url: str) -> bool:
+        if self._exclude and any(matches(url) for matches in self._exclude):
+            return True
+        return bool(self._include) and not any(matches(url) for matches in self._include)
+
+
+def _domain(url: str) -> str:
+    return registrable_domain(split_port(host_of(url))[0])
+
+
+def _directory(url: str) -> str:
+    """Host and path up to the last slash; the scheme is left out because a site has both."""
+    return url.partition("?")[0].partition("://")[2].rpartition("/")[0] + "/"
+
+
+def _directories(url: str) -> Iterable[str]:
+    innermost = _directory(url)
+    end = innermost.find("/") + 1
+    while end:
+        yield innermost[:end]
+        end = innermost.find("/", end) + 1
+
+
+_PLACE: dict[ScopeKind, Callable[[str], str]] = {
+    ScopeKind.HOST: host_of,
+    ScopeKind.DOMAIN: _domain,
+    ScopeKind.PREFIX: _directory,
+}

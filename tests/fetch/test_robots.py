@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from shoal.fetch.curl import Fetcher
+from shoal.fetch.robots import MAX_ROBOTS_BYTES, RobotsFile, fetch_robots, product_token
+from tests.fetch.conftest import AGENT
+from tests.fetch.site import Site, answer, serving
+
+RULES = b"""
+User-agent: *
+Disallow: /
+
+User-Agent: Shoal
+Disallow: /private
+Allow: /private/open$
+Crawl-delay: 2.5
+
+Sitemap: https://shop.example/sitemap.xml
+"""
+
+
+def stored(body: bytes, status: int | None = 200) -> RobotsFile:
+    return RobotsFile("http://shop.example", AGENT, status, body, 0.0)
+
+
+def test_rules_are_those_for_our_product_token() -> None:
+    rules = stored(RULES).rules
+    assert rules.allows("http://shop.example/")
+    assert not rules.allows("http://shop.example/private/x")
+    assert rules.allows("http://shop.example/private/open")
+    assert not rules.allows("http://shop.example/private/open/x")
+    assert rules.allows("http://shop.example/robots.txt")
+    assert rules.crawl_delay_s == 2.5
+    assert rules.sitemaps == ["https://shop.example/sitemap.xml"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "token"),
+    [
+        ("shoal/0.1.0", "shoal"),
+        ("shoal/0.1.0 (+https://example.org)", "shoal"),
+        ("my-bot", "my-bot"),
+        ("Mozilla/5.0 (compatible; fish_bot/2; +https://example.org)", "fish_bot"),
+    ],
+)
+def test_the_product_token_is_the_agents_name(agent: str, token: str) -> None:
+    assert product_token(agent) == token
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\n <!doctype html><p>Disallow: /", b"\xff\xfe\0\x80nonsense\r\r", b"Disallow: /"]
+)
+def test_files_without_rules_for_anyone_allow_all(body: bytes) -> None:
+    assert stored(body).rules.allows("http://shop.example/a")
+    assert stored(body).rules.crawl_delay_s is None
+
+
+def test_a_byte_order_mark_does_not_hide_the_first_group() -> None:
+    assert not stored(b"\xef\xbb\xbfUser-agent: *\nDisallow: /a").rules.allows("http://shop.example/a")
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 410, 451])
+def test_a_file_that_is_not_there_allows_all(status: int) -> None:
+    robots = stored(b"User-agent: *\nDisallow: /", status)
+    assert robots.not_now == ""
+    assert robots.rules.allows("http://shop.example/a")
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 599, None])
+def test_a_host_in_trouble_means_not_now(status: int | None) -> None:
+    assert "robots.txt" in stored(b"", status).not_now
+
+
+def test_a_rule_cut_in_two_is_not_a_rule() -> None:
+    filler = b"User-agent: *\nDisallow: /x\n" + b"#" * (MAX_ROBOTS_BYTES - 27 - 12) + b"\n"
+    body = filler + b"Disallow: /private\n"
+    rules = stored(body).rules
+    assert not rules.allows("http://shop.example/x")
+    assert rules.allows("http://shop.example/other")
+
+
+async def test_a_file_is_fetched_and_read(fetcher: Fetcher, site: Site) -> None:
+    site.routes["/robots.txt"] = answer(RULES)
+    robots = await fetch_robots(fetcher, site.url)
+    assert (robots.status, robots.body, robots.not_now) == (200, RULES, "")
+    assert not robots.rules.allows(f"{site.url}/private")
+
+
+async def test_five_redirects_are_followed_and_no_more(fetcher: Fetcher, site: Site) -> None:
+    for hop in range(6):
+        site.routes[f"/{hop}"] = answer(b"", "301 Moved", (f"Location: /{hop + 1}",))
+    site.routes["/robots.txt"] = answer(b"", "301 Moved", ("Location: /1",))
+    site.routes["/5"] = answer(RULES)
+    assert not (await fetch_robots(fetcher, site.url)).rules.allows(f"{site.url}/private")
+    site.routes["/5"] = answer(b"", "301 Moved", ("Location: /6",))
+    site.routes["/6"] = answer(RULES)
+    lost = await fetch_robots(fetcher, site.url)
+    assert (lost.status, lost.not_now) == (301, "")
+    assert lost.rules.allows(f"{site.url}/private")
+    assert "/6" not in [asked.path for asked in site.asked]
+
+
+async def test_redirects_that_lead_nowhere_fetchable_are_not_followed(fetcher: Fetcher, site: Site) -> None:
+    site.routes["/robots.txt"] = answer(b"", "302 Found", ("Location: file:///etc/passwd",))
+    assert (await fetch_robots(fetcher, site.url)).status == 302
+
+
+async def test_credentials_and_headers_do_not_follow_to_another_origin(fetcher: Fetcher, site: Site) -> None:
+    async with serving(Site()) as other:
+        site.routes["/robots.txt"] = answer(b"", "302 Found", ("Location: /own",))
+        site.routes["/own"] = answer(b"", "302 Found", (f"Location: {other.url}/theirs",))
+        await fetch_robots(fetcher, site.url, credentials="ann:secret", headers={"X-Key": "k"})
+        assert [asked.headers.get("x-key") for asked in site.asked] == ["k", "k"]
+        assert all("authorization" in asked.headers for asked in site.asked)
+        assert not {"x-key", "authorization"} & set(other.asked[0].headers)
+
+
+async def test_a_busy_host_says_when_to_come_back(fetcher: Fetcher, site: Site) -> None:
+    site.routes["/robots.txt"] = answer(b"", "503 Busy", ("Retry-After: 120",))
+    robots = await fetch_robots(fetcher, site.url)
+    assert robots.not_now == "robots.txt answered 503"
+    assert robots.retry_after_s == 120
+
+
+async def test_a_host_out_of_reach_means_not_now(fetcher: Fetcher) -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        robots = await fetch_robots(fetcher, f"http://127.0.0.1:{bound.getsockname()[1]}")
+    assert robots.failure is not None
+    assert robots.failure.kind == "connect"
+    assert robots.not_now.startswith("robots.txt is out of reach")
+
+
+async def test_of_an_enormous_file_the_first_part_is_read(fetcher: Fetcher, site: Site) -> None:
+    site.routes["/robots.txt"] = answer(b"User-agent: *\nDisallow: /x\n" + b"# more\n" * 1_000_000)
+    robots = await fetch_robots(fetcher, site.url)
+    assert len(robots.body) == MAX_ROBOTS_BYTES + 1
+    assert not robots.rules.allows(f"{site.url}/x")

@@ -1,0 +1,46 @@
+"""Judges a crawl from the site's side, by the practice site's request log."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+
+from shoal.practice import Entry
+
+_TRY_AGAIN = {408, 429}
+
+
+def max_in_window(log: Iterable[Entry], host: str, window_s: float = 1.0) -> int:
+    """The most requests that began on a host within any window of this length, robots.txt apart."""
+    most = 0
+    window: deque[float] = deque()
+    for start in sorted(entry.t_start for entry in log if entry.host == host and entry.path != "/robots.txt"):
+        window.append(start)
+        while start - window[0] >= window_s:
+            window.popleft()
+        most = max(most, len(window))
+    return most
+
+
+def max_in_flight(log: Iterable[Entry], host: str) -> int:
+    return max((entry.in_flight for entry in log if entry.host == host), default=0)
+
+
+def assert_polite(log: Sequence[Entry], rate: float, per_host: int) -> None:
+    """In any one second a host saw at most `rate` + 1 requests (rate 0: any), and never more than `per_host` at once."""
+    hosts = {entry.host for entry in log}
+    assert hosts, "nobody visited: there is nothing to judge"
+    for host in sorted(hosts):
+        seen, at_once = max_in_window(log, host), max_in_flight(log, host)
+        assert not rate or seen <= rate + 1, f"{host} saw {seen} requests within a second, at rate {rate}"
+        assert at_once <= per_host, f"{host} had {at_once} requests in flight, over its cap of {per_host}"
+
+
+def fetched_more_than_once(log: Iterable[Entry]) -> dict[tuple[str, str], int]:
+    """(host, path) -> how often it was given a final answer; those that only asked to be tried again do not count."""
+    final = Counter((entry.host, entry.path) for entry in log if _is_final(entry.status))
+    return {place: count for place, count in final.items() if count > 1}
+
+
+def _is_final(status: int | None) -> bool:
+    return status is not None and status < 500 and status not in _TRY_AGAIN

@@ -1,0 +1,25 @@
+"""How much memory Python takes for a piece of work."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass
+class Peak:
+    bytes: int = 0
+
+
+@contextmanager
+def peak_memory() -> Iterator[Peak]:
+    """The peak above what was held before, known when the block has ended."""
+    peak = Peak()
+    tracemalloc.start()
+    try:
+        yield peak
+        peak.bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

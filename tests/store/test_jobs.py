@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from shoal.errors import UsageError
+from shoal.model import Input, JobSpec, JobState, Limits, ScopeKind, Target
+from shoal.store.inputs import seed_targets
+from shoal.store.jobs import (
+    add_seconds,
+    admit,
+    create_job,
+    find_job,
+    list_jobs,
+    load_job,
+    mark_seeded,
+    set_state,
+)
+from shoal.store.store import Store
+from tests.store.make import JOB, given, job_with, url
+from tests.store.memory import peak_memory
+
+
+def test_a_job_comes_back_as_it_was_made(store: Store) -> None:
+    spec = JobSpec(name="b\ud800ooks", scope=ScopeKind.DOMAIN, include=("/a/*",), limits=Limits(pages=7))
+    create_job(store, JOB, spec, [], 12.5)
+    job = load_job(store, JOB)
+    assert (job.spec, job.state, job.created_at) == (spec, JobState.QUEUED, 12.5)
+    assert (job.started_at, job.finished_at, job.seconds, job.reason) == (None, None, 0.0, None)
+    assert (job.admitted, job.seeded) == ((), False)
+
+
+def test_a_job_whose_inputs_fail_is_not_there(store: Store) -> None:
+    def broken() -> Iterator[Input]:
+        yield from (given(n, n) for n in range(5000))
+        raise OSError("the pipe broke")
+
+    with pytest.raises(OSError, match="pipe"):
+        create_job(store, JOB, JobSpec(name="x"), broken(), 0.0)
+    assert list_jobs(store, 10) == []
+    assert seed_targets(store, JOB, -1, 10) == []
+
+
+def test_inputs_of_any_number_pass_through_in_bounded_memory(store: Store) -> None:
+    n = 15_000
+    with peak_memory() as peak:
+        create_job(store, JOB, JobSpec(name="x"), (given(line, line) for line in range(n)), 0.0)
+    assert peak.bytes < 2_000_000
+    assert [one.line for one in seed_targets(store, JOB, n - 3, 10)] == [n - 2, n - 1]
+
+
+def test_seed_targets_are_the_good_inputs_once_each(store: Store) -> None:
+    bad = Input(2, "mailto:x", None, reason="not HTTP")
+    job_with(store, given(1, 10), bad, given(3, 10, duplicate_of=1), given(4, 11), given(5, 12))
+    first = seed_targets(store, JOB, 0, 2)
+    assert [(one.line, one.target) for one in first] == [
+        (1, Target(url(10), 10, "site.test")),
+        (4, Target(url(11), 11, "site.test")),
+    ]
+    assert [one.line for one in seed_targets(store, JOB, first[-1].line, 2)] == [5]
+
+
+def test_states_keep_their_times(store: Store) -> None:
+    job_with(store)
+    set_state(store, JOB, JobState.RUNNING, 10.0)
+    set_state(store, JOB, JobState.INTERRUPTED, 20.0, "Ctrl-C")
+    interrupted = load_job(store, JOB)
+    assert (interrupted.started_at, interrupted.finished_at, interrupted.reason) == (10.0, None, "Ctrl-C")
+    set_state(store, JOB, JobState.RUNNING, 30.0)
+    set_state(store, JOB, JobState.DONE, 40.0)
+    done = load_job(store, JOB)
+    assert (done.state, done.started_at, done.finished_at, done.reason) == (JobState.DONE, 10.0, 40.0, None)
+    set_state(store, JOB, JobState.RUNNING, 50.0)
+    assert load_job(store, JOB).finished_at is None
+
+
+def test_seconds_add_up_over_runs(store: Store) -> None:
+    job_with(store)
+    add_seconds(store, JOB, 1.5)
+    add_seconds(store, JOB, 2.0)
+    assert load_job(store, JOB).seconds == 3.5
+
+
+def test_admitted_hosts_join_once(store: Store) -> None:
+    job_with(store)
+    admit(store, JOB, ["b.test", "a.test"])
+    admit(store, JOB, ["a.test", "c.test"])
+    assert load_job(store, JOB).admitted == ("b.test", "a.test", "c.test")
+
+
+def test_seeded_is_remembered(store: Store) -> None:
+    job_with(store)
+    mark_seeded(store, JOB)
+    assert load_job(store, JOB).seeded is True
+
+
+def test_changes_touch_no_other_job(store: Store) -> None:
+    job_with(store, id="a")
+    job_with(store, id="b")
+    before = load_job(store, "b")
+    set_state(store, "a", JobState.FAILED, 1.0, "broken")
+    admit(store, "a", ["x.test"])
+    mark_seeded(store, "a")
+    add_seconds(store, "a", 1.0)
+    assert load_job(store, "b") == before
+
+
+def test_jobs_are_listed_newest_first(store: Store) -> None:
+    for at, id in enumerate(["c", "a", "b"]):
+        job_with(store, id=id, created_at=float(at))
+    assert [job.id for job in list_jobs(store, 2)] == ["b", "a"]
+
+
+class TestFindingAJob:
+    @pytest.fixture(autouse=True)
+    def jobs(self, store: Store) -> None:
+        for at, id in enumerate(["abc1", "abd2", "ab", "x_y", "xzy"]):
+            job_with(store, id=id, created_at=float(at))
+
+    @pytest.mark.parametrize(("name", "id"), [("abc", "abc1"), ("ab", "ab"), ("last", "xzy"), ("x_", "x_y")])
+    def test_by_its_beginning_its_whole_id_or_as_the_last(self, store: Store, name: str, id: str) -> None:
+        assert find_job(store, name).id == id
+
+    def test_an_ambiguous_beginning_lists_the_candidates(self, store: Store) -> None:
+        with pytest.raises(UsageError, match="'a' is the beginning of several jobs: ab, abc1, abd2"):
+            find_job(store, "a")
+
+    @pytest.mark.parametrize("name", ["q", "%", "abc1x"])
+    def test_an_unknown_id_lists_the_newest(self, store: Store, name: str) -> None:
+        with pytest.raises(UsageError, match=r"there is no job '.*'; the newest are: xzy, x_y, ab, abd2, abc1"):
+            find_job(store, name)
+
+
+def test_the_last_of_no_jobs_says_how_to_start_one(store: Store) -> None:
+    with pytest.raises(UsageError, match="shoal crawl"):
+        find_job(store, "last")
+    with pytest.raises(UsageError, match="no job 'x', nor any"):
+        find_job(store, "x")
+    with pytest.raises(UsageError, match="there is no job 'x'"):
+        load_job(store, "x")

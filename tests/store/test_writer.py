@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from shoal.errors import UsageError
+from shoal.model import JobState
+from shoal.store.batch import Batch
+from shoal.store.figures import stored_figures
+from shoal.store.jobs import load_job, set_state
+from shoal.store.store import Store
+from shoal.store.writer import Writer
+from tests.store.make import JOB, job_with, page
+
+
+@pytest.fixture
+def writer(store: Store) -> Iterator[Writer]:
+    job_with(store)
+    made = Writer(store)
+    yield made
+    made.close()
+
+
+async def test_saves_made_at_once_are_all_saved(writer: Writer) -> None:
+    await asyncio.gather(*(writer.save(Batch(JOB, pages=[page(n)])) for n in range(30)))
+    assert (await writer.run(stored_figures, JOB)).pages == 30
+
+
+async def test_calls_are_done_in_their_order_in_one_other_thread(writer: Writer) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def note(_store: Store, n: int) -> None:
+        seen.append((n, threading.get_ident()))
+
+    await asyncio.gather(*(writer.run(note, n) for n in range(20)))
+    assert [n for n, _ in seen] == list(range(20))
+    assert len({thread for _, thread in seen} - {threading.get_ident()}) == 1
+
+
+async def test_named_arguments_and_results_pass_through(writer: Writer) -> None:
+    await writer.run(set_state, JOB, JobState.FAILED, at=5.0, reason="broken")
+    assert (await writer.run(load_job, JOB)).reason == "broken"
+
+
+async def test_errors_reach_the_caller_and_the_thread_goes_on(writer: Writer) -> None:
+    with pytest.raises(UsageError):
+        await writer.run(load_job, "nobody")
+    await writer.save(Batch(JOB, pages=[page(1)]))
+
+
+async def test_closing_waits_for_what_was_begun(writer: Writer, store: Store) -> None:
+    pending = asyncio.ensure_future(writer.save(Batch(JOB, pages=[page(1)])))
+    await asyncio.sleep(0)
+    writer.close()
+    assert stored_figures(store, JOB).pages == 1
+    await pending

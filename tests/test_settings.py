@@ -1,0 +1,153 @@
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.errors import UsageError
+from shoal.settings import NAMES, Settings, load, user_config_file
+
+
+def loaded(cwd: Path, flags: dict[str, str | None] | None = None, env: dict[str, str] | None = None) -> Settings:
+    return load(flags or {}, env or {}, cwd, cwd / "user" / "config.toml")
+
+
+def test_defaults_suit_a_person_on_a_laptop(tmp_path: Path) -> None:
+    settings = loaded(tmp_path)
+    assert settings == Settings(home=tmp_path / "shoal-data")
+    assert settings.user_agent == f"shoal/{shoal.__version__}"
+    assert not settings.allow_private
+    assert {origin for _, _, origin in settings.rows()} == {"default"}
+
+
+def test_a_stronger_source_wins_and_each_value_knows_its_origin(tmp_path: Path) -> None:
+    user = tmp_path / "user" / "config.toml"
+    user.parent.mkdir()
+    (tmp_path / "pyproject.toml").write_text('[tool.shoal]\ncontact = "pyproject"\ntoken = "pyproject"\n')
+    (tmp_path / "shoal.toml").write_text('contact = "file"\nhome = "file"\napi_url = "http://file"\n')
+    user.write_text('contact = "user"\ntoken = "user"\narchive_url = "s3://user"\n')
+    env = {"SHOAL_HOME": "env", "SHOAL_API_URL": "http://env", "SHOAL_SPIDERS": ""}
+    settings = loaded(tmp_path, {"api_url": "http://flag", "home": None}, env)
+    assert settings.api_url == "http://flag"
+    assert settings.home == tmp_path / "env"
+    assert (settings.contact, settings.token, settings.archive_url) == ("file", "pyproject", "s3://user")
+    assert settings.origins == {
+        "api_url": "flag --api",
+        "home": "SHOAL_HOME",
+        "contact": "shoal.toml",
+        "token": "pyproject.toml",
+        "archive_url": str(user),
+    }
+
+
+def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
+    env = {f"SHOAL_{name.upper()}": "http://x" if name.endswith("_url") else "on" for name in NAMES}
+    assert set(loaded(tmp_path, env=env).origins) == set(NAMES)
+
+
+@pytest.mark.parametrize("text", ["on", "TRUE", "yes", "1"])
+def test_allow_private_is_on_in_any_usual_word(tmp_path: Path, text: str) -> None:
+    assert loaded(tmp_path, env={"SHOAL_ALLOW_PRIVATE": text}).allow_private
+    assert not loaded(tmp_path, {"allow_private": "off"}, {"SHOAL_ALLOW_PRIVATE": text}).allow_private
+
+
+def test_spiders_are_a_list_in_a_file_and_commas_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "shoal.toml").write_text('spiders = ["shop.books", "shop.toys"]')
+    assert loaded(tmp_path).spiders == ("shop.books", "shop.toys")
+    assert loaded(tmp_path, env={"SHOAL_SPIDERS": "a, b,"}).spiders == ("a", "b")
+
+
+def test_the_contact_joins_the_user_agent_unless_one_is_given(tmp_path: Path) -> None:
+    env = {"SHOAL_CONTACT": "https://example.com/bot"}
+    assert loaded(tmp_path, env=env).user_agent == f"shoal/{shoal.__version__} (+https://example.com/bot)"
+    assert loaded(tmp_path, {"user_agent": "own/1"}, env).user_agent == "own/1"
+
+
+@pytest.mark.parametrize(
+    ("redis_url", "broker_url"),
+    [
+        ("redis://h", "redis://h/1"),
+        ("rediss://u:p@h:6380/2?x=y", "rediss://u:p@h:6380/3?x=y"),
+        ("unix:///run/redis.sock", None),
+    ],
+)
+def test_the_broker_is_the_database_after_the_frontiers(tmp_path: Path, redis_url: str, broker_url: str | None) -> None:
+    assert loaded(tmp_path, env={"SHOAL_REDIS_URL": redis_url}).broker_url == broker_url
+
+
+def test_secrets_are_never_shown(tmp_path: Path) -> None:
+    env = {
+        "SHOAL_TOKEN": "shoal_hidden",
+        "SHOAL_REDIS_URL": "redis://:hidden@h/0",
+        "SHOAL_DATABASE_URL": "postgresql://ann:p@:/hidden@h/db?sslpassword=hidden&x=1",
+        "SHOAL_API_URL": "http://h:80/",
+    }
+    settings = loaded(tmp_path, env=env)
+    shown = {name: value for name, value, _ in settings.rows()}
+    assert "hidden" not in str(shown) + repr(settings)
+    assert shown["token"] == "***"
+    assert shown["redis_url"] == "redis://:***@h/0"
+    assert shown["database_url"] == "postgresql://ann:***@h/db?sslpassword=***&x=1"
+    assert shown["api_url"] == "http://h:80/"
+    assert (shown["archive_url"], shown["contact"], shown["allow_private"]) == (
+        "archive/ in the home",
+        "–",
+        "off",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("hom = 1", ["shoal.toml", "'hom'", "home"]),
+        ("home = 5", ["shoal.toml", "home", "5", "text"]),
+        ('home = ""', ["shoal.toml", "home", "''"]),
+        ('home = "~nobody-of-that-name/x"', ["home", "~nobody-of-that-name"]),
+        ('allow_private = "maybe"', ["allow_private", "'maybe'", "on", "off"]),
+        ("allow_private = 1", ["allow_private", "1"]),
+        ("spiders = [1]", ["spiders", "[1]", "list"]),
+        ('redis_url = "localhost"', ["redis_url", "'localhost'", "redis://"]),
+        ('redis_url = "redis://[bad"', ["redis_url", "redis://[bad"]),
+        ('user_agent = "a\\r\\nb"', ["user_agent", "printable ASCII"]),
+        ("home = ", ["shoal.toml", "not valid TOML"]),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named_with_its_place_and_what_is_allowed(
+    tmp_path: Path, text: str, named: list[str]
+) -> None:
+    (tmp_path / "shoal.toml").write_text(text)
+    with pytest.raises(UsageError) as refused:
+        loaded(tmp_path)
+    assert [part for part in named if part not in str(refused.value)] == []
+
+
+def test_a_bad_value_in_the_environment_or_a_flag_is_named_by_its_own_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="SHOAL_ALLOW_PRIVATE: allow_private is 'perhaps'"):
+        loaded(tmp_path, env={"SHOAL_ALLOW_PRIVATE": "perhaps"})
+    with pytest.raises(UsageError, match="flag --allow-private: allow_private is 'perhaps'"):
+        loaded(tmp_path, {"allow_private": "perhaps"})
+
+
+def test_a_token_of_the_wrong_type_is_not_repeated_in_the_message(tmp_path: Path) -> None:
+    (tmp_path / "shoal.toml").write_text("token = 12345")
+    with pytest.raises(UsageError) as refused:
+        loaded(tmp_path)
+    assert "12345" not in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"[tool]\nshoal = 3\nx = "])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(content)
+    with pytest.raises(UsageError, match=r"pyproject\.toml"):
+        loaded(tmp_path)
+
+
+def test_a_pyproject_of_somebody_else_sets_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('tool = 3\n[project]\nname = "x"\n')
+    assert loaded(tmp_path).origins == {}
+
+
+def test_the_user_config_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert user_config_file({"XDG_CONFIG_HOME": "/etc/xdg"}) == Path("/etc/xdg/shoal/config.toml")
+    assert user_config_file({"XDG_CONFIG_HOME": "relative"}) == tmp_path / ".config/shoal/config.toml"
+    assert user_config_file({}) == tmp_path / ".config/shoal/config.toml"

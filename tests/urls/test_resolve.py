@@ -1,0 +1,128 @@
+import tracemalloc
+
+import pytest
+from ada_url import join_url
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.errors import InvalidURL
+from shoal.model import ScopeKind
+from shoal.urls import Params, Resolver, Scope, canonical, target
+
+PAGE = "https://example.com/shop/list?page=1"
+
+
+def resolver(kind: ScopeKind = ScopeKind.HOST, exclude: tuple[str, ...] = (), capacity: int = 50_000) -> Resolver:
+    return Resolver(Scope(kind, [PAGE], (), exclude), Params(), "host", capacity)
+
+
+def test_a_page_gives_distinct_targets_in_order_skips_per_occurrence_and_all_urls() -> None:
+    hrefs = [
+        "b", "/a", "b#part", "https://example.com/shop/b", "#top", "/cart", "http://other.org/",
+        "//other.org/x", "mailto:ann@example.com", "javascript:void(0)", "tel:+1", "data:,x", "https://[bad",
+        "/x/x/x/x", "/" + "y" * 3_000, "/" + "y" * 9_000, "b", "/cart",
+    ]  # fmt: skip
+    links = resolver(exclude=("/cart",)).resolve(PAGE, hrefs)
+    expected = ["https://example.com/shop/b", "https://example.com/a"]
+    assert links.targets == [target(url, Params(), "host") for url in expected]
+    assert links.skipped == {"excluded": 2, "off_scope": 2, "not_http": 4, "malformed": 1, "trap": 3}
+    assert links.urls == [
+        *expected,
+        "https://example.com/cart",
+        "http://other.org/",
+        "https://other.org/x",
+        "https://example.com/x/x/x/x",
+        "https://example.com/" + "y" * 3_000,
+    ]
+
+
+def test_known_links_get_the_same_answer_again() -> None:
+    known = resolver()
+    hrefs = ["b", "/a", "?page=2", "", "http://other.org/", "mailto:x", "#top", "https:c", " d\n"]
+    assert known.resolve(PAGE, hrefs) == known.resolve(PAGE, hrefs) == resolver().resolve(PAGE, hrefs)
+
+
+def test_the_same_href_means_another_url_on_another_page() -> None:
+    one = resolver(ScopeKind.ANY)
+    hrefs = ["b", "/a", "?page=2", "", "//cdn.org/x", "http:c"]
+    for base in (PAGE, "https://example.com/shop/", "https://example.com/", "http://example.com/shop/list"):
+        assert one.resolve(base, hrefs).urls == [canonical(join_url(base, href)) for href in hrefs]
+
+
+def test_verdicts_fall_when_the_scope_grows() -> None:
+    scope = Scope(ScopeKind.HOST, [PAGE], (), ())
+    known = Resolver(scope, Params(), "host")
+    assert known.resolve(PAGE, ["https://www.example.com/a"]).skipped == {"off_scope": 1}
+    scope.admit("https://www.example.com/")
+    links = known.resolve(PAGE, ["https://www.example.com/a"])
+    assert [found.url for found in links.targets] == ["https://www.example.com/a"]
+    assert links.skipped == {}
+
+
+def test_the_parameters_and_the_group_of_the_job_hold_for_links() -> None:
+    scope = Scope(ScopeKind.ANY, [], (), ())
+    links = Resolver(scope, Params(drop=frozenset({"sid"})), "domain").resolve(PAGE, ["http://a.example.org/?sid=1"])
+    assert [(found.url, found.host) for found in links.targets] == [("http://a.example.org/", "example.org")]
+
+
+def test_answers_stay_right_when_the_memory_is_too_small() -> None:
+    small = resolver(capacity=10)
+    pages = [[f"/{(page * 7 + link) % 40}" for link in range(12)] for page in range(50)]
+    for hrefs in pages:
+        assert small.resolve(PAGE, hrefs) == resolver().resolve(PAGE, hrefs)
+
+
+def test_a_site_without_end_does_not_fill_the_memory() -> None:
+    small = resolver(capacity=200)
+    small.resolve(PAGE, [f"/{link}" for link in range(1_000)])
+    tracemalloc.start()
+    for page in range(50):
+        small.resolve(f"https://example.com/{page}/", [f"{link}" for link in range(100)])
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # 5,000 verdicts would take about 3 MB.
+    assert kept_bytes < 300_000
+
+
+def test_a_base_that_is_no_web_page_is_refused() -> None:
+    with pytest.raises(InvalidURL):
+        resolver().resolve("about:blank", ["/a"])
+
+
+BASES = st.sampled_from(
+    [
+        "http://h",
+        "http://h/a/b",
+        "https://h:8080/a/b/?q=/c/",
+        "http://u:p@h/%41/%2?b&a#f",
+        "https://[::1]/x//y",
+        "http://h/a;b/c:d",
+    ]
+)
+HREFS = st.text(st.sampled_from("ab1:/\\?#@%.& \t\n\x00\x1f[]\u00fc\ud800"), max_size=12)
+STARTS = st.sampled_from(["", "http:", "https:", "HTTPS:", "http://", "//", "/", "\\", "?", "mailto:", "..", "%2"])
+ANY = Resolver(Scope(ScopeKind.ANY, [], (), ()), Params(), "host", capacity=500)
+
+
+def joined(base: str, href: str) -> list[str]:
+    try:
+        return [canonical(join_url(base, href))]
+    except (ValueError, InvalidURL):
+        return []
+
+
+@given(BASES, st.lists(st.builds(str.__add__, STARTS, HREFS), max_size=4))
+def test_resolving_is_joining_as_whatwg_does_and_then_canonical(base: str, hrefs: list[str]) -> None:
+    visible = [href for href in hrefs if not is_fragment(base, href)]
+    expected = [url for href in visible for url in joined(base, href)]
+    links = ANY.resolve(base, hrefs)
+    assert links.urls == list(dict.fromkeys(expected))
+    assert len(visible) - len(expected) == links.skipped.get("malformed", 0) + links.skipped.get("not_http", 0)
+
+
+def is_fragment(base: str, href: str) -> bool:
+    text = href.strip("".join(map(chr, range(33))))
+    for ignored in "\t\n\r":
+        text = text.replace(ignored, "")
+    scheme = base.partition("//")[0]
+    return text.startswith("#") or text.lower().startswith(scheme + "#")
