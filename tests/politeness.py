@@ -27,7 +27,7 @@ def max_in_flight(log: Iterable[Entry], host: str) -> int:
 
 
 def assert_polite(log: Sequence[Entry], rate: float, per_host: int) -> None:
-    """In any one second a host saw at most `rate` + 1 requests (rate 0: any), and never more than `per_host` at once."""
+    """No host saw over `rate` + 1 requests in any second (rate 0: no matter), nor over `per_host` at once."""
     hosts = {entry.host for entry in log}
     assert hosts, "nobody visited: there is nothing to judge"
     for host in sorted(hosts):

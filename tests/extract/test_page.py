@@ -1,4 +1,6 @@
-"""What a reading takes from honest pages."""
+"""What a reading takes from honest pages, by either parser."""
+
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -6,15 +8,127 @@ from hypothesis import strategies as st
 
 from shoal.extract import Reading, read
 from shoal.extract.page import MAX_DESCRIPTION, MAX_TEXT, MAX_TITLE
-from shoal.extract.source import TREE_MAX_BYTES
+from shoal.extract.source import TREE_MAX_BYTES, source_of
+from shoal.extract.stream import Stream
+from shoal.extract.tree import Tree
 
-# Appended to a page, this makes libxml2's events read it instead of lexbor.
-PADDING = "<p>" + "<!-- -->" * (TREE_MAX_BYTES // 8)
+PADDING = "<!-- -->" * (TREE_MAX_BYTES // 8)
+ReadPage = Callable[..., Reading]
 
 
-@pytest.fixture(params=["", PADDING], ids=["tree", "stream"], name="reading_of")
-def _reading_of(request: pytest.FixtureRequest):  # type: ignore[no-untyped-def]
-    def reading_of(html: str, header_robots: str = "") -> Reading:
-        return read((html + request.param).encode(), header_robots)
+@pytest.fixture(params=["", PADDING], ids=["tree", "stream"])
+def read_page(request: pytest.FixtureRequest) -> ReadPage:
+    return lambda html, header_robots="": read((html + request.param).encode(), header_robots)
 
-    return reading_of
+
+def test_padding_decides_which_parser_reads() -> None:
+    assert isinstance(source_of(b"<p>"), Tree)
+    assert isinstance(source_of(b"<p>" + PADDING.encode()), Stream)
+
+
+@pytest.mark.parametrize(
+    ("html", "hrefs"),
+    [
+        ("<a href=/a>A</a><area href=/b><a name=here>", ["/a", "/b"]),
+        ("<iframe src=/inner></iframe>", ["/inner"]),
+        ("<frameset><frame src=/left><frame src=/right></frameset>", ["/left", "/right"]),
+        ("<a href='/a?x=1&amp;y=2'>", ["/a?x=1&y=2"]),
+        ("<A HREF=/a>", ["/a"]),
+        ("<a href=/a></a><a href=/a></a>", ["/a", "/a"]),
+        ("<a href></a><a href=''></a>", []),
+        ("<a href=' /a b '>", [" /a b "]),
+        ("<link rel=next href=/2><link rel='PREV nice' href=/0>", ["/2", "/0"]),
+        ("<link rel=alternate hreflang=de href=/de><link rel=canonical href=/c>", ["/de", "/c"]),
+        ("<link rel=stylesheet href=/s.css><link rel='alternate stylesheet' href=/t.css>", []),
+        ("<link rel=icon href=/i><link rel=preload href=/p><link rel=manifest href=/m><link href=/x>", []),
+        ("<meta http-equiv=refresh content='0;url=/new'><a href=/a>", ["/a", "/new"]),
+        ("<noscript><a href=/plain>x</a></noscript>", ["/plain"]),
+        ("<template><a href=/t>x</a></template><a href=/u>", ["/u"]),
+        ("<script>'<a href=/s>'</script><!-- <a href=/c> --><textarea><a href=/t></textarea>", []),
+        ("<table><tr><td><a href=/cell>x</table>", ["/cell"]),
+    ],
+)
+def test_hrefs_are_the_followable_links_in_page_order(read_page: ReadPage, html: str, hrefs: list[str]) -> None:
+    assert read_page(html).hrefs == hrefs
+
+
+def test_metadata_is_read(read_page: ReadPage) -> None:
+    reading = read_page(
+        "<!doctype html><html lang=de-CH><head><title> A\n <b>&amp; B </title><title>Second</title>"
+        "<base target=_top><base href=/x/><base href=/y/>"
+        "<meta name=Description content=' Some\n words '><meta name=description content=later>"
+        "<link rel=canonical href=/c1><link rel=canonical href=/c2></head><body>"
+    )
+    assert reading.title == "A <b>& B"
+    assert reading.language == "de-CH"
+    assert reading.base == "/x/"
+    assert reading.description == "Some words"
+    assert reading.canonical == "/c1"
+
+
+def test_absent_metadata_is_none(read_page: ReadPage) -> None:
+    reading = read_page("<title> </title><meta name=description content=' '><p>text")
+    assert reading.title is None
+    assert (reading.description, reading.language, reading.base) == (None, None, None)
+    assert (reading.canonical, reading.refresh) == (None, None)
+    assert (reading.noindex, reading.nofollow, reading.nofollowed) == (False, False, 0)
+
+
+def test_a_caption_of_a_picture_is_no_title(read_page: ReadPage) -> None:
+    assert read_page("<body><svg><g><title>Arrow</title></g></svg>").title is None
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>One\n  two</p><p>three</p>", "One two three"),
+        ("<li>a</li><li>b</li>", "a b"),
+        ("x<script>s</script><style>t</style><noscript><style>u</style>n</noscript>y", "x y"),
+        ("x<template><p>hidden</p></template>y<!-- comment -->", "x y"),
+        ("AT&amp;T &lt;3", "AT&T <3"),
+        ("<title>Title</title><body>Body", "Body"),
+        ("<frameset><frame src=x></frameset>", ""),
+        ("", ""),
+    ],
+)
+def test_text_is_what_a_reader_sees(read_page: ReadPage, html: str, text: str) -> None:
+    reading = read_page(html)
+    assert reading.text() == text
+    assert reading.text() == text
+
+
+def test_long_values_are_cut(read_page: ReadPage) -> None:
+    reading = read_page(
+        f"<title>{'t' * 2_000}</title><meta name=description content='{'d' * 9_000}'><body>{'w ' * 600_000}"
+    )
+    assert reading.title == "t" * MAX_TITLE
+    assert reading.description == "d" * MAX_DESCRIPTION
+    assert len(reading.text()) == MAX_TEXT
+
+
+def test_links_with_rel_nofollow_are_counted_not_given(read_page: ReadPage) -> None:
+    reading = read_page("<a href=/a rel='noopener NoFollow'><a href=/b rel=noopener><a rel=nofollow>")
+    assert reading.hrefs == ["/b"]
+    assert reading.nofollowed == 1
+
+
+def test_a_nofollow_page_gives_no_links_even_those_before_it_said_so(read_page: ReadPage) -> None:
+    reading = read_page("<a href=/a><a href=/b rel=nofollow><meta name=robots content=nofollow><a href=/c>")
+    assert reading.nofollow
+    assert reading.hrefs == []
+    assert reading.nofollowed == 3
+
+
+def test_a_header_counts_like_a_meta_element(read_page: ReadPage) -> None:
+    reading = read_page("<meta name=shoal content=noindex><a href=/a>", "nofollow")
+    assert (reading.noindex, reading.nofollow, reading.nofollowed) == (True, True, 1)
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1), max_size=30))
+def test_hrefs_of_a_generated_page_come_back(hrefs: list[str]) -> None:
+    def quoted(href: str) -> str:
+        return href.replace("&", "&amp;").replace('"', "&quot;")
+
+    html = "".join(f'<p class="x"><a id=y href="{quoted(href)}">z</a></p>' for href in hrefs)
+    assert read(html.encode()).hrefs == hrefs
+    assert read((html + PADDING).encode()).hrefs == hrefs

@@ -1,32 +1,26 @@
 import gzip
 from email.utils import parsedate_to_datetime
-from urllib.request import urlopen
 from xml.etree import ElementTree
 
 import pytest
 from protego import Protego
 
 from shoal.practice import Running, Shop
+from tests.practice.visitor import get
 
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 HOSTS = ["127.0.0.1", "127.0.0.2"]
 
 
-def _get(url: str) -> bytes:
-    with urlopen(url) as answer:
-        body: bytes = answer.read()
-    return body
-
-
 def _locations(url: str) -> list[str]:
-    body = _get(url)
+    body = get(url)[1]
     xml = ElementTree.fromstring(gzip.decompress(body) if url.endswith(".gz") else body)
     return [element.text or "" for element in xml.iter(f"{SITEMAP}loc")]
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_robots_keeps_private_and_names_the_sitemap(site: Running, host: str) -> None:
-    robots = Protego.parse(_get(site.url("/robots.txt", host)).decode())
+    robots = Protego.parse(get(site.url("/robots.txt", host))[1].decode())
     assert not robots.can_fetch(site.url("/private/orders.html", host), "shoal")
     assert robots.can_fetch(site.url("/about.html", host), "shoal")
     assert list(robots.sitemaps) == [site.url("/sitemap.xml", host)]
@@ -47,15 +41,15 @@ def test_sitemaps_hold_the_shop_and_a_page_that_nobody_links_to(site: Running, s
 
 def test_what_only_the_sitemap_tells_of_is_there(site: Running, shop: Shop) -> None:
     for path in shop.truth()["127.0.0.1"].unlinked:
-        assert b"<h1>" in _get(site.url(path))
+        assert b"<h1>" in get(site.url(path))[1]
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_the_feed_lists_products_that_exist(site: Running, host: str) -> None:
-    channel = ElementTree.fromstring(_get(site.url("/feed.xml", host))).find("channel")
+    channel = ElementTree.fromstring(get(site.url("/feed.xml", host))[1]).find("channel")
     assert channel is not None
     items = channel.findall("item")
     assert len(items) == 20
     for item in items:
         assert parsedate_to_datetime(item.findtext("pubDate") or "").tzinfo
-    assert b"product_page" in _get(items[0].findtext("link") or "")
+    assert b"product_page" in get(items[0].findtext("link") or "")[1]

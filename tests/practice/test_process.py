@@ -4,21 +4,16 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
 from shoal.errors import Unavailable
 from shoal.practice import Running, Shop, read_log, running
+from tests.practice.visitor import get
 
 SMALL = Shop(hosts=2, categories=1, products=2)
-
-
-def _get(url: str) -> bytes:
-    with urlopen(url) as answer:
-        body: bytes = answer.read()
-    return body
 
 
 def _listens(port: int) -> bool:
@@ -26,10 +21,10 @@ def _listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _until_gone(port: int) -> None:
+def _until(true: Callable[[], bool], otherwise: str) -> None:
     deadline = time.monotonic() + 5
-    while _listens(port):
-        assert time.monotonic() < deadline, "the practice site outlived its parent"
+    while not true():
+        assert time.monotonic() < deadline, otherwise
         time.sleep(0.01)
 
 
@@ -37,13 +32,13 @@ def test_the_child_serves_the_shop_it_was_given(site: Running, shop: Shop) -> No
     assert site.addresses == shop.addresses
     for host, truth in shop.truth().items():
         product = next(path for path in truth.pages if path.startswith("/product/"))
-        assert b"price_color" in _get(site.url(product, host))
+        assert b"price_color" in get(site.url(product, host))[1]
 
 
 def test_the_child_ends_with_the_block_and_leaves_a_whole_log(tmp_path: Path) -> None:
     with running(SMALL, log=tmp_path / "log") as site:
         for _ in range(3):
-            _get(site.url("/"))
+            get(site.url("/"))
     with pytest.raises(ProcessLookupError):
         os.kill(site.pid, 0)
     assert len(read_log(tmp_path / "log")) == 3
@@ -67,15 +62,15 @@ with running(Shop(hosts=1), log=pathlib.Path({str(log)!r})) as site:
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
         port = int(parent.stdout.readline())
-        _get(f"http://127.0.0.1:{port}/")
+        get(f"http://127.0.0.1:{port}/")
         parent.send_signal(signal.SIGKILL)
-    _until_gone(port)
-    assert [entry.path for entry in read_log(log)] == ["/"]
+    _until(lambda: not _listens(port), "the practice site outlived its parent")
+    _until(lambda: [entry.path for entry in read_log(log)] == ["/"], "the visit is not in the log")
 
 
 def test_control_and_log_work_from_the_parent(tmp_path: Path) -> None:
     with running(SMALL, log=tmp_path / "log", latency_ms=20, jitter_ms=5) as site:
-        _get(site.url("/"))
+        get(site.url("/"))
         assert site.control(latency_ms=0)["127.0.0.2"] == {
             "latency_ms": 0,
             "jitter_ms": 5,

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from shoal.practice import Answer, Shop, Visit
 
@@ -18,6 +18,11 @@ def _whole(shop: Shop) -> dict[tuple[str, str], bytes]:
 def _product_paths(shop: Shop, host: str) -> list[str]:
     pages = shop.truth()[host].pages
     return [path for path, status in pages.items() if path.startswith("/product/") and status == 200]
+
+
+def _one(page: LexborHTMLParser, selector: str) -> LexborNode:
+    [node] = page.css(selector)
+    return node
 
 
 def test_the_same_seed_gives_the_same_shop_to_the_byte() -> None:
@@ -50,18 +55,18 @@ def test_each_host_has_its_language_and_its_prices(host: str, language: str, pri
     shop = Shop(hosts=4)
     for path in _product_paths(shop, host):
         page = LexborHTMLParser(_get(shop, path, host).body)
-        assert page.css_first("html").attributes["lang"] == language
-        assert re.fullmatch(price, page.css_first(".price_color").text())
+        assert _one(page, "html").attributes["lang"] == language
+        assert re.fullmatch(price, _one(page, ".price_color").text())
 
 
 def test_a_product_page_has_what_a_spider_looks_for() -> None:
     shop = Shop()
     path = _product_paths(shop, "127.0.0.1")[0]
     page = LexborHTMLParser(_get(shop, path).body)
-    assert page.css_first("h1").text() in page.css_first("title").text()
-    assert re.fullmatch(r"[0-9a-f]{16}", page.css_first("th:lexbor-contains('UPC') + td").text())
-    assert page.css_first("link[rel=canonical]").attributes["href"] == f"http://127.0.0.1:80{path}"
-    assert page.css_first("meta[name=description]").attributes["content"]
+    assert _one(page, "h1").text() in _one(page, "title").text()
+    assert re.fullmatch(r"[0-9a-f]{16}", _one(page, "th:lexbor-contains('UPC') + td").text())
+    assert _one(page, "link[rel=canonical]").attributes["href"] == f"http://127.0.0.1:80{path}"
+    assert _one(page, "meta[name=description]").attributes["content"]
     assert len(page.css("ul.breadcrumb li")) == 3
 
 

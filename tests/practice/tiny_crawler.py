@@ -20,7 +20,7 @@ class TinyCrawler:
         self._port = port
         self._connections = {host: http.client.HTTPConnection(host, port, timeout=10) for host in hosts}
         self._robots = {host: self._read_robots(host) for host in hosts}
-        self._queue = deque([(f"http://{hosts[0]}:{port}/", ())])
+        self._queue: deque[tuple[str, tuple[str, ...]]] = deque([(f"http://{hosts[0]}:{port}/", ())])
         self._seen = {self._queue[0][0]}
         self.pages: dict[str, dict[str, int]] = {host: {} for host in hosts}
         self.redirects: dict[str, dict[str, str]] = {host: {} for host in hosts}

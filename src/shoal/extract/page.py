@@ -23,11 +23,14 @@ Attributes = Mapping[str, str | None]
 
 @dataclass(slots=True)
 class Reading:
-    """A page, read. URLs are as written, to be resolved against `base` and the page's own."""
+    """A page, read. URLs are as written, to be resolved against `base` and the page's own.
+
+    It holds the parsed page, for `text`, so keep it no longer than needed.
+    """
 
     noindex: bool
     nofollow: bool
-    _source: Source
+    _source: Source = field(repr=False)
     title: str | None = None
     description: str | None = None
     language: str | None = None

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from shoal.extract.vocabulary import MARKED, UNSEEN
 
-MAX_DEPTH = 1_000
-"""Reading stops here: an end tag that closes nothing is sought through every open element."""
-
-_PIECE_BYTES = 64 * 1024
+_PIECE_BYTES = 16 * 1024
+# An end tag that closes nothing is sought through all open elements, so a deep page must be a short one: reading stops
+# when the depths at the ends of the pieces add up to this. A page of 10 MB may be 160 deep on average; the worst takes
+# 1 s.
+MAX_SUM_OF_DEPTHS = 100_000
 
 
 class Stream:
@@ -107,9 +108,11 @@ def _run(html: bytes, listener: _Marks | _Words) -> None:
 
     parser = etree.HTMLParser(target=listener, encoding="utf-8", huge_tree=True)
     # In pieces, because a listener cannot stop the parser within one.
+    sum_of_depths = 0
     for start in range(0, len(html), _PIECE_BYTES):
         parser.feed(html[start : start + _PIECE_BYTES])
-        if listener.depth > MAX_DEPTH:
+        sum_of_depths += listener.depth
+        if sum_of_depths > MAX_SUM_OF_DEPTHS:
             return
     try:
         parser.close()

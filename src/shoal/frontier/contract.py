@@ -112,6 +112,9 @@ class Frontier(Protocol):
         """Why the job has nothing more to lease (`empty`, `pages`, `bytes`, `seconds`, `pages_per_host`,
         `paused`, `cancelled`), or None while it has or has leases out."""
 
+    async def limiting(self, job: str) -> str | None:
+        """In words, what a running job waits for; None while it is served as fast as it can be."""
+
     async def pause(self, job: str) -> None: ...
 
     async def resume(self, job: str) -> None: ...

@@ -37,9 +37,10 @@ def pages_sitemap(branch: Branch, visit: Visit) -> Answer:
 
 def products_sitemap(branch: Branch, visit: Visit) -> Answer:
     digits = visit.path.removeprefix(_PRODUCTS_PREFIX).removesuffix(".xml.gz")
-    numbers = range(branch.product_count)[(int(digits) - 1) * PER_SITEMAP :][:PER_SITEMAP] if digits.isdecimal() else ()
-    if not numbers:
+    start = (int(digits) - 1) * PER_SITEMAP if digits.isdecimal() else -1
+    if not 0 <= start < branch.product_count:
         return not_found(visit)
+    numbers = range(start, min(start + PER_SITEMAP, branch.product_count))
     xml = _xml(_urlset(branch, visit, (branch.product(number).path for number in numbers)))
     # Without a time in it, the same seed gives the same bytes.
     return Answer(200, gzip.compress(xml.body, mtime=0), "application/gzip")

@@ -37,7 +37,9 @@ class RequestLog:
     """Appends entries to a file; needs a running event loop."""
 
     def __init__(self, path: Path = DISCARD) -> None:
-        self._file = path.open("ab", buffering=0)
+        # Here, so that a path that cannot be written is known before anybody visits.
+        path.open("ab").close()
+        self._path = path
         self._entries: list[Entry] = []
         self._timer: asyncio.TimerHandle | None = None
         self._epoch = time.time() - time.monotonic()
@@ -54,15 +56,13 @@ class RequestLog:
         if self._timer:
             self._timer.cancel()
             self._timer = None
-        self._file.write("".join(json.dumps(entry._asdict()) + "\n" for entry in self._entries).encode())
+        lines = "".join(json.dumps(entry._asdict()) + "\n" for entry in self._entries)
         self._entries.clear()
-
-    def close(self) -> None:
-        self.flush()
-        self._file.close()
+        with self._path.open("ab") as file:
+            file.write(lines.encode())
 
 
 def read_log(path: Path) -> list[Entry]:
     """The entries of a log, by the time they began. A last line cut off by a kill is left out."""
     lines = path.read_text().split("\n")[:-1]
-    return sorted(Entry(**json.loads(line)) for line in lines)
+    return sorted((Entry(**json.loads(line)) for line in lines), key=lambda entry: entry.t_start)

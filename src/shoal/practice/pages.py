@@ -55,7 +55,7 @@ def product_page(branch: Branch, product: Product, visit: Visit) -> Answer:
     rows = {"UPC": product.upc, "Price": product.price, "In stock": product.stock}
     table = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows.items())
     main = (
-        f"{crumbs}<article class=product_page><h1>{escape(product.name)}</h1>{_photo(product)}"
+        f"{crumbs}<article class=product_page><h1>{escape(product.name)}</h1><div id=photo>{_photo(product)}</div>"
         f'<p class="price_color">{product.price}</p><p><a href="#details">UPC</a></p>'
         f'<div id="product_description"><p>{escape(product.description)}</p></div>'
         f'<table id="details">{table}</table></article>{_related(branch, product, visit)}'
@@ -126,7 +126,7 @@ def _pod(product: Product, href: str, source: str) -> str:
 
 
 def _photo(product: Product) -> str:
-    return f'<i id="photo" style="--hue:{product.number * 47 % 360}"></i>'
+    return f'<i style="--hue:{product.number * 47 % 360}"></i>'
 
 
 def _pager(branch: Branch, category: Category, page: int) -> str:

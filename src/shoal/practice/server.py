@@ -58,8 +58,8 @@ class Server:
             door.close()
         # Transports cut off by the doors report their lost connections, and so the last entries, in the next turn.
         await asyncio.sleep(0)
-        self._log.close()
-        self._control_door.log.close()
+        self._log.flush()
+        self._control_door.log.flush()
 
     async def __aenter__(self) -> Self:
         await self.start()

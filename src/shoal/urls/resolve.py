@@ -45,9 +45,12 @@ class Resolver:
         self._memory = _Memory(capacity)
         self._width = scope.width
 
-    def resolve(self, base: str, hrefs: Iterable[str]) -> PageLinks:
-        """Raises InvalidURL if `base` is no http(s) URL; any href at all is a link, a skip or nothing."""
-        page = Document(canonical(base, self._params))
+    def resolve(self, url: str, hrefs: Iterable[str], base: str | None = None) -> PageLinks:
+        """Raises InvalidURL if `url` is no http(s) URL; any href at all is a link, a skip or nothing.
+
+        `base` is the page's own <base href>, ignored where it is not one.
+        """
+        page = Document(self._base(canonical(url, self._params), base))
         if self._scope.width != self._width:
             self._memory.clear()
             self._width = self._scope.width
@@ -56,12 +59,19 @@ class Resolver:
         found: dict[str, Target | None] = {}
         skipped: dict[str, int] = {}
         for href in hrefs:
-            url, target, skip = on_site.get(href) or in_directory.get(href) or self._recall(page, href)
-            if url is not None:
-                found[url] = target
+            link, target, skip = on_site.get(href) or in_directory.get(href) or self._recall(page, href)
+            if link is not None:
+                found[link] = target
             if skip is not None:
                 skipped[skip] = skipped.get(skip, 0) + 1
         return PageLinks([target for target in found.values() if target], skipped, list(found))
+
+    def _base(self, url: str, base: str | None) -> str:
+        absolute = Document(url).absolute(base) if base else None
+        try:
+            return canonical(absolute[0], self._params) if absolute else url
+        except InvalidURL:
+            return url
 
     def _recall(self, page: Document, href: str) -> _Verdict:
         absolute = page.absolute(href)

@@ -202,6 +202,17 @@ class SqliteFrontier:
         ).fetchone()
         return row is None
 
+    async def limiting(self, job: str) -> str | None:
+        job_id = self._job_row(job)["id"]
+        now = self._clock()
+        row = self._db.execute(
+            "SELECT h.name, h.paused, h.block_until, h.block_reason, h.next_at, h.in_flight, count(*) OVER () AS hosts "
+            "FROM ready r JOIN host h ON h.id = r.host WHERE r.job = ? AND r.at IS NOT NULL AND r.at <> ? "
+            "ORDER BY max(h.next_at, h.block_until), r.at LIMIT 1",
+            (job_id, CAPPED),
+        ).fetchone()
+        return None if row is None else why_waiting(row, now)
+
     async def pause(self, job: str) -> None:
         self._set_state(job, "paused", "active")
 
@@ -358,3 +369,16 @@ class SqliteFrontier:
             self._host_ids.clear()
         self._host_ids[host] = row_id
         return int(row_id)
+
+
+def why_waiting(host: sqlite3.Row, now: float) -> str | None:
+    """What keeps the host that comes first from being fetched now."""
+    others = f" and {host['hosts'] - 1} more hosts" if host["hosts"] > 1 else ""
+    if host["paused"]:
+        return f"{host['name']} is paused by the operator{others}"
+    if host["block_until"] > now:
+        wait_s = host["block_until"] - now
+        return f"{host['name']} is in backoff for {wait_s:.0f} s ({host['block_reason']}){others}"
+    if host["next_at"] > now:
+        return f"the rate of {host['name']}{others}"
+    return f"answers of {host['name']}{others}" if host["in_flight"] else None

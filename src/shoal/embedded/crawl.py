@@ -1,0 +1,156 @@
+"""One run of a job in this process, from the lock on its home to its report."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shoal.embedded.home import Home
+from shoal.embedded.overview import Overview, overview
+from shoal.engine.engine import Engine
+from shoal.engine.work import Work
+from shoal.errors import UsageError
+from shoal.fetch.curl import Fetcher
+from shoal.fetch.guard import Guard
+from shoal.frontier.contract import Caller, Terms
+from shoal.model import JobSpec, JobState, Offer, Target
+from shoal.store.inputs import seed_targets
+from shoal.store.jobs import Job, add_seconds, list_jobs, load_job, mark_seeded, set_state
+from shoal.store.remembered import load_cookies
+from shoal.store.writer import Writer
+
+SEEDS_AT_ONCE = 1_000
+OPEN_FILES_WANTED = 65_536
+OLDER_JOBS_LOOKED_AT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How a run ended."""
+
+    overview: Overview
+    seconds: float
+    """Of this run."""
+
+
+class Crawl:
+    """Make one, `await run()`; `engine` is there to be watched and stopped while it does."""
+
+    def __init__(self, home: Home, job_id: str, agent: str, concurrency: int) -> None:
+        self._home = home
+        self._agent = agent
+        self.job_id = job_id
+        self._frontier = home.frontier
+        self._writer = Writer(home.store)
+        self.engine = Engine(self._frontier, self._writer, home.mark, concurrency, f"crawl-{os.getpid()}-{time.time()}")
+
+    async def run(self) -> Report:
+        raise_open_files()
+        with self._home.locked(self.job_id):
+            try:
+                return await self._run(load_job(self._home.store, self.job_id))
+            finally:
+                self._writer.close()
+
+    async def _run(self, job: Job) -> Report:
+        await self._take_over(job)
+        fetcher = Fetcher(self._agent, Guard(job.spec.allow_private))
+        started = time.time()
+        rest: str | None = None
+        try:
+            await self._seed(job)
+            self.engine.add(self._work(job, fetcher))
+            rest = (await self.engine.run()).get(job.id)
+        finally:
+            await self._frontier.pause(job.id)
+            add_seconds(self._home.store, job.id, time.time() - started)
+            set_state(self._home.store, job.id, JobState.INTERRUPTED, time.time())
+            await fetcher.aclose()
+        await self._end(job, rest)
+        return Report(await overview(self._home, job.id), time.time() - started)
+
+    async def _take_over(self, job: Job) -> None:
+        """Nobody else can be at work here: what was leased returns, and only this job may be leased from."""
+        for other in list_jobs(self._home.store, OLDER_JOBS_LOOKED_AT):
+            if other.id != job.id and other.started_at and other.finished_at is None:
+                await self._frontier.pause(other.id)
+        await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
+        await self._frontier.reap(self._home.mark.left_behind(), all_leases=True)
+        self._home.mark.clear()
+        set_state(self._home.store, job.id, JobState.RUNNING, time.time())
+
+    async def _seed(self, job: Job) -> None:
+        if job.seeded:
+            return
+        caller = Caller(f"seed-{job.id}-{time.time()}")
+        for targets in self._seeds(job.id):
+            await self._frontier.offer(caller.next(), [Offer(job.id, targets)])
+        mark_seeded(self._home.store, job.id)
+
+    def _seeds(self, job_id: str) -> Iterator[list[Target]]:
+        line = -1
+        while part := seed_targets(self._home.store, job_id, line, SEEDS_AT_ONCE):
+            line = part[-1].line
+            yield [given.target for given in part if given.target is not None]
+
+    def _work(self, job: Job, fetcher: Fetcher) -> Work:
+        seeds = (target.url for part in self._seeds(job.id) for target in part)
+        work = Work(job.id, job.spec, seeds, job.admitted, fetcher)
+        work.jar.load(load_cookies(self._home.store, job.id))
+        return work
+
+    async def _end(self, job: Job, rest: str | None) -> None:
+        if rest is None:
+            return
+        figures = await self._frontier.figures(job.id)
+        state, reason = ended(rest, job.spec, figures.pages, figures.dead)
+        set_state(self._home.store, job.id, state, time.time(), reason)
+        if rest == "empty":
+            await self._frontier.forget(job.id)
+        elif rest == "cancelled":
+            await self._frontier.cancel(job.id)
+
+
+def ended(rest: str, spec: JobSpec, pages: int, dead: int) -> tuple[JobState, str | None]:
+    """The state a job ends in, and why, by what it rests for."""
+    if rest == "cancelled":
+        return JobState.CANCELLED, None
+    if pages == 0:
+        return JobState.FAILED, "no page could be fetched"
+    if spec.max_failure_rate is not None and dead / (pages + dead) > spec.max_failure_rate:
+        return JobState.FAILED, f"{dead / (pages + dead):.1%} of requests are dead letters"
+    if rest == "empty":
+        return JobState.DONE, None
+    return JobState.LIMITED, f"its limit of {rest} is reached"
+
+
+def terms_of(spec: JobSpec, seconds_used: float) -> Terms:
+    limits, politeness = spec.limits, spec.politeness
+    return Terms(
+        lane=spec.lane,
+        priority=spec.priority,
+        gap_s=politeness.gap_s,
+        per_host=politeness.per_host,
+        robots=politeness.robots,
+        pages=limits.pages,
+        pages_per_host=limits.pages_per_host,
+        bytes=limits.bytes,
+        stop_at=None if limits.seconds is None else time.time() + limits.seconds - seconds_used,
+    )
+
+
+def resumable(job: Job, state: JobState) -> None:
+    """Raises UsageError, with the way out, for a job that cannot go on."""
+    if state in (JobState.DONE, JobState.CANCELLED, JobState.FAILED):
+        raise UsageError(f"job {job.id} is {state}: there is nothing to resume; `shoal crawl` starts another")
+
+
+def raise_open_files() -> None:
+    """A crawl holds a connection per host in play; the usual soft limit is far below what the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_WANTED)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,90 @@
+"""The directory that holds everything of an embedded crawler, and the lock that lets one crawl at a time into it.
+
+Other processes may look and steer through the databases while a crawl runs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from shoal.engine.mark import Mark
+from shoal.errors import HomeError, Unavailable
+from shoal.frontier.sqlite import SqliteFrontier
+from shoal.store.store import Store
+
+
+class Home:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HomeError(f"{path} cannot be used as a home: {error.strerror}; choose another with --home") from error
+
+    @cached_property
+    def store(self) -> Store:
+        return Store.open(self.path / "shoal.db")
+
+    @cached_property
+    def frontier(self) -> SqliteFrontier:
+        return SqliteFrontier(self.path / "frontier.db")
+
+    @cached_property
+    def mark(self) -> Mark:
+        return Mark(self.path / "parsing")
+
+    def close(self) -> None:
+        for name in ("frontier", "store", "mark"):
+            part = self.__dict__.pop(name, None)
+            if part is not None:
+                part.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def locked(self, job: str) -> Iterator[None]:
+        """Holds the home for a crawl of this job. The lock ends with the process, however it ends."""
+        with self._lock_file.open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                holder = self.holder() or {"pid": "?", "job": "?"}
+                raise Unavailable(
+                    f"{self.path} is in use: process {holder['pid']} is crawling job {holder['job']} there; "
+                    "wait for it, or crawl in another home with --home"
+                ) from error
+            file.truncate(0)
+            file.write(json.dumps({"pid": os.getpid(), "job": job}))
+            file.flush()
+            try:
+                yield
+            finally:
+                file.truncate(0)
+
+    def holder(self) -> dict[str, object] | None:
+        """The process that crawls in this home now, and its job."""
+        try:
+            with self._lock_file.open("r+") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    text = file.read()
+                    return dict(json.loads(text)) if text else {"pid": "?", "job": "?"}
+        except FileNotFoundError:
+            pass
+        return None
+
+    @property
+    def _lock_file(self) -> Path:
+        return self.path / "lock"

@@ -1,0 +1,71 @@
+"""A job as people see it: its figures from frontier and store in one, and its state told from what is true now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.embedded.home import Home
+from shoal.model import ENDED, Figures, JobState
+from shoal.store.columns import iso_time
+from shoal.store.figures import Failures, StoredFigures, stored_figures
+from shoal.store.jobs import Job, load_job
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    job: Job
+    state: JobState
+    frontier: Figures
+    stored: StoredFigures
+    limiting: str | None
+
+    @property
+    def failures(self) -> list[Failures]:
+        return self.stored.failures
+
+    def as_dict(self) -> dict[str, Any]:
+        """The job figures of the interface, in its order."""
+        job, frontier, stored = self.job, self.frontier, self.stored
+        return {
+            "id": job.id,
+            "name": job.spec.name,
+            "state": self.state.value,
+            "lane": job.spec.lane.value,
+            "created_at": iso_time(job.created_at),
+            "started_at": iso_time(job.started_at) if job.started_at else None,
+            "finished_at": iso_time(job.finished_at) if job.finished_at else None,
+            "found": frontier.found,
+            "queued": frontier.queued,
+            "leased": frontier.leased,
+            "pages": frontier.pages,
+            "redirects": frontier.redirects,
+            "dead": frontier.dead,
+            "dropped": dict(frontier.dropped),
+            "skipped": stored.skipped,
+            "items": stored.items,
+            "bytes": stored.bytes,
+            "by_status": stored.by_status,
+            "hosts": stored.hosts,
+            "limiting": self.limiting,
+        }
+
+
+async def overview(home: Home, job_id: str) -> Overview:
+    job = load_job(home.store, job_id)
+    figures = await home.frontier.figures(job_id) if job.started_at else Figures()
+    state = await current_state(home, job)
+    limiting = await home.frontier.limiting(job_id) if state is JobState.RUNNING else job.reason
+    return Overview(job, state, figures, stored_figures(home.store, job_id), limiting)
+
+
+async def current_state(home: Home, job: Job) -> JobState:
+    """What the store says, unless the process that would have changed it is gone or another terminal paused it."""
+    if job.state in ENDED or job.state is JobState.INTERRUPTED:
+        return job.state
+    holder = home.holder()
+    if holder is None or holder["job"] != job.id:
+        return JobState.INTERRUPTED
+    if job.started_at and await home.frontier.rest(job.id) == "paused":
+        return JobState.PAUSED
+    return job.state

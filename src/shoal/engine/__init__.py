@@ -1,0 +1,1 @@
+"""The loop that joins the four rooms: lease, fetch, landed, extract, store, offer, complete."""

@@ -1,0 +1,70 @@
+"""How a request's travel ended: what to store, what to offer, and how its lease completes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from shoal.frontier.record import request_text
+from shoal.model import (
+    Completion,
+    DeadLetter,
+    Drop,
+    Lease,
+    Offer,
+    Outcome,
+    PageRecord,
+    RedirectRecord,
+)
+
+
+@dataclass(slots=True)
+class Ending:
+    lease: Lease
+    completion: Completion
+    record: PageRecord | RedirectRecord | DeadLetter | Drop | None = None
+    """None: the request will be tried again."""
+    offers: list[Offer] = field(default_factory=list)
+    skips: dict[str, int] = field(default_factory=dict)
+    failed: tuple[str, int | None] | None = None
+    """An attempt that failed: its kind, and the status if there was an answer."""
+
+
+def retry(lease: Lease, kind: str, status: int | None, delay_s: float) -> Ending:
+    completion = Completion(lease.token, Outcome.RETRY, reason=kind, delay_s=delay_s)
+    return Ending(lease, completion, failed=(kind, status))
+
+
+def dead(lease: Lease, kind: str, status: int | None, detail: str) -> Ending:
+    letter = DeadLetter(
+        job=lease.job,
+        fingerprint=lease.target.fingerprint,
+        token=lease.token,
+        url=lease.target.url,
+        host=lease.target.host,
+        reason=kind,
+        status=status,
+        detail=detail,
+        depth=lease.trail.depth,
+        parent=lease.trail.parent,
+        attempts=lease.attempt + 1,
+        died_at=time.time(),
+        request=request_text(lease.target, lease.trail),
+    )
+    return Ending(lease, Completion(lease.token, Outcome.DEAD, reason=kind), letter, failed=(kind, status))
+
+
+def drop(lease: Lease, reason: str, detail: str) -> Ending:
+    refused = Drop(
+        job=lease.job,
+        fingerprint=lease.target.fingerprint,
+        token=lease.token,
+        url=lease.target.url,
+        host=lease.target.host,
+        reason=reason,
+        detail=detail,
+        depth=lease.trail.depth,
+        parent=lease.trail.parent,
+        dropped_at=time.time(),
+    )
+    return Ending(lease, Completion(lease.token, Outcome.DROP, reason=reason), refused)

@@ -1,0 +1,252 @@
+"""The engine: keeps as many requests travelling as it may, and ends when its jobs have nothing more to lease.
+
+    lease -> (robots) -> fetch -> landed -> extract -> store -> offer -> complete
+
+The first half is `Engine._travel`, one task per request; the second is the Settler, in batches. Everything is bounded:
+fetches by `concurrency`, endings not yet stored by a multiple of it, so that a slow store slows leasing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from shoal.engine import ending
+from shoal.engine.ending import Ending
+from shoal.engine.mark import Mark
+from shoal.engine.permission import Permission, Permissions, Say, failure_of
+from shoal.engine.policy import MAX_CRASHES, retry_wait_s
+from shoal.engine.settler import Settler
+from shoal.engine.work import SITEMAP, Work, origin_of
+from shoal.fetch.exchange import Exchange, Failure, retry_after_s
+from shoal.frontier.contract import Caller, Frontier
+from shoal.model import Landing, Lease, Outcome
+from shoal.store.writer import Writer
+
+BACKLOG_PER_FETCH = 4
+GATHER_S = 0.003
+"""While plenty is in flight, landings gather this long, so that one call serves several."""
+POLL_S = 0.5
+"""How soon an idle engine sees what another terminal wrote."""
+KEEP_EVERY_S = 20.0
+ASKING_WAIT_S = 0.25
+
+log = logging.getLogger(__name__)
+
+
+class Engine:
+    def __init__(self, frontier: Frontier, writer: Writer, mark: Mark, concurrency: int, caller: str) -> None:
+        self._frontier = frontier
+        self._mark = mark
+        self._concurrency = concurrency
+        self._caller = Caller(caller)
+        self._permissions = Permissions(frontier, writer)
+        self._works: dict[str, Work] = {}
+        self._settler = Settler(frontier, writer, self._caller, self._works, self._settled, self._report_landings)
+        self._fetching: set[asyncio.Task[None]] = set()
+        self._held: set[int] = set()
+        self._landings: list[Landing] = []
+        self._reporting = asyncio.Lock()
+        self._wake = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._mapped: set[tuple[str, str]] = set()
+        self.on_ending: Callable[[Ending], None] = lambda _: None
+        """Called for every ending once it is stored."""
+
+    def add(self, work: Work) -> None:
+        self._works[work.job] = work
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._fetching)
+
+    def stop(self) -> None:
+        """Lease nothing more; `run` returns when what is in flight has been saved."""
+        self._stopping.set()
+        self._wake.set()
+
+    async def run(self) -> dict[str, str]:
+        """Works until every job rests, or is told to stop. Says why each job rests; a stopped one is missing."""
+        resting: dict[str, str] = {}
+        background = [asyncio.create_task(self._settler.run()), asyncio.create_task(self._keep_leases())]
+        try:
+            while len(resting) < len(self._works) and not self._stopping.is_set():
+                _raise_fault(background)
+                await self._turn(resting)
+            while self._fetching or self._settler.backlog:
+                _raise_fault(background)
+                await asyncio.wait([*self._fetching, *background], timeout=0.02, return_when=asyncio.FIRST_COMPLETED)
+            await self._report_landings()
+        finally:
+            for task in (*background, *self._fetching):
+                task.cancel()
+            await asyncio.gather(*background, *self._fetching, return_exceptions=True)
+        return resting
+
+    async def _turn(self, resting: dict[str, str]) -> None:
+        self._wake.clear()
+        await self._report_landings()
+        room = min(
+            self._concurrency - len(self._fetching), BACKLOG_PER_FETCH * self._concurrency - self._settler.backlog
+        )
+        leases = await self._frontier.lease(self._caller.next(), room) if room > 0 else []
+        for lease in leases:
+            self._start(lease)
+        if leases and len(self._fetching) > self._concurrency // 2:
+            await asyncio.sleep(GATHER_S)
+        elif not leases:
+            await self._note_resting(resting)
+            if len(resting) < len(self._works):
+                await self._idle(room)
+
+    async def _note_resting(self, resting: dict[str, str]) -> None:
+        for job in self._works.keys() - resting.keys():
+            reason = await self._frontier.rest(job)
+            if reason is not None and reason != "paused":
+                resting[job] = reason
+
+    async def _idle(self, room: int) -> None:
+        wait_s = await self._frontier.next_ready_in() if room > 0 else None
+        try:
+            await asyncio.wait_for(self._wake.wait(), POLL_S if wait_s is None else min(wait_s, POLL_S))
+        except TimeoutError:
+            pass
+
+    def _start(self, lease: Lease) -> None:
+        self._held.add(lease.token)
+        task = asyncio.create_task(self._travel(lease))
+        self._fetching.add(task)
+        task.add_done_callback(self._fetched)
+
+    def _fetched(self, task: asyncio.Task[None]) -> None:
+        self._fetching.discard(task)
+        self._wake.set()
+        if not task.cancelled() and task.exception() is not None:
+            # Nothing a page or a host does raises here: it is ours, and the crawl must not go on without it.
+            self._settler.fail(task.exception())
+
+    async def _travel(self, lease: Lease) -> None:
+        work = self._works[lease.job]
+        if lease.wait_s > 0 and await self._stopped_within(lease.wait_s):
+            await self._give_back(lease)
+            return
+        end = self._not_worth_it(lease)
+        if end is None:
+            permission = await self._permissions.ask(lease, work)
+            if permission.say is Say.ASKING:
+                await self._give_back(lease, ASKING_WAIT_S)
+                return
+            end = await self._refused(lease, work, permission)
+        if end is None:
+            answer = await work.fetcher.fetch(work.call(lease))
+            self._land(lease, answer)
+            end = self._conclude(lease, work, answer)
+            if lease.trail.callback == SITEMAP and end.completion.outcome is Outcome.DONE:
+                await self._offer_sitemap(lease, work, answer, end)
+        self._settler.put(end)
+
+    async def _stopped_within(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _give_back(self, lease: Lease, wait_s: float = 0.0) -> None:
+        await self._frontier.release(self._caller.next(), [lease.token], wait_s)
+        self._held.discard(lease.token)
+
+    @staticmethod
+    def _not_worth_it(lease: Lease) -> Ending | None:
+        if lease.unreachable:
+            return ending.dead(lease, "unreachable", None, f"{lease.target.host} never answered")
+        if lease.crashes >= MAX_CRASHES:
+            return ending.dead(lease, "poison", None, f"its page ended the process {lease.crashes} times")
+        return None
+
+    async def _refused(self, lease: Lease, work: Work, permission: Permission) -> Ending | None:
+        """None if the page may be fetched now; otherwise how this ends."""
+        robots = permission.robots
+        if robots is None:
+            return None
+        await self._offer_sitemaps_of(lease, work, robots.rules.sitemaps if not robots.not_now else [])
+        if permission.say is Say.FORBIDDEN:
+            return ending.drop(lease, "robots", "robots.txt does not allow it")
+        if permission.say is Say.GO:
+            return None
+        if permission.asked:
+            failure = robots.failure.kind.value if robots.failure else None
+            latency_s = robots.failure.latency_s if robots.failure else 0.0
+            self._landings.append(Landing(lease.token, latency_s, robots.status, failure, robots.retry_after_s))
+        kind, status, detail = failure_of(robots)
+        if kind == "address_refused":
+            return ending.drop(lease, kind, detail)
+        if lease.attempt < work.spec.retries:
+            return ending.retry(lease, kind, status, retry_wait_s(lease.attempt))
+        return ending.dead(lease, kind, status, detail)
+
+    async def _offer_sitemaps_of(self, lease: Lease, work: Work, listed: list[str]) -> None:
+        origin = origin_of(lease.target.url)
+        if not work.spec.sitemaps or (work.job, origin) in self._mapped or work.scope.refusal(lease.target.url):
+            return
+        self._mapped.add((work.job, origin))
+        offer = work.sitemap_offer(listed or [f"{origin}/sitemap.xml"])
+        await self._frontier.offer(self._caller.next(), [offer])
+
+    def _land(self, lease: Lease, answer: Exchange | Failure) -> None:
+        if isinstance(answer, Failure):
+            landing = Landing(lease.token, answer.latency_s, None, answer.kind.value)
+        else:
+            wait_s = retry_after_s(answer.headers.get("retry-after"), time.time())
+            landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s)
+        self._landings.append(landing)
+        self._wake.set()
+
+    async def _report_landings(self) -> None:
+        async with self._reporting:
+            landings, self._landings = self._landings, []
+            if landings:
+                await self._frontier.landed(self._caller.next(), landings)
+
+    def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure) -> Ending:
+        self._mark.set(lease.token)
+        try:
+            return work.conclude(lease, answer)
+        except Exception as error:
+            # A page that we fail to read is that page's end, not the crawl's.
+            log.exception("could not read %s", lease.target.url)
+            status = answer.status if isinstance(answer, Exchange) else None
+            return ending.dead(lease, "unreadable", status, f"{type(error).__name__}: {error}")
+        finally:
+            self._mark.clear()
+
+    async def _offer_sitemap(self, lease: Lease, work: Work, answer: Exchange | Failure, end: Ending) -> None:
+        """Offered part by part, before the sitemap's own lease completes: a million entries need no memory."""
+        if not isinstance(answer, Exchange) or not 200 <= answer.status < 300:
+            return
+        for offer, skipped in work.sitemap_offers(lease, answer):
+            await self._frontier.offer(self._caller.next(), [offer])
+            for reason, n in skipped.items():
+                end.skips[reason] = end.skips.get(reason, 0) + n
+            await asyncio.sleep(0)
+
+    def _settled(self, endings: list[Ending]) -> None:
+        for end in endings:
+            self._held.discard(end.lease.token)
+            self.on_ending(end)
+        self._wake.set()
+
+    async def _keep_leases(self) -> None:
+        while True:
+            await asyncio.sleep(KEEP_EVERY_S)
+            if self._held:
+                await self._frontier.extend(self._caller.next(), list(self._held))
+            await self._frontier.reap()
+
+
+def _raise_fault(background: list[asyncio.Task[None]]) -> None:
+    for task in background:
+        if task.done():
+            task.result()

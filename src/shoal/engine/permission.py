@@ -1,0 +1,114 @@
+"""Whether robots.txt lets a request be fetched: one file per origin, asked for through the host's own slot.
+
+The lease that meets an unknown origin fetches its robots.txt before its page; leases that meet it meanwhile are given
+back for a moment, because started all at once they would break the host's rate.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from enum import Enum
+
+from shoal.engine.work import Work, origin_of
+from shoal.fetch.exchange import Failure
+from shoal.fetch.robots import RobotsFile, fetch_robots
+from shoal.frontier.contract import Frontier
+from shoal.model import Lease
+from shoal.store.remembered import RobotsRecord, load_robots, save_robots
+from shoal.store.writer import Writer
+
+FRESH_S = 86_400.0
+NOT_NOW_S = 4.0
+"""How long a robots.txt that could not be had is not asked for again."""
+ORIGINS_REMEMBERED = 10_000
+MAX_CRAWL_DELAY_S = 300.0
+
+
+class Say(Enum):
+    GO = "go"
+    FORBIDDEN = "forbidden"
+    NOT_NOW = "not now"
+    ASKING = "asking"
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    say: Say
+    robots: RobotsFile | None = None
+    asked: bool = False
+    """This lease fetched robots.txt itself, and so used its host's slot."""
+
+
+GO = Permission(Say.GO)
+ASKING = Permission(Say.ASKING)
+
+
+class Permissions:
+    def __init__(self, frontier: Frontier, writer: Writer) -> None:
+        self._frontier = frontier
+        self._writer = writer
+        self._files: OrderedDict[str, RobotsFile] = OrderedDict()
+        self._asking: set[str] = set()
+
+    async def ask(self, lease: Lease, work: Work) -> Permission:
+        if not work.spec.politeness.robots:
+            return GO
+        origin = origin_of(lease.target.url)
+        if origin in self._asking:
+            return ASKING
+        known = self._files.get(origin)
+        if known is not None and _fresh(known):
+            return _judge(known, lease, asked=False)
+        self._asking.add(origin)
+        try:
+            robots, asked = await self._get(origin, work)
+        finally:
+            self._asking.discard(origin)
+        self._remember(origin, robots)
+        if not robots.not_now:
+            await self._frontier.slow_to(lease.target.host, _crawl_delay_s(robots))
+        return _judge(robots, lease, asked)
+
+    async def _get(self, origin: str, work: Work) -> tuple[RobotsFile, bool]:
+        stored = await self._writer.run(load_robots, origin)
+        if stored is not None:
+            robots = RobotsFile(origin, work.fetcher.agent, stored.status, stored.body, stored.fetched_at)
+            if _fresh(robots):
+                return robots, False
+        credentials = work.spec.credentials.get(origin, "")
+        robots = await fetch_robots(work.fetcher, origin, work.proxy, credentials, work.headers_for(origin))
+        if not robots.not_now:
+            record = RobotsRecord(origin, robots.status, robots.body, robots.fetched_at)
+            await self._writer.run(save_robots, record)
+        return robots, True
+
+    def _remember(self, origin: str, robots: RobotsFile) -> None:
+        self._files[origin] = robots
+        self._files.move_to_end(origin)
+        if len(self._files) > ORIGINS_REMEMBERED:
+            self._files.popitem(last=False)
+
+
+def _fresh(robots: RobotsFile) -> bool:
+    return time.time() - robots.fetched_at < (NOT_NOW_S if robots.not_now else FRESH_S)
+
+
+def _judge(robots: RobotsFile, lease: Lease, asked: bool) -> Permission:
+    if robots.not_now:
+        return Permission(Say.NOT_NOW, robots, asked)
+    delay_s = robots.rules.crawl_delay_s or 0.0
+    allowed = robots.rules.allows(lease.target.url) and delay_s <= MAX_CRAWL_DELAY_S
+    return Permission(Say.GO if allowed else Say.FORBIDDEN, robots, asked)
+
+
+def _crawl_delay_s(robots: RobotsFile) -> float:
+    return min(robots.rules.crawl_delay_s or 0.0, MAX_CRAWL_DELAY_S)
+
+
+def failure_of(robots: RobotsFile) -> tuple[str, int | None, str]:
+    """Kind, status and words for a robots.txt that could not be had."""
+    if isinstance(robots.failure, Failure):
+        return robots.failure.kind.value, None, f"robots.txt: {robots.failure.detail}"
+    return "http", robots.status, f"robots.txt answered {robots.status}"

@@ -1,0 +1,34 @@
+"""What an answer or a failure means for its request: final, another try, or given up."""
+
+from __future__ import annotations
+
+import random
+
+from shoal.fetch.exchange import REDIRECTS, Exchange, Failure, FailureKind
+from shoal.model import Outcome
+
+RETRY_STATUSES = frozenset({408, 429})
+RETRY_WAITS_S = (1.0, 2.0, 4.0, 8.0)
+JITTER = 0.1
+MAX_HOPS = 20
+MAX_CRASHES = 3
+HOPELESS = frozenset({FailureKind.TOO_LARGE})
+"""Another try would end the same."""
+
+
+def verdict(answer: Exchange | Failure) -> Outcome:
+    """How a lease ends by its answer alone; RETRY may still become DEAD when the tries are used up."""
+    if isinstance(answer, Failure):
+        if answer.kind is FailureKind.ADDRESS_REFUSED:
+            return Outcome.DROP
+        return Outcome.DEAD if answer.kind in HOPELESS else Outcome.RETRY
+    if answer.status in RETRY_STATUSES or answer.status >= 500:
+        return Outcome.RETRY
+    if answer.status in REDIRECTS and answer.location is not None:
+        return Outcome.REDIRECT
+    return Outcome.DONE
+
+
+def retry_wait_s(attempt: int) -> float:
+    wait_s = RETRY_WAITS_S[min(attempt, len(RETRY_WAITS_S) - 1)]
+    return wait_s * random.uniform(1 - JITTER, 1 + JITTER)

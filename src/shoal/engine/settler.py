@@ -1,0 +1,112 @@
+"""The last part of the travel: store, then offer the links, then complete the leases, in that order and in batches.
+
+A kill between two steps leaves leases that return and repeat; each step takes a repetition without harm. Batches grow
+by themselves: whatever ended while one was being stored makes the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from shoal.engine.ending import Ending
+from shoal.engine.work import Work
+from shoal.frontier.contract import Caller, Frontier
+from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
+from shoal.store.batch import Batch
+from shoal.store.jobs import admit
+from shoal.store.remembered import save_cookies
+from shoal.store.writer import Writer
+
+MAX_BATCH = 128
+
+
+class Settler:
+    def __init__(
+        self,
+        frontier: Frontier,
+        writer: Writer,
+        caller: Caller,
+        works: Mapping[str, Work],
+        on_settled: Callable[[list[Ending]], None],
+        report_landings: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._frontier = frontier
+        self._writer = writer
+        self._caller = caller
+        self._works = works
+        self._on_settled = on_settled
+        self._report_landings = report_landings
+        self._endings: list[Ending] = []
+        self._some = asyncio.Event()
+        self._settling = 0
+        self._fault: BaseException | None = None
+
+    @property
+    def backlog(self) -> int:
+        return len(self._endings) + self._settling
+
+    def put(self, ending: Ending) -> None:
+        self._endings.append(ending)
+        self._some.set()
+
+    def fail(self, error: BaseException | None) -> None:
+        """Ends `run` with an error from elsewhere."""
+        self._fault = error
+        self._some.set()
+
+    async def run(self) -> None:
+        """Until cancelled; whoever cancels waits for `backlog` to be 0 first."""
+        while True:
+            await self._some.wait()
+            if self._fault is not None:
+                raise self._fault
+            endings, self._endings = self._endings[:MAX_BATCH], self._endings[MAX_BATCH:]
+            if not self._endings:
+                self._some.clear()
+            self._settling = len(endings)
+            await self._settle(endings)
+            self._settling = 0
+            self._on_settled(endings)
+
+    async def _settle(self, endings: list[Ending]) -> None:
+        for batch in batches(endings):
+            await self._writer.save(batch)
+            await self._save_changes(self._works[batch.job])
+        offers = [offer for ending in endings for offer in ending.offers]
+        if offers:
+            await self._frontier.offer(self._caller.next(), offers)
+        # A lease that is complete teaches its host's clock nothing any more.
+        await self._report_landings()
+        await self._frontier.complete(self._caller.next(), [ending.completion for ending in endings])
+
+    async def _save_changes(self, work: Work) -> None:
+        if work.newly_admitted:
+            admitted, work.newly_admitted = work.newly_admitted, []
+            await self._writer.run(admit, work.job, admitted)
+        if work.cookies_changed:
+            work.cookies_changed = False
+            await self._writer.run(save_cookies, work.job, work.jar.lines())
+
+
+def batches(endings: list[Ending]) -> list[Batch]:
+    """What the endings leave to be stored, job by job."""
+    by_job: dict[str, Batch] = {}
+    for ending in endings:
+        lease = ending.lease
+        batch = by_job.setdefault(lease.job, Batch(lease.job))
+        match ending.record:
+            case PageRecord():
+                batch.pages.append(ending.record)
+            case RedirectRecord():
+                batch.redirects.append(ending.record)
+            case DeadLetter():
+                batch.dead.append(ending.record)
+            case Drop():
+                batch.drops.append(ending.record)
+        if ending.skips:
+            batch.skips[lease.target.fingerprint] = ending.skips
+        if ending.failed:
+            kind, status = ending.failed
+            batch.add_failure(kind, status, lease.target.host, lease.target.url)
+    return list(by_job.values())

@@ -1,0 +1,121 @@
+"""Pages written to hurt: nothing raises, and none costs more than its size allows.
+
+Each of the shapes takes under 0.3 s; lexbor alone takes from 4 s to minutes, or all memory there is.
+"""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.extract import read
+from shoal.extract.page import MAX_HTML_BYTES, MAX_LINKS
+from shoal.extract.source import TREE_MAX_BYTES, TREE_MAX_TAGS, source_of
+from shoal.extract.stream import Stream
+from shoal.extract.tree import Tree
+
+TAGS = ["a href=", "a ", "/a>", "b>", "p>", "table>", "svg>", "template>", "script>", "/script>", "!--", "title>"]
+MORE_TAGS = ["base href=x>", "meta name=robots content=", "select><option>", "noscript>", "frameset>", "![CDATA["]
+LOOSE = ["-->", ">", "<", "&", "&#xD800;", "'", '"', "=", "\0", "\ud800", "é"]
+MARKUP = st.sampled_from(["<" + tag for tag in TAGS + MORE_TAGS] + LOOSE)
+
+
+def seconds_to_read(html: bytes) -> float:
+    started = time.process_time()
+    read(html).text().encode()
+    return time.process_time() - started
+
+
+@given(st.binary(max_size=400))
+def test_arbitrary_bytes_are_read(html: bytes) -> None:
+    check_both(html)
+
+
+@given(st.lists(MARKUP, max_size=60))
+def test_arbitrary_markup_is_read(parts: list[str]) -> None:
+    check_both("".join(parts).encode("utf-8", "surrogatepass"))
+
+
+def check_both(html: bytes) -> None:
+    for source in (Tree(html), Stream(html)):
+        source.title()
+        source.text().encode()
+        for tag, attributes in source.marks():
+            "".join((tag, *attributes, *filter(None, attributes.values()))).encode()
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        b"",
+        b"<",
+        b"\0" * 100_000,
+        b" " * 100_000,
+        b"<!--" + b"-" * 100_000,
+        b"%PDF-1.7\xff\x00\xfe",
+        b"\xed\xa0\x80<a href=\xed\xa0\x80>",
+        "<a href=x>".encode("utf-16"),
+    ],
+)
+def test_what_is_no_page_is_read_all_the_same(html: bytes) -> None:
+    reading = read(html)
+    "".join([reading.text(), *reading.hrefs]).encode()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: b"<div>" * 100_000,
+        lambda: b"<dl><dd>" * 50_000,
+        lambda: b"<div>" * 100_000 + b"</x>" * 100_000,
+        lambda: b"<a " + b" ".join(b"a%d=1" % n for n in range(200_000)) + b">",
+        lambda: b"<a " + b" ".join(b"a%d='>'" % n for n in range(200_000)) + b">",
+        lambda: b"<p>" + b"".join(b"<b x=%d>" % n for n in range(5_000)) + b"<p>x" * 5_000,
+        lambda: b"<select>" + b"<option>" * 100_000,
+        lambda: b"<a href=x><div>" * 40_000,
+    ],
+    ids=[
+        "deep",
+        "deep lists",
+        "stray ends",
+        "attributes",
+        "quoted",
+        "formatting",
+        "options",
+        "links",
+    ],
+)
+def test_the_shape_of_a_page_does_not_make_it_dear(make: Callable[[], bytes]) -> None:
+    assert seconds_to_read(make()) < 2
+
+
+def test_the_worst_small_page_is_bearable() -> None:
+    half = TREE_MAX_TAGS // 2 - 1
+    rebuilt = b"<p>" + b"".join(b"<b x=%d>" % n for n in range(half)) + b"<p>x" * half
+    assert isinstance(source_of(rebuilt), Tree)
+    assert seconds_to_read(rebuilt) < 2
+
+
+def test_links_are_kept_up_to_where_a_deep_page_is_given_up() -> None:
+    deep = b"<a href=/near>x</a>" + b"<div>" * 2_000
+    assert read(deep + b" " * 200_000 + b"<a href=/far>").hrefs == ["/near", "/far"]
+    assert read(deep + b" " * 2_000_000 + b"<a href=/far>").hrefs == ["/near"]
+
+
+def test_a_page_has_at_most_so_many_links() -> None:
+    assert len(read(b"<a href=/x></a>" * (MAX_LINKS + 10)).hrefs) == MAX_LINKS
+
+
+def test_bytes_beyond_the_cap_are_not_parsed() -> None:
+    reading = read(b"<a href=/near>".ljust(MAX_HTML_BYTES) + b"<a href=/far>")
+    assert reading.hrefs == ["/near"]
+
+
+def test_a_big_honest_page_loses_nothing() -> None:
+    rows = b"".join(b"<tr><td><b><a href=/%d>n</a></b><td>word" % n for n in range(20_000))
+    assert len(rows) > TREE_MAX_BYTES
+    reading = read(b"<title>T</title><table>" + rows + b"</table>")
+    assert reading.hrefs == [f"/{n}" for n in range(20_000)]
+    assert reading.text().split().count("word") == 20_000

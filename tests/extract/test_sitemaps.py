@@ -1,0 +1,239 @@
+"""Sitemaps of every form, whole and broken."""
+
+import gzip
+import tracemalloc
+from collections.abc import Iterator
+from xml.sax.saxutils import escape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.extract import Entry, Sitemap, looks_like_sitemap
+from shoal.extract.sitemap_xml import MAX_TOKEN_BYTES
+from shoal.extract.sitemaps import MAX_BYTES, MAX_ENTRIES
+
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+URLSET = f"""<?xml version="1.0" encoding="UTF-8"?>
+<!-- made by hand -->
+<urlset {NS} xmlns:image="i" xmlns:xhtml="h">
+  <url><loc>
+    http://a.example/1?x=1&amp;y=2 </loc><lastmod>2024-05-01</lastmod>
+    <image:image><image:loc>http://a.example/picture.png</image:loc></image:image>
+    <xhtml:link rel="alternate" hreflang="de" href="http://a.example/de"/></url>
+  <url><priority>1.0</priority></url>
+  <url><loc><![CDATA[http://a.example/2]]></loc></url>
+</urlset>"""
+URLSET_ENTRIES = [
+    Entry("http://a.example/1?x=1&y=2", "url", "2024-05-01"),
+    Entry("http://a.example/2", "url", None),
+]
+INDEX = f"""<sm:sitemapindex {NS.replace("xmlns", "xmlns:sm")}><sm:sitemap><sm:loc>http://a.example/s.xml</sm:loc>
+<sm:lastmod>2024</sm:lastmod></sm:sitemap></sm:sitemapindex>"""
+INDEX_ENTRIES = [Entry("http://a.example/s.xml", "sitemap", "2024")]
+RSS = """<?xml version="1.0"?><!DOCTYPE rss PUBLIC "-//N//DTD RSS 0.91//EN" "http://127.0.0.1:1/rss.dtd">
+<rss version="2.0" xmlns:atom="a"><channel><link>http://a.example/</link><atom:link rel="self" href="/feed"/>
+<item><title>T</title><link>http://a.example/post</link><pubDate>Wed, 01 May 2024 00:00:00 GMT</pubDate></item>
+</channel></rss>"""
+RSS_ENTRIES = [Entry("http://a.example/post", "url", "Wed, 01 May 2024 00:00:00 GMT")]
+ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><link href="http://a.example/"/><entry>
+<link rel="edit" href="http://a.example/edit"/><link href="http://a.example/post"/>
+<link rel="alternate" href="http://a.example/other"/><updated>2024-05-01</updated></entry></feed>"""
+ATOM_ENTRIES = [Entry("http://a.example/post", "url", "2024-05-01")]
+LIST = "\ufeffhttp://a.example/1\r\n\r\n  HTTPS://a.example/2 \nhttp://a.example/3"
+LIST_ENTRIES = [Entry(f"{u}.example/{n}", "url", None) for u, n in (("http://a", 1), ("HTTPS://a", 2), ("http://a", 3))]
+
+FORMS = pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        (URLSET, URLSET_ENTRIES),
+        (INDEX, INDEX_ENTRIES),
+        (RSS, RSS_ENTRIES),
+        (ATOM, ATOM_ENTRIES),
+        (LIST, LIST_ENTRIES),
+    ],
+    ids=["urlset", "index", "rss", "atom", "list"],
+)
+
+
+def read_all(body: bytes | Iterator[bytes]) -> tuple[list[Entry], str | None]:
+    sitemap = Sitemap(body)
+    return list(sitemap), sitemap.fault
+
+
+def fault_of(body: bytes) -> str:
+    fault = read_all(body)[1]
+    assert fault
+    return fault
+
+
+def byte_by_byte(body: bytes) -> Iterator[bytes]:
+    return (body[n : n + 1] for n in range(len(body)))
+
+
+@FORMS
+def test_every_form_is_read(text: str, entries: list[Entry]) -> None:
+    body = text.encode()
+    assert read_all(body) == (entries, None)
+    assert read_all(gzip.compress(body)) == (entries, None)
+    assert read_all(b"\r\n " + body) == (entries, None)
+
+
+@FORMS
+def test_chunks_may_end_anywhere(text: str, entries: list[Entry]) -> None:
+    assert read_all(byte_by_byte(text.encode())) == (entries, None)
+    assert read_all(byte_by_byte(gzip.compress(text.encode()))) == (entries, None)
+
+
+@FORMS
+def test_every_form_is_recognised(text: str, entries: list[Entry]) -> None:
+    assert looks_like_sitemap("text/plain; charset=utf-8", text.encode())
+    assert looks_like_sitemap("application/octet-stream", gzip.compress(text.encode()))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "windows-1252", "iso-8859-1"])
+def test_other_encodings_are_read(encoding: str) -> None:
+    text = f'<?xml version="1.0" encoding="{encoding}"?><urlset><url><loc>http://a.example/é</loc></url></urlset>'
+    assert read_all(text.encode(encoding)) == ([Entry("http://a.example/é", "url", None)], None)
+
+
+def test_gzip_members_follow_each_other_and_padding_is_ignored() -> None:
+    body = gzip.compress(URLSET[:50].encode()) + gzip.compress(URLSET[50:].encode()) + b"\0" * 512
+    assert read_all(body) == (URLSET_ENTRIES, None)
+    assert read_all(byte_by_byte(body)) == (URLSET_ENTRIES, None)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("text/html", b"<!doctype html><html><body>sitemap"),
+        ("application/xml", b"<?xml version='1.0'?><html xmlns='x'><urlset>"),
+        ("application/xml", b"<urlsets>"),
+        ("text/html", b"http://a.example/1\n"),
+        ("text/plain", b"User-agent: *\nSitemap: http://a.example/s.xml"),
+        ("text/plain", b"http://a.example/1 and some words\n"),
+        ("text/plain", b""),
+        ("application/gzip", gzip.compress(b"binary")),
+        ("application/gzip", b"\x1f\x8bnot really"),
+        ("image/png", b"\x89PNG"),
+    ],
+)
+def test_other_pages_are_not_taken_for_sitemaps(content_type: str, body: bytes) -> None:
+    assert not looks_like_sitemap(content_type, body)
+
+
+def test_a_long_list_is_recognised_by_its_beginning() -> None:
+    assert looks_like_sitemap("text/plain", b"http://a.example/some/path\n" * 10_000)
+
+
+BROKEN = URLSET.replace("</urlset>", "<url><loc>http://a.example/?a&b</loc></url>").encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (BROKEN, "not well-formed"),
+        (URLSET[:-3].encode(), "not well-formed"),
+        (URLSET.encode() + b"<more/>", "not well-formed"),
+        (gzip.compress(URLSET.encode())[:-4], "ends too early"),
+        (URLSET.encode().replace(b"</urlset>", b"<a>" * 200), "nested more than"),
+        (URLSET.encode().replace(b"</urlset>", b"<url><loc>" + b"x" * 10**6), "<loc> of more than"),
+    ],
+    ids=["ampersand", "cut off", "junk", "gzip cut off", "deep", "long"],
+)
+def test_entries_before_a_fault_are_given(body: bytes, fault: str) -> None:
+    entries, found_fault = read_all(body)
+    assert entries == URLSET_ENTRIES
+    assert fault in (found_fault or "")
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        (b"", "neither XML nor a list"),
+        (b"Not found", "neither XML nor a list"),
+        (b"\0" * 1_000, "neither XML nor a list"),
+        (b"<!DOCTYPE html><html>", "root element is <html>"),
+        (b"\x1f\x8bnot really", "not a gzip file"),
+        (b"<?xml version='1.0' encoding='gbk'?><urlset/>", "encoding"),
+        (b"<?xml version='1.0' encoding='no-such'?><urlset/>", "encoding"),
+        (b"http://a.example/" + b"x" * 200_000, "line of more than"),
+        (b"<urlset><url a='" + b"x" * (2 * MAX_TOKEN_BYTES), "tag or comment of more than"),
+        (b"<urlset><!--" + b"x" * (2 * MAX_TOKEN_BYTES), "tag or comment of more than"),
+    ],
+)
+def test_what_is_no_sitemap_has_a_fault_and_no_entries(body: bytes, fault: str) -> None:
+    entries, found_fault = read_all(body)
+    assert entries == []
+    assert fault in (found_fault or "")
+
+
+def test_lines_of_a_list_that_are_no_urls_are_skipped() -> None:
+    assert read_all(b"http://a.example/\n# not a URL\n") == ([Entry("http://a.example/", "url", None)], None)
+
+
+def test_entities_are_refused() -> None:
+    laughs = "".join(f'<!ENTITY l{n + 1} "{f"&l{n};" * 10}">' for n in range(10))
+    billion = f'<!DOCTYPE urlset [<!ENTITY l0 "ha">{laughs}]><urlset><url><loc>&l10;</loc></url></urlset>'
+    outside = '<!DOCTYPE urlset [<!ENTITY x SYSTEM "file:///etc/hosts">]><urlset><url><loc>&x;</loc></url></urlset>'
+    parameter = '<!DOCTYPE urlset [<!ENTITY % p SYSTEM "http://127.0.0.1:1/"> %p;]><urlset/>'
+    for text in (billion, outside, parameter):
+        assert "declares the entity" in fault_of(text.encode())
+
+
+def test_a_bomb_is_read_up_to_the_cap() -> None:
+    start = gzip.compress(URLSET.encode().removesuffix(b"</urlset>"))
+    spaces = gzip.compress(b" " * (MAX_BYTES // 20))
+    entries, fault = read_all(start + spaces * 20)
+    assert entries == URLSET_ENTRIES
+    assert fault == "more than 200,000,000 bytes"
+
+
+def test_entries_beyond_the_cap_are_left_out() -> None:
+    thousandth = b"http://a.example/\n" * (MAX_ENTRIES // 1_000)
+    whole = Sitemap(thousandth for _ in range(1_000))
+    assert sum(1 for _ in whole) == MAX_ENTRIES
+    assert whole.fault is None
+    over = Sitemap(thousandth for _ in range(1_001))
+    assert sum(1 for _ in over) == MAX_ENTRIES
+    assert over.fault == "more than 1,000,000 entries"
+
+
+def test_memory_does_not_grow_with_the_number_of_entries() -> None:
+    record = b"<url><loc>http://a.example/%d</loc></url>"
+
+    def chunks() -> Iterator[bytes]:
+        yield b"<urlset>"
+        for start in range(0, 100_000, 500):
+            yield b"".join(record % n for n in range(start, start + 500))
+        yield b"</urlset>"
+
+    tracemalloc.start()
+    try:
+        sitemap = Sitemap(chunks())
+        assert sum(1 for _ in sitemap) == 100_000
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert sitemap.fault is None
+    assert peak_bytes < 1_000_000
+
+
+URLS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1).map("http://a/".__add__)
+
+
+@given(st.lists(st.tuples(URLS, st.sampled_from([None, "2024-01-01"]))), st.integers(1, 200))
+def test_a_generated_urlset_comes_back(records: list[tuple[str, str | None]], chunk_bytes: int) -> None:
+    written = (
+        f"<url><loc>{escape(url)}</loc>{f'<lastmod>{lastmod}</lastmod>' if lastmod else ''}</url>"
+        for url, lastmod in records
+    )
+    body = f"<urlset {NS}>{''.join(written)}</urlset>".encode()
+    chunks = (body[n : n + chunk_bytes] for n in range(0, len(body), chunk_bytes))
+    assert read_all(chunks) == ([Entry(url, "url", lastmod) for url, lastmod in records], None)
+
+
+@given(st.binary(max_size=300), st.sampled_from([b"", b"\x1f\x8b", b"<urlset>", b"<?xml", b"http://a/\n"]))
+def test_arbitrary_bytes_end_in_entries_or_a_fault(body: bytes, prefix: bytes) -> None:
+    read_all(prefix + body)
+    looks_like_sitemap("text/plain", prefix + body)
