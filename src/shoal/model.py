@@ -105,6 +105,8 @@ class JobSpec:
     refresh: bool = False
     max_failure_rate: float | None = None
     error_on_limit: bool = False
+    output: str | None = None
+    """Where the data is written when the job ends, also if it was interrupted in between."""
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))

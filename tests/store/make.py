@@ -65,4 +65,4 @@ def given(line: int, n: int, duplicate_of: int | None = None) -> Input:
 
 
 def job_with(store: Store, *inputs: Input, id: str = JOB, created_at: float = 1_700_000_000.0) -> None:
-    create_job(store, id, JobSpec(name="test"), inputs, created_at)
+    create_job(store, id, lambda: JobSpec(name="test"), inputs, created_at)

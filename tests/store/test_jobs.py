@@ -24,7 +24,7 @@ from tests.store.memory import peak_memory
 
 def test_a_job_comes_back_as_it_was_made(store: Store) -> None:
     spec = JobSpec(name="b\ud800ooks", scope=ScopeKind.DOMAIN, include=("/a/*",), limits=Limits(pages=7))
-    create_job(store, JOB, spec, [], 12.5)
+    create_job(store, JOB, lambda: spec, [], 12.5)
     job = load_job(store, JOB)
     assert (job.spec, job.state, job.created_at) == (spec, JobState.QUEUED, 12.5)
     assert (job.started_at, job.finished_at, job.seconds, job.reason) == (None, None, 0.0, None)
@@ -37,7 +37,7 @@ def test_a_job_whose_inputs_fail_is_not_there(store: Store) -> None:
         raise OSError("the pipe broke")
 
     with pytest.raises(OSError, match="pipe"):
-        create_job(store, JOB, JobSpec(name="x"), broken(), 0.0)
+        create_job(store, JOB, lambda: JobSpec(name="x"), broken(), 0.0)
     assert list_jobs(store, 10) == []
     assert seed_targets(store, JOB, -1, 10) == []
 
@@ -45,7 +45,7 @@ def test_a_job_whose_inputs_fail_is_not_there(store: Store) -> None:
 def test_inputs_of_any_number_pass_through_in_bounded_memory(store: Store) -> None:
     n = 15_000
     with peak_memory() as peak:
-        create_job(store, JOB, JobSpec(name="x"), (given(line, line) for line in range(n)), 0.0)
+        create_job(store, JOB, lambda: JobSpec(name="x"), (given(line, line) for line in range(n)), 0.0)
     assert peak.bytes < 2_000_000
     assert [one.line for one in seed_targets(store, JOB, n - 3, 10)] == [n - 2, n - 1]
 

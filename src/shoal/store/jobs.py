@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import Connection, Row, func, insert, select, update
 
 from shoal.errors import UsageError
 from shoal.model import ENDED, Input, JobSpec, JobState
@@ -36,22 +36,29 @@ class Job:
     """All its inputs have been offered."""
 
 
-def create_job(store: Store, id: str, spec: JobSpec, inputs: Iterable[Input], created_at: float) -> None:
-    """Either the job is there with all its inputs or not at all; any number of inputs passes through."""
+def create_job(store: Store, id: str, spec: Callable[[], JobSpec], inputs: Iterable[Input], created_at: float) -> None:
+    """Either the job is there with all its inputs or not at all; any number of inputs passes through.
+
+    The spec is asked for when they have, because what they carry (credentials) belongs to it.
+    """
     with store.write() as db:
-        db.execute(
-            insert(jobs).values(
-                id=id,
-                name=storable(spec.name),
-                state=JobState.QUEUED,
-                spec=spec.to_json(),
-                created_at=created_at,
-                seconds=0.0,
-                admitted="[]",
-                seeded=False,
-            )
-        )
         add_inputs(db, id, inputs)
+        _insert_job(db, id, spec(), created_at)
+
+
+def _insert_job(db: Connection, id: str, spec: JobSpec, created_at: float) -> None:
+    db.execute(
+        insert(jobs).values(
+            id=id,
+            name=storable(spec.name),
+            state=JobState.QUEUED,
+            spec=spec.to_json(),
+            created_at=created_at,
+            seconds=0.0,
+            admitted="[]",
+            seeded=False,
+        )
+    )
 
 
 def load_job(store: Store, id: str) -> Job:

@@ -1,0 +1,1 @@
+"""Measures Shoal against Scrapy and Crawlee on one site served from loopback: `python -m benchmarks`."""

@@ -1,0 +1,97 @@
+"""Runs a crawl as a child process and says what it cost: processor time of its whole tree, time, memory, pages.
+
+Every contender ends its output with the line `{"type": "summary", "pages": N, ...}`, and a run that did not crawl
+exactly the pages it was asked for is no figure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from resource import struct_rusage
+
+LIMIT_S = 900.0
+
+
+class CannotMeasure(Exception):
+    """Something needed is missing, or a contender did not do its work; the message is for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    pages: int
+    cpu_s: float
+    wall_s: float
+    peak_bytes: int
+    """Of the largest process of the tree."""
+
+    @property
+    def cpu_ms_per_page(self) -> float:
+        return 1000 * self.cpu_s / self.pages
+
+    @property
+    def pages_per_s(self) -> float:
+        return self.pages / self.wall_s
+
+
+def measure(argv: list[str], pages: int, scratch: Path) -> Run:
+    """Runs `argv` in `scratch`, for at most LIMIT_S."""
+    out, err = scratch / "stdout", scratch / "stderr"
+    began = time.perf_counter()
+    with out.open("wb") as stdout, err.open("wb") as stderr:
+        # A session of its own, so that whatever it starts ends with it.
+        child = subprocess.Popen(
+            argv, cwd=scratch, env=environment(), stdout=stdout, stderr=stderr, start_new_session=True
+        )
+        used = _wait(child)
+    wall_s = time.perf_counter() - began
+    crawled = _pages(out.read_text())
+    if child.returncode != 0 or crawled != pages:
+        raise CannotMeasure(
+            f"{' '.join(argv)}\nended with code {child.returncode} and {crawled} of {pages} pages after {wall_s:.1f} s:\n"
+            + err.read_text()[-2000:]
+        )
+    # ru_maxrss is in KiB on Linux, and is never less than this process's own size when the child was started.
+    return Run(pages, used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * 1024)
+
+
+def environment() -> dict[str, str]:
+    """This process's, without what would change a contender: its settings, Python's, and proxies."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SHOAL_", "SCRAPY_", "CRAWLEE_", "PYTHON")) and not name.lower().endswith("_proxy")
+    }
+
+
+def _wait(child: subprocess.Popen[bytes]) -> struct_rusage:
+    """What the child and every descendant it waited for have used."""
+    alarm = threading.Timer(LIMIT_S, _kill, [child.pid])
+    alarm.start()
+    try:
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    finally:
+        alarm.cancel()
+        _kill(child.pid)
+    return used
+
+
+def _kill(session: int) -> None:
+    try:
+        os.killpg(session, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def _pages(output: str) -> int:
+    for line in reversed(output.splitlines()):
+        if line.startswith("{") and (told := json.loads(line)).get("type") == "summary":
+            return int(told["pages"])
+    return 0

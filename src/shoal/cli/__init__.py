@@ -1,0 +1,113 @@
+"""The `shoal` command. Each subcommand lives in a module of its own, imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import traceback
+from typing import Any, NoReturn
+
+import click
+
+from shoal import __version__
+from shoal.cli.session import Command, global_options
+from shoal.errors import ShoalError
+
+COMMANDS = {
+    "demo": ("demo", "Serve the practice site on loopback, crawl it, show the result."),
+    "crawl": ("crawl", "Crawl here and now, with live progress."),
+    "resume": ("resume", "Continue a paused or interrupted job."),
+    "jobs": ("jobs", "List the jobs."),
+    "job": ("jobs", "Show one job's figures."),
+    "watch": ("watch", "Follow a job's progress live."),
+    "pause": ("steer", "Stop leasing from a job, for now."),
+    "cancel": ("steer", "End a job and keep its data."),
+    "pages": ("records", "List the pages of a job."),
+    "dead": ("records", "List the dead letters of a job, or try them again."),
+    "explain": ("explain", "Say what happened to a URL, or what would, and why."),
+    "export": ("export", "Write a job's data to a file."),
+    "hosts": ("hosts", "Show the hosts' clocks, set a host's rate, pause it."),
+    "config": ("config", "Show the settings and where each comes from."),
+    "completion": ("completion", "Print the completion script of a shell."),
+}
+
+
+class Shoal(click.Group):
+    """Knows its commands' names and one-line helps without importing them, so that `--help` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"shoal.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and ("." in args[0] or "/" in args[0]):
+            ctx.fail(f"No such command {args[0]!r}. To crawl it: shoal crawl {args[0]}")
+        return super().resolve_command(ctx, args)
+
+
+@click.command(cls=Shoal, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="shoal", message="%(prog)s %(version)s")
+@global_options
+def shoal(**_: Any) -> None:
+    """Shoal crawls the web politely, resumes after any interruption, and gives clean data.
+
+    \b
+    shoal demo                                  see it work, without a network
+    shoal crawl https://example.com -o out.jsonl
+    shoal resume last                           go on where a crawl stopped
+    """
+
+
+def main() -> NoReturn:
+    """Runs a command and turns whatever ends it into its exit code."""
+    try:
+        code = shoal.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show() if not _wants_json() else _say_as_json(error.format_message(), error.exit_code)
+        code = error.exit_code
+    except ShoalError as error:
+        code = error.exit_code
+        _say(str(error), code)
+    except (click.Abort, KeyboardInterrupt):
+        code = 130
+    except BrokenPipeError:
+        # Whoever read our output has had enough, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception:
+        # The one place where a bug of ours ends: shown whole, with the code that says so.
+        traceback.print_exc()
+        _say("this is a bug in Shoal; the lines above say where", 1)
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _wants_json() -> bool:
+    return "--json" in sys.argv[1:]
+
+
+def _say(message: str, code: int) -> None:
+    if _wants_json():
+        _say_as_json(message, code)
+    click.echo(f"error: {message}", err=True)
+
+
+def _say_as_json(message: str, code: int) -> None:
+    click.echo(json.dumps({"type": "exit_error", "code": code, "message": message}))
+
+
+__all__ = ["COMMANDS", "Command", "main", "shoal"]

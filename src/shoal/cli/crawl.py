@@ -1,0 +1,102 @@
+"""`shoal crawl`: everything that can be wrong is found before the first request; then the job runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from shoal.cli.options import Wish, job_options
+from shoal.cli.session import Command, Session, safe
+from shoal.errors import UsageError
+from shoal.model import JobSpec, ScopeKind
+from shoal.spider.sources import Sources, read_sources, reason_words, seed_scope
+from shoal.store.export import check_writable
+from shoal.urls import Params, Scope
+
+BAD_LINES_SHOWN = 20
+
+
+@click.command(cls=Command)
+@click.argument("source", nargs=-1, required=True)
+@click.option("-o", "--output", metavar="FILE", help="Write the data here: .jsonl, .csv or .parquet; - for stdout.")
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), default=64, show_default=True, metavar="N", help="In flight in all."
+)
+@click.option("--column", metavar="NAME", help="The list is CSV: take URLs from this column (name or number).")
+@click.option("--strict", is_flag=True, help="Exit 2 if a line of the list is bad.")
+@click.option("--dry-run", is_flag=True, help="URLs per host, robots, duration; fetches nothing but robots.txt.")
+@job_options
+def crawl(
+    session: Session,
+    source: tuple[str, ...],
+    output: str | None,
+    concurrency: int,
+    column: str | None,
+    strict: bool,
+    dry_run: bool,
+    **options: Any,
+) -> None:
+    """Crawl SOURCE here and now, with live progress; resumable after anything.
+
+    SOURCE is one or more URLs, or @FILE (or - for stdin): a list of URLs, of which just those are fetched.
+
+    \b
+    shoal crawl https://example.com -o pages.jsonl
+    shoal crawl https://example.com/docs/ --scope prefix --max-pages 500
+    shoal crawl @urls.txt --rate 1 -o pages.csv
+    """
+    if output is not None:
+        check_writable(output)
+    wish = Wish(options, session.settings.allow_private)
+    params = Params(frozenset(options["keep_params"]), frozenset(options["drop_params"]))
+    sources = read_sources(source, params, wish.group, column, sys.stdin.buffer)
+    asked = ScopeKind(options["scope"]) if options["scope"] else None
+    spec = wish.spec(sources.name, seed_scope(sources.listed, asked), output)
+    Scope(spec.scope, (), spec.include, spec.exclude)
+    if dry_run:
+        from shoal.cli.dryrun import show_dry_run
+
+        show_dry_run(session, spec, sources)
+        return
+    raise click.exceptions.Exit(_crawl(session, spec, sources, concurrency, strict))
+
+
+def _crawl(session: Session, spec: JobSpec, sources: Sources, concurrency: int, strict: bool) -> int:
+    from shoal.cli.run import new_job_id, run_job
+    from shoal.store.jobs import create_job
+
+    with session.open_home(must_exist=False) as home:
+        job_id = new_job_id()
+        inputs = list(sources.inputs) if strict else sources.inputs
+        if strict:
+            _report_bad_lines(session, sources, strict)
+        create_job(home.store, job_id, lambda: replace(spec, credentials=sources.credentials), inputs, time.time())
+        _report_bad_lines(session, sources, strict)
+        if not session.quiet and not session.json:
+            _announce(session, job_id, spec, sources)
+        return run_job(session, home, job_id, concurrency)
+
+
+def _announce(session: Session, job_id: str, spec: JobSpec, sources: Sources) -> None:
+    if sources.listed and spec.scope is ScopeKind.LISTED:
+        session.say(
+            f"scope listed: {sources.good:,} URLs are fetched, their links are not followed (--scope changes it)"
+        )
+    session.say(f"job {job_id}: crawling {safe(spec.name)} into {session.settings.home}")
+
+
+def _report_bad_lines(session: Session, sources: Sources, strict: bool) -> None:
+    for line, spelt, reason in sources.bad[:BAD_LINES_SHOWN]:
+        session.say(f"line {line}: {safe(spelt)!r}: {reason_words(reason)}")
+    if sources.bad_count > BAD_LINES_SHOWN:
+        session.say(
+            f"and {sources.bad_count - BAD_LINES_SHOWN:,} more bad lines; `shoal export ID --inputs` has them all"
+        )
+    if strict and sources.bad_count:
+        raise UsageError(f"{sources.bad_count:,} bad lines, and --strict was given")
+    if not sources.good:
+        raise UsageError("none of the sources is a URL that can be fetched")

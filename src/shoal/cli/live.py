@@ -1,0 +1,98 @@
+"""Progress of a running crawl on stderr: one live line on a terminal, a plain line every 30 s elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from shoal.cli.session import Session, shortened
+from shoal.cli.words import count, duration
+from shoal.model import Figures
+
+LIVE_EVERY_S = 0.5
+PLAIN_EVERY_S = 30.0
+RATE_WINDOW_S = 10.0
+
+
+@dataclass(slots=True)
+class Pulse:
+    """What a progress line is made of."""
+
+    name: str
+    pages_limit: int | None = None
+    items: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    history: deque[tuple[float, int, int]] = field(default_factory=lambda: deque(maxlen=200))
+    """(time, pages, found)"""
+
+    def beat(self, figures: Figures, note: str | None = None) -> str:
+        now = time.monotonic()
+        self.history.append((now, figures.pages, figures.found))
+        while len(self.history) > 2 and now - self.history[0][0] > RATE_WINDOW_S:
+            self.history.popleft()
+        began, pages_then, found_then = self.history[0]
+        rate = (figures.pages - pages_then) / (now - began) if now > began else 0.0
+        growing = figures.found > found_then
+        total, done = self._extent(figures)
+        parts = [
+            self.name,
+            f"{count(figures.pages)}/{'~' if growing else ''}{count(total)}",
+            f"{100 * done // max(1, total)}%",
+            f"{rate:.1f} p/s",
+        ]
+        if self.items:
+            parts.append(f"items {count(self.items)}")
+        if self.errors:
+            parts.append(f"err {count(self.errors.total())} ({self._errors()})")
+        parts.append(f"queue {count(figures.queued + figures.leased)}")
+        if rate > 0 and done < total:
+            parts.append(f"ETA {'~' if growing else ''}{duration((total - done) / rate)}")
+        return " ".join(parts) + (f"  {note}" if note else "")
+
+    def _extent(self, figures: Figures) -> tuple[int, int]:
+        """How many pages there will be, as far as is known, and how many of them are done."""
+        ended = figures.redirects + figures.dead + sum(figures.dropped.values())
+        total = figures.found - ended
+        return (total if self.pages_limit is None else min(total, self.pages_limit)), figures.pages
+
+    def _errors(self) -> str:
+        return " ".join(f"{kind}x{n}" if kind.isdigit() else f"{kind} x{n}" for kind, n in self.errors.most_common(3))
+
+
+class Line:
+    """Writes progress where it belongs."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._drawn = False
+
+    @property
+    def every_s(self) -> float:
+        return LIVE_EVERY_S if self._session.live else PLAIN_EVERY_S
+
+    def draw(self, text: str) -> None:
+        if self._session.live:
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(f"\r\x1b[2K{shortened(text, width)}")
+            sys.stderr.flush()
+            self._drawn = True
+        elif not self._session.quiet:
+            self._session.say(text)
+
+    def clear(self) -> None:
+        if self._drawn:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+            self._drawn = False
+
+
+async def until(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True

@@ -1,0 +1,171 @@
+"""Runs a job in this process under a person's eyes: progress, Ctrl-C, the summary, the output file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+from shoal.cli.live import Line, Pulse, until
+from shoal.cli.session import Session, safe
+from shoal.cli.words import count, duration, failure_lines, failure_name, plural, size
+from shoal.embedded.crawl import Crawl, Report
+from shoal.embedded.home import Home
+from shoal.embedded.report import EXIT_INTERRUPTED, exit_code, is_blocked, summary, why_nothing
+from shoal.engine.ending import Ending
+from shoal.model import JobState
+from shoal.store.columns import PAGE_WITH_CONTENT
+from shoal.store.export import export
+from shoal.store.jobs import load_job
+from shoal.store.records import list_pages_with_content
+
+JSON_EVERY_S = 5.0
+
+
+def run_job(session: Session, home: Home, job_id: str, concurrency: int) -> int:
+    """Runs or continues the job to its end; gives the exit code."""
+    crawl = Crawl(home, job_id, session.settings.user_agent, concurrency)
+    report = _event_loop_run(_watched(session, home, crawl))
+    written = _write_output(session, home, job_id)
+    if session.json:
+        _report_as_json(session, report)
+    elif not session.quiet:
+        _report_in_words(session, report, written)
+    return exit_code(report.overview)
+
+
+def _event_loop_run(main: Any) -> Any:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(main)
+    return uvloop.run(main)
+
+
+async def _watched(session: Session, home: Home, crawl: Crawl) -> Report:
+    spec = load_job(home.store, crawl.job_id).spec
+    pulse, line, over = Pulse(safe(spec.name), spec.limits.pages), Line(session), asyncio.Event()
+
+    def note(ending: Ending) -> None:
+        if ending.failed:
+            pulse.errors[failure_name(*ending.failed)] += 1
+
+    crawl.engine.on_ending = note
+    _stop_on_signals(session, crawl, line)
+    drawing = asyncio.create_task(_draw(session, home, crawl, pulse, line, over))
+    try:
+        return await crawl.run()
+    finally:
+        over.set()
+        await drawing
+        line.clear()
+
+
+async def _draw(session: Session, home: Home, crawl: Crawl, pulse: Pulse, line: Line, over: asyncio.Event) -> None:
+    every_s = JSON_EVERY_S if session.json else line.every_s
+    while not await until(over, every_s):
+        figures = await home.frontier.figures(crawl.job_id)
+        if session.json:
+            progress = {"found": figures.found, "queued": figures.queued, "pages": figures.pages, "dead": figures.dead}
+            session.data({"type": "progress", "job": crawl.job_id, **progress})
+            continue
+        waiting = None if figures.leased else await home.frontier.limiting(crawl.job_id)
+        paused = await home.frontier.rest(crawl.job_id) == "paused"
+        line.draw(pulse.beat(figures, "paused" if paused else f"waiting: {waiting}" if waiting else None))
+
+
+def _stop_on_signals(session: Session, crawl: Crawl, line: Line) -> None:
+    asked = False
+
+    def stop() -> None:
+        nonlocal asked
+        if asked:
+            line.clear()
+            session.say(f"left at once; resume: shoal resume {crawl.job_id}")
+            sys.stdout.flush()
+            os._exit(EXIT_INTERRUPTED)
+        asked = True
+        line.clear()
+        session.say(
+            f"stopping: {plural(crawl.engine.in_flight, 'request')} in flight to finish; again to leave at once"
+        )
+        crawl.engine.stop()
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, stop)
+
+
+def _write_output(session: Session, home: Home, job_id: str) -> int | None:
+    output = load_job(home.store, job_id).spec.output
+    if output is None:
+        return None
+    return export(list_pages_with_content(home.store, job_id, {}), output, PAGE_WITH_CONTENT)
+
+
+def _report_as_json(session: Session, report: Report) -> None:
+    for group in report.overview.failures:
+        error = {
+            "kind": group.kind,
+            "status": group.status,
+            "host": group.host,
+            "count": group.n,
+            "sample": group.sample,
+        }
+        session.data({"type": "error", **error})
+    session.data(summary(report))
+
+
+def _report_in_words(session: Session, report: Report, written: int | None) -> None:
+    overview = report.overview
+    figures, spec = overview.frontier, overview.job.spec
+    rate = figures.pages / overview.job.seconds if overview.job.seconds else 0.0
+    session.say(
+        f"{safe(spec.name)}: {overview.state}, {plural(figures.pages, 'page')} "
+        f"of {plural(overview.stored.hosts, 'host')} in {duration(overview.job.seconds)} ({rate:.1f} p/s, {size(overview.stored.bytes)})"
+    )
+    for line in _detail_lines(report):
+        session.say(line)
+    if overview.failures:
+        session.say("errors:")
+        for line in failure_lines(overview.failures):
+            session.say(line)
+    if figures.pages == 0 or is_blocked(overview):
+        session.say(f"error: {why_nothing(overview)}")
+    if written is not None and spec.output != "-":
+        session.say(f"wrote {plural(written, 'record')} to {spec.output}")
+    if overview.state is JobState.INTERRUPTED:
+        session.say(f"resume: shoal resume {overview.job.id}")
+    else:
+        session.say(f"look further: shoal job {overview.job.id} | pages {overview.job.id} | dead {overview.job.id}")
+
+
+def _detail_lines(report: Report) -> list[str]:
+    overview = report.overview
+    figures, stored = overview.frontier, overview.stored
+    lines = []
+    statuses = ", ".join(f"{count(n)} x {status}" for status, n in stored.by_status.items())
+    if set(stored.by_status) - {"200"}:
+        lines.append(f"  status: {statuses}")
+    others = {"redirect": figures.redirects, "dead letter": figures.dead, "still queued": figures.queued}
+    parts = [plural(n, word) if word != "still queued" else f"{count(n)} {word}" for word, n in others.items() if n]
+    parts += [f"{count(n)} dropped by {reason}" for reason, n in figures.dropped.items()]
+    if parts:
+        lines.append(f"  also: {', '.join(parts)}")
+    if stored.skipped:
+        lines.append(f"  links skipped: {', '.join(f'{count(n)} {reason}' for reason, n in stored.skipped.items())}")
+    if overview.job.reason:
+        lines.append(f"  {overview.job.reason}")
+    return lines
+
+
+def new_job_id() -> str:
+    """Short enough to type; later jobs sort after earlier ones of the same home for some years."""
+    from secrets import choice
+
+    digits = "0123456789abcdefghjkmnpqrstvwxyz"
+    seconds = int(time.time())
+    head = "".join(digits[seconds >> shift & 31] for shift in (25, 20, 15, 10, 5, 0))
+    return head + "".join(choice(digits) for _ in range(2))

@@ -1,0 +1,135 @@
+"""What every command shares: the global options, the settings they lead to, and how things are said."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from shoal import settings
+
+if TYPE_CHECKING:
+    from shoal.embedded.home import Home
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OPTIONS = (
+    click.Option(["--home"], metavar="DIR", help="Where state and data are kept.", expose_value=False),
+    click.Option(["--json"], is_flag=True, help="One JSON object per line on stdout.", expose_value=False),
+    click.Option(["--quiet"], is_flag=True, help="No progress.", expose_value=False),
+    click.Option(["--verbose"], is_flag=True, help="Say more, and log on stderr.", expose_value=False),
+    click.Option(
+        ["--color"],
+        type=click.Choice(["auto", "always", "never"]),
+        help="Colours; NO_COLOR is honoured.",
+        expose_value=False,
+    ),
+)
+"""Accepted before and after the command's name; what stands after it wins."""
+
+
+def _given(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    if value not in (None, False):
+        ctx.find_root().ensure_object(dict)[option.name] = value
+
+
+for _option in OPTIONS:
+    _option.callback = _given
+
+
+def global_options(function: F) -> F:
+    function.__click_params__ = [*getattr(function, "__click_params__", []), *reversed(OPTIONS)]  # type: ignore[attr-defined]
+    return function
+
+
+class Command(click.Command):
+    """A command that takes the global options too, and receives the session as its first argument."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.params.extend(OPTIONS)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        assert self.callback is not None
+        return ctx.invoke(self.callback, Session(**ctx.find_root().ensure_object(dict)), **ctx.params)
+
+
+@dataclass
+class Session:
+    home: str | None = None
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    color: str = "auto"
+
+    @cached_property
+    def settings(self) -> settings.Settings:
+        return settings.load({"home": self.home}, os.environ, Path.cwd(), settings.user_config_file(os.environ))
+
+    def open_home(self, must_exist: bool = True) -> Home:
+        from shoal.embedded.home import Home
+        from shoal.errors import UsageError
+
+        path = self.settings.home
+        if must_exist and not (path / "shoal.db").exists():
+            raise UsageError(f"there is no home at {path} yet: `shoal crawl URL` makes one, --home names another")
+        return Home(path)
+
+    def data(self, row: dict[str, Any]) -> None:
+        """One object per line on stdout."""
+        click.echo(json.dumps(row, ensure_ascii=False))
+
+    def say(self, text: str = "") -> None:
+        """A line for a person, on stderr: stdout is for data."""
+        click.echo(text, err=True, color=self.colored(sys.stderr))
+
+    def show(self, text: str = "") -> None:
+        """A line of what was asked for, on stdout."""
+        click.echo(text, color=self.colored(sys.stdout))
+
+    def colored(self, stream: Any) -> bool:
+        if self.color != "auto":
+            return self.color == "always"
+        return bool(stream.isatty()) and not os.environ.get("NO_COLOR")
+
+    @property
+    def live(self) -> bool:
+        return sys.stderr.isatty() and not self.quiet and not self.json and os.environ.get("TERM") != "dumb"
+
+
+def table(rows: Iterable[Sequence[str]], header: Sequence[str], width: int, right: frozenset[int]) -> list[str]:
+    """Aligned columns no wider than the terminal: the last column gives way."""
+    cells = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(header))]
+    room = width - sum(widths[:-1]) - 2 * (len(widths) - 1)
+    widths[-1] = max(10, min(widths[-1], room))
+    return [_line(row, widths, right) for row in cells]
+
+
+def _line(row: list[str], widths: list[int], right: frozenset[int]) -> str:
+    row = [*row[:-1], shortened(row[-1], widths[-1])]
+    padded = [
+        cell.rjust(width) if place in right else cell.ljust(width)
+        for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+    return "  ".join(padded).rstrip()
+
+
+def shortened(text: str, width: int) -> str:
+    """Keeps both ends: of a URL the host and the last part say most."""
+    if len(text) <= width:
+        return text
+    head = (width - 1) * 2 // 3
+    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+def safe(text: str) -> str:
+    """Text from the web, made harmless for a terminal: control characters are shown, not obeyed."""
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)

@@ -1,0 +1,76 @@
+"""Numbers, times and failures in words a person reads at a glance."""
+
+from __future__ import annotations
+
+from shoal.cli.session import safe
+from shoal.store.figures import Failures
+
+HINTS = {
+    "dns": "the name does not resolve: check its spelling, or your network",
+    "connect": "nothing answers there: is the server up, is a firewall between?",
+    "unreachable": "the host never answered for 15 s: is it up, and reachable from here?",
+    "tls": "its certificate or protocol was refused: open it in a browser to see why",
+    "timeout": "no whole answer within 45 s: the host may be overloaded; try a lower --rate",
+    "too_large": "the body is larger than 10 MB and was not kept",
+    "protocol": "the answer was not proper HTTP",
+    "proxy": "the proxy failed or refused: check --proxy",
+    "undecodable": "the body could not be decompressed",
+    "redirect_loop": "its redirects lead back to themselves; it may want a cookie or login",
+    "too_many_redirects": "more than 20 redirects in a row",
+    "poison": "its page ended the process three times; kept for review",
+    "unreadable": "the page could not be read; --verbose logs why",
+    "http 429": "the host asks for fewer requests: lower --rate; waits are honoured by themselves",
+    "http 503": "the host is overloaded or refuses crawlers: lower --rate, or try later",
+    "http 500": "the host fails on this page: `shoal dead ID --retry` later",
+    "http 403": "the host refuses crawlers, or wants a login: see --header and --cookie",
+}
+
+
+def count(n: int) -> str:
+    return f"{n:,}"
+
+
+def plural(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def size(n: int) -> str:
+    value = float(n)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s" if seconds >= 10 or whole == seconds else f"{seconds:.1f}s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}m{rest:02d}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02d}m"
+
+
+def failure_name(kind: str, status: int | None) -> str:
+    return str(status) if kind == "http" and status else kind
+
+
+def failure_lines(failures: list[Failures], most: int = 8) -> list[str]:
+    """Failed attempts grouped, each group with a count, a sample and what to do."""
+    lines = []
+    for group in failures[:most]:
+        name = failure_name(group.kind, group.status)
+        lines.append(f"  {name} x{group.n} at {safe(group.host)}, e.g. {safe(group.sample or '')}")
+        hint = (
+            HINTS.get(f"{group.kind} {group.status}")
+            or HINTS.get(group.kind)
+            or (HINTS["http 500"] if group.kind == "http" and (group.status or 0) >= 500 else None)
+        )
+        if hint:
+            lines.append(f"    {hint}")
+    if len(failures) > most:
+        lines.append(f"  and {plural(len(failures) - most, 'more group')}")
+    return lines

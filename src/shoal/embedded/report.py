@@ -1,0 +1,76 @@
+"""A run's summary and exit code: what a script needs to know without reading prose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.embedded.crawl import Report
+from shoal.embedded.overview import Overview
+from shoal.model import JobState
+
+EXIT_DONE = 0
+EXIT_FAILURES = 3
+EXIT_NOTHING = 4
+EXIT_LIMIT = 6
+EXIT_BLOCKED = 7
+EXIT_INTERRUPTED = 130
+
+BLOCKING = frozenset({"403", "429", "503"})
+
+
+def summary(report: Report) -> dict[str, Any]:
+    figures = report.overview.as_dict()
+    seconds = report.overview.job.seconds
+    return {
+        "type": "summary",
+        "job": figures["id"],
+        "name": figures["name"],
+        "state": figures["state"],
+        "pages": figures["pages"],
+        "redirects": figures["redirects"],
+        "items": figures["items"],
+        "dead": figures["dead"],
+        "dropped": figures["dropped"],
+        "skipped": figures["skipped"],
+        "by_status": figures["by_status"],
+        "bytes": figures["bytes"],
+        "seconds": round(seconds, 3),
+        "pages_per_second": round(figures["pages"] / seconds, 2) if seconds else 0.0,
+        "hosts": figures["hosts"],
+    }
+
+
+def exit_code(overview: Overview) -> int:
+    spec, figures = overview.job.spec, overview.frontier
+    if overview.state is JobState.INTERRUPTED:
+        return EXIT_INTERRUPTED
+    if overview.state is JobState.CANCELLED:
+        return EXIT_DONE
+    if is_blocked(overview):
+        return EXIT_BLOCKED
+    if figures.pages == 0:
+        return EXIT_NOTHING
+    if overview.state is JobState.FAILED:
+        return EXIT_FAILURES
+    if overview.state is JobState.LIMITED and spec.error_on_limit:
+        return EXIT_LIMIT
+    return EXIT_DONE
+
+
+def is_blocked(overview: Overview) -> bool:
+    """Every answer was a refusal: nothing of what was asked for was let through."""
+    answers = set(overview.stored.by_status)
+    answers |= {str(group.status) for group in overview.failures if group.status is not None}
+    return bool(answers) and answers <= BLOCKING
+
+
+def why_nothing(overview: Overview) -> str:
+    """Why a crawl came back without a page, and the way out."""
+    dropped = overview.frontier.dropped
+    if dropped.get("robots") and not overview.failures:
+        return "robots.txt refuses every URL given; --ignore-robots overrides it, if you may"
+    if dropped.get("address_refused"):
+        return "the addresses are private or reserved and were not contacted; --allow-private lets them be"
+    if is_blocked(overview):
+        return "every answer was a refusal (403, 429, 503): lower --rate, try later, or ask for access"
+    return "no page could be fetched"

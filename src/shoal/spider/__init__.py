@@ -1,0 +1,1 @@
+"""What a user gives a crawl: the sources it starts from."""

@@ -1,0 +1,99 @@
+"""The command as a user runs it: another process, its exit code, what it printed, and the site's own log."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.practice import Running, Shop, running
+
+TIMEOUT_S = 60.0
+
+
+@dataclass
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """What `--json` printed."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        (found,) = (line for line in self.lines if line.get("type") == "summary")
+        return found
+
+
+@dataclass
+class Shell:
+    """Runs `shoal` in a directory of its own, with a clean environment."""
+
+    folder: Path
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "shoal-data"
+
+    def start(self, *args: str, **named: Any) -> subprocess.Popen[str]:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
+        environment |= {"HOME": str(self.folder), "COLUMNS": "80", **named.pop("env", {})}
+        return subprocess.Popen(
+            [sys.executable, "-m", "shoal", *args],
+            cwd=self.folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **named,
+        )
+
+    def __call__(self, *args: str, input: str | None = None, **named: Any) -> Ran:
+        stdin = subprocess.DEVNULL if input is None else subprocess.PIPE
+        with self.start(*args, stdin=stdin, **named) as process:
+            out, err = process.communicate(input, timeout=TIMEOUT_S)
+            return Ran(process.returncode, out, err)
+
+    def crawl(self, *args: str, **named: Any) -> Ran:
+        """A crawl of the practice site: quick, as it allows it."""
+        ran = self("crawl", *args, "--allow-private", "--rate", "0", "--json", **named)
+        assert_balanced(self, ran)
+        return ran
+
+
+def assert_balanced(shoal: Shell, ran: Ran) -> None:
+    """found = queued + leased + pages + redirects + dead + dropped, for the job that ran."""
+    if not any(line.get("type") == "summary" for line in ran.lines):
+        return
+    (figures,) = shoal("job", ran.summary["job"], "--json").lines
+    parts = (figures[name] for name in ("queued", "leased", "pages", "redirects", "dead"))
+    assert figures["found"] == sum(parts) + sum(figures["dropped"].values())
+    assert figures["leased"] == 0
+
+
+@pytest.fixture
+def shoal(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Running]:
+    """A small shop without the page whose retries take 15 s."""
+    with running(Shop(hosts=1, categories=2, products=12, troubled=False), log=tmp_path / "site.log") as site:
+        yield site
+
+
+@pytest.fixture
+def troubled_site(tmp_path: Path) -> Iterator[Running]:
+    with running(Shop(hosts=1, categories=2, products=12), log=tmp_path / "site.log") as site:
+        yield site
