@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import threading
@@ -47,21 +48,19 @@ def measure(argv: list[str], pages: int, scratch: Path) -> Run:
     with out.open("wb") as stdout, err.open("wb") as stderr:
         # A session of its own, so that whatever it starts ends with it.
         child = subprocess.Popen(
-            argv, cwd=scratch, env=environment(), stdout=stdout, stderr=stderr, start_new_session=True
+            argv, cwd=scratch, env=_environment(), stdout=stdout, stderr=stderr, start_new_session=True
         )
         used = _wait(child)
     wall_s = time.perf_counter() - began
     crawled = _pages(out.read_text())
     if child.returncode != 0 or crawled != pages:
-        raise CannotMeasure(
-            f"{' '.join(argv)}\nended with code {child.returncode} and {crawled} of {pages} pages after {wall_s:.1f} s:\n"
-            + err.read_text()[-2000:]
-        )
+        ended = f"ended with code {child.returncode} and {crawled} of {pages} pages after {wall_s:.1f} s"
+        raise CannotMeasure(f"{shlex.join(argv)}\n{ended}:\n{err.read_text()[-2000:]}")
     # ru_maxrss is in KiB on Linux, and is never less than this process's own size when the child was started.
     return Run(pages, used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * 1024)
 
 
-def environment() -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """This process's, without what would change a contender: its settings, Python's, and proxies."""
     return {
         name: value

@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,7 +67,7 @@ def _program() -> str:
     """Debian keeps nginx where a user's PATH does not look."""
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
     if not shutil.which("nginx", path=path) and os.geteuid() == 0 and shutil.which("apt-get"):
-        print("nginx is missing:", *_INSTALL, flush=True)
+        print("nginx is missing:", *_INSTALL, file=sys.stderr)
         subprocess.run(_INSTALL, stdout=subprocess.DEVNULL, check=False)
     found = shutil.which("nginx", path=path)
     if not found:

@@ -1,4 +1,4 @@
-"""The site every contender crawls: pages of about 22 KB with 72 links each, the same bytes for the same number of pages.
+"""The site every contender crawls: pages of about 22 KB with 72 links each, always the same bytes.
 
 A page's links are what a shop's or a paper's are: a menu that all pages share, neighbours that nearby pages share, and
 others anywhere on the site. Page i also links to pages 2i+1 and 2i+2, so that the front page reaches every page.
@@ -17,10 +17,28 @@ NEIGHBOURS = 20
 CHILDREN = 2
 ANYWHERE = 26
 LINKS = MENU + NEIGHBOURS + CHILDREN + ANYWHERE
-WORDS_PER_PARAGRAPH = 64
+WORDS_PER_PARAGRAPH = 66
 """Chosen for pages of 22 KB."""
 
-_SYLLABLES = ("ba", "con", "de", "fir", "gal", "ho", "in", "jor", "ka", "lem", "mo", "ner", "os", "pa", "ri", "sol", "tu")
+_SYLLABLES = (
+    "ba",
+    "con",
+    "de",
+    "fir",
+    "gal",
+    "ho",
+    "in",
+    "jor",
+    "ka",
+    "lem",
+    "mo",
+    "ner",
+    "os",
+    "pa",
+    "ri",
+    "sol",
+    "tu",
+)
 _VOCABULARY = [*_SYLLABLES, *map("".join, product(_SYLLABLES, repeat=2)), *map("".join, product(_SYLLABLES, repeat=3))]
 
 

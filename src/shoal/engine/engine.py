@@ -144,7 +144,7 @@ class Engine:
             self._land(lease, answer)
             end = self._conclude(lease, work, answer)
             if lease.trail.callback == SITEMAP and end.completion.outcome is Outcome.DONE:
-                await self._offer_sitemap(lease, work, answer, end)
+                await self._offer_sitemap(work, answer, end)
         self._settler.put(end)
 
     async def _stopped_within(self, seconds: float) -> bool:
@@ -222,14 +222,12 @@ class Engine:
         finally:
             self._mark.clear()
 
-    async def _offer_sitemap(self, lease: Lease, work: Work, answer: Exchange | Failure, end: Ending) -> None:
+    async def _offer_sitemap(self, work: Work, answer: Exchange | Failure, end: Ending) -> None:
         """Offered part by part, before the sitemap's own lease completes: a million entries need no memory."""
         if not isinstance(answer, Exchange) or not 200 <= answer.status < 300:
             return
-        for offer, skipped in work.sitemap_offers(lease, answer):
+        for offer in work.sitemap_offers(end, answer):
             await self._frontier.offer(self._caller.next(), [offer])
-            for reason, n in skipped.items():
-                end.skips[reason] = end.skips.get(reason, 0) + n
             await asyncio.sleep(0)
 
     def _settled(self, endings: list[Ending]) -> None:

@@ -113,35 +113,34 @@ class Work:
         return done
 
     def _extract(self, done: Ending, record: PageRecord, answer: Exchange) -> None:
-        reading = read(
-            to_utf8(answer.body, answer.headers.get("content-type")),
-            "\n".join(answer.headers.get_all("x-robots-tag")) if self.spec.politeness.robots else "",
-        )
-        if reading.nofollowed:
-            done.skips["nofollow"] = reading.nofollowed
+        robots = self.spec.politeness.robots
+        header_robots = "\n".join(answer.headers.get_all("x-robots-tag"))
+        reading = read(to_utf8(answer.body, answer.headers.get("content-type")), header_robots, obey=robots)
         links = self._resolver.resolve(record.url, reading.hrefs, reading.base)
-        for reason, n in links.skipped.items():
-            done.skips[reason] = done.skips.get(reason, 0) + n
+        add_skips(done, {"nofollow": reading.nofollowed, **links.skipped})
         record.title, record.canonical = reading.title, reading.canonical
-        if not (reading.noindex and self.spec.politeness.robots):
+        if not (reading.noindex and robots):
             record.content = PageContent(reading.description, reading.language, reading.text(), links.urls)
         depth = record.depth + 1
         if self.spec.limits.depth is not None and depth > self.spec.limits.depth:
-            if links.targets:
-                done.skips["too_deep"] = len(links.targets)
+            add_skips(done, {"too_deep": len(links.targets)})
         elif links.targets:
             done.offers.append(Offer(record.job, links.targets, Trail(depth=depth, parent=record.fingerprint)))
 
-    def sitemap_offers(self, lease: Lease, answer: Exchange) -> Iterator[tuple[Offer, dict[str, int]]]:
+    def sitemap_offers(self, done: Ending, answer: Exchange) -> Iterator[Offer]:
         """What a sitemap lists, in parts that can be offered one by one. Its pages are as near as seeds."""
+        lease, sitemap = done.lease, Sitemap(answer.body)
         nesting = len(lease.trail.chain)
-        entries = iter(Sitemap(answer.body))
+        entries = iter(sitemap)
         while part := list(islice(entries, OFFERED_AT_ONCE)):
             pages = self._resolver.resolve(lease.target.url, [entry.url for entry in part if entry.kind == "url"])
-            yield Offer(lease.job, pages.targets, Trail(parent=lease.target.fingerprint)), pages.skipped
+            add_skips(done, pages.skipped)
+            yield Offer(lease.job, pages.targets, Trail(parent=lease.target.fingerprint))
             maps = [entry.url for entry in part if entry.kind == "sitemap"]
             if maps and nesting < SITEMAP_NESTING:
-                yield self.sitemap_offer(maps, lease), {}
+                yield self.sitemap_offer(maps, lease)
+        if sitemap.fault is not None:
+            done.failed = ("sitemap", answer.status)
 
     def sitemap_offer(self, urls: Iterable[str], parent: Lease | None = None) -> Offer:
         """Sitemaps themselves need not be in scope: a robots.txt or an index that is vouches for them."""
@@ -206,6 +205,12 @@ class Work:
         )
         skips = {refusal: 1} if refusal else {}
         return Ending(lease, Completion(lease.token, Outcome.REDIRECT), record, skips=skips)
+
+
+def add_skips(done: Ending, more: dict[str, int]) -> None:
+    for reason, n in more.items():
+        if n:
+            done.skips[reason] = done.skips.get(reason, 0) + n
 
 
 def described(answer: Exchange | Failure) -> tuple[str, int | None, str]:

@@ -47,15 +47,18 @@ class Reading:
         return _fold(self._source.text(), MAX_TEXT)
 
 
-def read(html: bytes, header_robots: str = "") -> Reading:
-    """`html` is UTF-8; `header_robots` the X-Robots-Tag headers of the answer, one a line."""
+def read(html: bytes, header_robots: str = "", obey: bool = True) -> Reading:
+    """`html` is UTF-8; `header_robots` the X-Robots-Tag headers of the answer, one a line.
+
+    Without `obey` what the page asks of crawlers is noted, but every link is given.
+    """
     source = source_of(html[:MAX_HTML_BYTES])
     header = robots_of_header(header_robots)
     reading = Reading(header.noindex, header.nofollow, source)
     reading.title = _fold(source.title() or "", MAX_TITLE) or None
     for tag, attributes in source.marks():
         if tag == "a" or tag == "area":
-            _note_link(reading, attributes.get("href"), attributes.get("rel"))
+            _note_link(reading, attributes.get("href"), attributes.get("rel") if obey else None)
         elif tag == "iframe" or tag == "frame":
             _note_link(reading, attributes.get("src"), None)
         elif tag == "link":
@@ -67,7 +70,7 @@ def read(html: bytes, header_robots: str = "") -> Reading:
         else:
             reading.language = reading.language or attributes.get("lang")
     _note_link(reading, reading.refresh, None)
-    if reading.nofollow:
+    if reading.nofollow and obey:
         reading.nofollowed += len(reading.hrefs)
         reading.hrefs = []
     return reading

@@ -14,10 +14,9 @@ import re
 import stat
 import string
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TextIO, cast
 
 from shoal.errors import InvalidURL, UsageError
 from shoal.model import Input, ScopeKind, Target
@@ -38,12 +37,11 @@ _WORDS = {
     "empty": "is empty in this row",
     "not_csv": "is not CSV; a quotation mark may be missing",
 }
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d+(?:[/?#\\]|\Z))")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9]+(?:[/?#\\]|\Z))")
 """Not the host of `localhost:8000`."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_AUTHORITY_WITH_USER = re.compile(r"((?:https?:)?[/\\]*)[^/\\?#]*@", re.IGNORECASE)
-_ANYTHING_WITH_AT = re.compile(r"((?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]+)?.*@", re.DOTALL)
-_COLUMN_NUMBER = re.compile(r"[0-9]{1,5}")
+_AUTHORITY_WITH_USER = re.compile(r"\A((?:https?:)?[/\\]*)[^/\\?#]*@", re.IGNORECASE)
+_ANYTHING_WITH_AT = re.compile(r"\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]+)?.*@", re.DOTALL)
 _RULES_OR_SPIDER = re.compile(r"(.+\.(?:ya?ml|json|py))(?::\w+)?", re.IGNORECASE)
 _EDGES = string.whitespace + "\ufeff\N{NO-BREAK SPACE}"
 """Files joined by `cat` have byte order marks in their middle."""
@@ -59,8 +57,13 @@ class BadLine(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Row(NamedTuple):
+    place: int
+    cells: list[str]
+    problem: str | None = None
+
+
+class _Source(NamedTuple):
     name: str
     entries: Iterator[_Entry]
     is_list: bool
@@ -100,11 +103,9 @@ class Sources:
         except InvalidURL as error:
             return self._refused(line, text, error.reason)
         first = self._lines.setdefault(wanted.fingerprint, line)
-        if first == line:
-            self.good += 1
-            return Input(line, _spelt(text, _AUTHORITY_WITH_USER), wanted)
-        self.duplicates += 1
-        return Input(line, _spelt(text, _AUTHORITY_WITH_USER), wanted, duplicate_of=first)
+        self.good += first == line
+        self.duplicates += first != line
+        return Input(line, _spelt(text, _AUTHORITY_WITH_USER), wanted, None, first if first != line else None)
 
     def _target(self, text: str, problem: str | None) -> Target:
         if problem:
@@ -149,10 +150,12 @@ def seed_scope(listed: bool, asked: ScopeKind | None) -> ScopeKind:
 
 def _source(word: str, column: str | None, stdin: BinaryIO) -> _Source:
     if word == "-":
-        return _Source("stdin", _begun(_lines(stdin, "standard input"), column, "standard input"), True)
+        shown = "standard input"
+        return _Source("stdin", _begun(_lines(stdin, shown), column, shown), True)
     path = _list_path(word)
     if path is not None:
-        return _Source(path.stem, _begun(_file_lines(path), column, f"the list {str(path)!r}"), True)
+        shown = f"the list {str(path)!r}"
+        return _Source(path.stem, _begun(_file_lines(path, shown), column, shown), True)
     text = _bare(word)
     return _Source(_name(text), iter([(1, text, None)]), False)
 
@@ -210,11 +213,7 @@ def _absolute(text: str) -> str:
 
 
 def _spelt(text: str, secret: re.Pattern[str]) -> str:
-    return (secret.sub(_masked, text, count=1) if "@" in text else text)[:SPELT_CHARS]
-
-
-def _masked(userinfo: re.Match[str]) -> str:
-    return f"{userinfo[1] or ''}***@"
+    return (secret.sub(r"\1***@", text) if "@" in text else text)[:SPELT_CHARS]
 
 
 def _bare(text: str) -> str:
@@ -241,39 +240,46 @@ def _plain(lines: Iterable[str]) -> Iterator[_Entry]:
 
 def _cells(lines: Iterator[str], column: str, shown: str) -> Iterator[_Entry]:
     rows = _rows(lines)
-    head = next((row for row in rows if _says_something(row[1]) or column.casefold() in _names(row[1])), None)
+    # A header may begin like a comment: `#,url`.
+    heads = (row for row in rows if row.problem or _says_something(row.cells) or column.casefold() in _names(row.cells))
+    head = next(heads, None)
     if head is None:
         return
-    if _COLUMN_NUMBER.fullmatch(column):
-        at, rows = int(column) - 1, chain([head], rows)
-        known = 0 <= at < len(head[1])
-    else:
-        known = column.casefold() in _names(head[1])
-        at = _names(head[1]).index(column.casefold()) if known else 0
-    if not known:
-        raise UsageError(f"{shown} has no column {column!r}. There are {_described(head[1])}.")
-    for place, row, problem in rows:
-        yield place, *_cell(row, at, problem)
+    if head.problem:
+        raise UsageError(f"{shown} {reason_words(head.problem)} in line {head.place}")
+    at = _column_at(head.cells, column, shown)
+    for row in chain([head], rows) if column.isdecimal() else rows:
+        yield row.place, *_cell(row, at)
 
 
-def _rows(lines: Iterator[str]) -> Iterator[tuple[int, list[str], str | None]]:
+def _column_at(head: list[str], column: str, shown: str) -> int:
+    names = [str(number) for number in range(1, len(head) + 1)] if column.isdecimal() else _names(head)
+    if column.casefold() not in names:
+        raise UsageError(f"{shown} has no column {column!r}. It has {_described(head)}.")
+    return names.index(column.casefold())
+
+
+def _rows(lines: Iterator[str]) -> Iterator[_Row]:
     reader = csv.reader(lines)
     while True:
+        # A quoted cell may go over several lines; the row stands where it begins.
         place = reader.line_num + 1
         try:
-            yield place, next(reader), None
+            cells = next(reader)
         except csv.Error:
-            yield place, [], "not_csv"
+            yield _Row(place, [], "not_csv")
         except StopIteration:
             return
+        else:
+            yield _Row(place, cells)
 
 
-def _cell(row: list[str], at: int, problem: str | None) -> tuple[str, str | None]:
-    if problem or not _says_something(row):
-        return "", problem
-    if at >= len(row):
+def _cell(row: _Row, at: int) -> tuple[str, str | None]:
+    if row.problem or not _says_something(row.cells):
+        return "", row.problem
+    if at >= len(row.cells):
         return "", "no_column"
-    text = _bare(row[at])
+    text = _bare(row.cells[at])
     return text, None if text else "empty"
 
 
@@ -288,11 +294,10 @@ def _names(row: list[str]) -> list[str]:
 def _described(row: list[str]) -> str:
     # Without a header row these are data, and may hold passwords.
     names = [repr(_spelt(_bare(cell), _ANYTHING_WITH_AT)[:40]) for cell in row[:20]]
-    return f"{len(row)}: {', '.join(names)}{', …' if len(row) > 20 else ''}"
+    return f"{len(row)}: {', '.join(names)}{', …' if len(row) > len(names) else ''}"
 
 
-def _file_lines(path: Path) -> Iterator[str]:
-    shown = f"the list {str(path)!r}"
+def _file_lines(path: Path, shown: str) -> Iterator[str]:
     try:
         stream = path.open("rb")
     except OSError as error:
@@ -303,16 +308,24 @@ def _file_lines(path: Path) -> Iterator[str]:
 
 def _lines(stream: BinaryIO, shown: str) -> Iterator[str]:
     """Lines of any text, and of one that is too long to be held, its beginning."""
-    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
     try:
         text = io.TextIOWrapper(buffered, _encoding(buffered.peek(), shown), errors=_LATIN_1)
-        while line := text.readline(_LINE_CHARS):
-            yield line
-            while len(line) == _LINE_CHARS and not line.endswith("\n"):
-                line = text.readline(_LINE_CHARS)
-        text.detach()
+        try:
+            yield from _bounded_lines(text)
+        finally:
+            # Otherwise the wrapper would close a stream that is not ours, unless its owner already has.
+            if not buffered.closed:
+                text.detach()
     except OSError as error:
         raise _unreadable(shown, error) from None
+
+
+def _bounded_lines(text: TextIO) -> Iterator[str]:
+    while line := text.readline(_LINE_CHARS):
+        yield line
+        while len(line) == _LINE_CHARS and not line.endswith("\n"):
+            line = text.readline(_LINE_CHARS)
 
 
 def _encoding(head: bytes, shown: str) -> str:

@@ -1,0 +1,55 @@
+"""Where Shoal's processor time goes, by room: stacks sampled from outside while a crawl runs.
+
+A sample belongs to the innermost room on its stack, so that what lexbor, ada or SQLite do counts for the room that
+called them. Only threads that are on a processor are sampled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import shoal
+from benchmarks.contenders import SHOAL, sampler
+from benchmarks.measure import measure
+
+RATE = 250
+"""Samples per second."""
+START_UP = "start-up (imports)"
+LOOP = "event loop and its threads"
+INTERPRETER = "interpreter (start, end)"
+_PACKAGE = f"{Path(shoal.__file__).parent}/"
+_FRAME = re.compile(r" \((?P<path>.*?)(?::\d+)?\)$")
+
+
+def sample_rooms(url: str, pages: int, scratch: Path) -> dict[str, float]:
+    """Each room's share of one crawl, largest first."""
+    stacks = scratch / "stacks"
+    recording = [sampler(), "record", "--full-filenames", "--format", "raw", "--rate", str(RATE), "-o", str(stacks)]
+    measure([*recording, "--", *SHOAL.command(url, pages, scratch)], pages, scratch)
+    return _shares(stacks.read_text())
+
+
+def _shares(stacks: str) -> dict[str, float]:
+    counts: Counter[str] = Counter()
+    for line in stacks.splitlines():
+        stack, _, count = line.rpartition(" ")
+        counts[_room(stack)] += int(count)
+    return {room: count / counts.total() for room, count in counts.most_common()}
+
+
+def _room(stack: str) -> str:
+    if "<frozen importlib._bootstrap>" in stack:
+        return START_UP
+    for frame in reversed(stack.split(";")):
+        match = _FRAME.search(frame)
+        path = match["path"] if match else frame
+        if path.startswith(_PACKAGE):
+            return path.removeprefix(_PACKAGE).partition("/")[0].removesuffix(".py")
+        if "/pycurl/" in path:
+            return "fetch"
+        # Whoever called the loop (a command) is not whom it works for.
+        if path.endswith(("asyncio/runners.py", "concurrent/futures/thread.py")):
+            return LOOP
+    return INTERPRETER

@@ -1,0 +1,122 @@
+"""Jobs run by a real engine on a real home against the practice site, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.embedded.crawl import terms_of
+from shoal.embedded.home import Home
+from shoal.embedded.overview import Overview, overview
+from shoal.engine.engine import Engine
+from shoal.engine.work import Work
+from shoal.fetch.curl import Fetcher
+from shoal.fetch.guard import Guard
+from shoal.frontier.contract import Caller
+from shoal.model import Input, JobSpec, JobState, Limits, Offer, Politeness
+from shoal.practice import Answer, Server, Visit
+from shoal.store.jobs import create_job, load_job, set_state
+from shoal.store.records import ending, list_pages
+from shoal.store.writer import Writer
+from shoal.urls import Params, target
+
+
+def spec(name: str = "test", *, rate: float = 0, per_host: int = 8, robots: bool = True, **more: Any) -> JobSpec:
+    limits = Limits(**more.pop("limits", {}))
+    politeness = Politeness(rate=rate, per_host=per_host, robots=robots)
+    return JobSpec(name=name, limits=limits, politeness=politeness, allow_private=True, **more)
+
+
+@dataclass
+class Field:
+    """A home, and the moves a test makes in it."""
+
+    home: Home
+    resting: dict[str, str] = field(default_factory=dict)
+
+    def add(self, job: str, wanted: JobSpec, *seeds: str) -> None:
+        params = Params(frozenset(wanted.keep_params), frozenset(wanted.drop_params))
+        inputs = [Input(line, url, target(url, params, wanted.politeness.group)) for line, url in enumerate(seeds, 1)]
+        create_job(self.home.store, job, lambda: wanted, inputs, time.time())
+
+    async def run(self, *jobs: str, for_s: float | None = None) -> None:
+        """Until all rest, or for so long; then stopped gracefully."""
+        writer = Writer(self.home.store)
+        engine = Engine(self.home.frontier, writer, self.home.mark, 64, f"test-{time.time()}")
+        fetcher = Fetcher("shoal/test", Guard(allow_private=True))
+        try:
+            for job in jobs:
+                await self._prepare(job, engine, fetcher)
+            stopping = asyncio.get_running_loop().call_later(for_s, engine.stop) if for_s else None
+            self.resting = await engine.run()
+            if stopping:
+                stopping.cancel()
+        finally:
+            writer.close()
+            await fetcher.aclose()
+
+    async def _prepare(self, job: str, engine: Engine, fetcher: Fetcher) -> None:
+        known = load_job(self.home.store, job)
+        frontier = self.home.frontier
+        await frontier.open_job(job, terms_of(known.spec, known.seconds))
+        await frontier.reap(all_leases=True)
+        set_state(self.home.store, job, JobState.RUNNING, time.time())
+        with self.home.store.read() as db:
+            seeds = [row[0] for row in db.exec_driver_sql("SELECT url FROM inputs WHERE job = ?", (job,))]
+        targets = [target(url, Params(), known.spec.politeness.group) for url in seeds]
+        await frontier.offer(Caller(f"seed-{job}-{time.time()}").next(), [Offer(job, targets)])
+        engine.add(Work(job, known.spec, seeds, known.admitted, fetcher))
+
+    async def crawl(self, wanted: JobSpec, *seeds: str) -> Overview:
+        self.add("job", wanted, *seeds)
+        await self.run("job")
+        return await self.figures("job")
+
+    async def figures(self, job: str = "job") -> Overview:
+        """Checked on every look: the counts balance, and the tables hold what they say."""
+        seen = await overview(self.home, job)
+        figures = seen.frontier
+        ended = figures.pages + figures.redirects + figures.dead + sum(figures.dropped.values())
+        assert figures.found == figures.queued + figures.leased + ended
+        stored = seen.stored
+        assert (figures.pages, figures.redirects, figures.dead) == (stored.pages, stored.redirects, stored.dead)
+        assert dict(figures.dropped) == stored.dropped
+        return seen
+
+    def pages(self, job: str = "job") -> dict[str, int]:
+        """URL path -> status"""
+        return {"/" + row["url"].split("/", 3)[3]: row["status"] for row in list_pages(self.home.store, job, {})}
+
+    def ending(self, url: str, job: str = "job") -> Any:
+        return ending(self.home.store, job, target(url, Params(), "host").fingerprint)
+
+
+@pytest.fixture
+def crawler(tmp_path: Path) -> Iterator[Field]:
+    with Home(tmp_path / "home") as home:
+        yield Field(home)
+
+
+@asynccontextmanager
+async def serving(pages: Mapping[str, Answer | Callable[[Visit], Answer]], hosts: int = 1) -> AsyncIterator[Server]:
+    """A site of a few given answers; a callable is asked with the visit. What is not given is 404."""
+
+    def site(visit: Visit) -> Answer:
+        answer = pages.get(visit.target) or pages.get(visit.path) or Answer(404, b"not here")
+        return answer if isinstance(answer, Answer) else answer(visit)
+
+    addresses = [f"127.0.0.{place}" for place in range(1, hosts + 1)]
+    async with Server(site, addresses) as server:
+        yield server
+
+
+def html(*hrefs: str, head: str = "", body: str = "") -> Answer:
+    links = "".join(f'<a href="{href}">{href}</a>' for href in hrefs)
+    return Answer(200, f"<html><head><title>t</title>{head}</head><body>{body}{links}</body></html>".encode())

@@ -1,0 +1,156 @@
+"""What becomes of a request, by what its host answers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, ScopeKind
+from shoal.practice import Answer, Visit
+from tests.engine.conftest import Field, html, serving, spec
+
+
+def redirect(location: str, status: int = 302, **headers: str) -> Answer:
+    return Answer(status, b"", headers={"Location": location, **headers})
+
+
+async def test_every_final_answer_is_a_page_and_only_success_gives_links(crawler: Field) -> None:
+    pages = {"/": html("/a", "/gone"), "/a": html(), "/gone": Answer(410, b'<a href="/never">x</a>')}
+    async with serving(pages) as site:
+        await crawler.crawl(spec(), site.url())
+    assert crawler.pages() == {"/": 200, "/a": 200, "/gone": 410}
+
+
+async def test_a_file_that_is_not_html_is_stored_without_extraction(crawler: Field) -> None:
+    pages = {"/": html("/a.pdf"), "/a.pdf": Answer(200, b'%PDF <a href="/never">', "application/pdf")}
+    async with serving(pages) as site:
+        await crawler.crawl(spec(), site.url())
+    assert crawler.pages() == {"/": 200, "/a.pdf": 200}
+
+
+async def test_a_redirect_is_an_outcome_and_its_target_a_request(crawler: Field) -> None:
+    pages = {"/": html("/old"), "/old": redirect("/new?utm_source=x", 301), "/new": html()}
+    async with serving(pages) as site:
+        seen = await crawler.crawl(spec(), site.url())
+        old, new = crawler.ending(site.url("/old")), crawler.ending(site.url("/new"))
+    assert isinstance(old, RedirectRecord)
+    assert (old.status, old.target_fingerprint) == (301, new.fingerprint)
+    assert new.depth == old.depth == 1
+    assert (seen.frontier.pages, seen.frontier.redirects) == (2, 1)
+
+
+async def test_redirect_loops_and_endless_chains_are_dead(crawler: Field) -> None:
+    def endless(visit: Visit) -> Answer:
+        return redirect(f"/hop?n={int(visit.query.partition('=')[2] or 0) + 1}")
+
+    pages = {"/": html("/a", "/hop", "/self"), "/a": redirect("/b"), "/b": redirect("/a"), "/hop": endless}
+    async with serving({**pages, "/self": redirect("/self")}) as site:
+        seen = await crawler.crawl(spec(), site.url())
+        b, own = crawler.ending(site.url("/b")), crawler.ending(site.url("/self"))
+    assert isinstance(b, DeadLetter)
+    assert b.reason == own.reason == "redirect_loop"
+    reasons = Counter(group.kind for group in seen.failures)
+    assert reasons == {"redirect_loop": 1, "too_many_redirects": 1}
+    assert seen.frontier.redirects == 1 + 20
+
+
+async def test_a_self_redirect_that_sets_a_cookie_is_fetched_once_more(crawler: Field) -> None:
+    def wall(visit: Visit) -> Answer:
+        if "pass=1" in visit.headers.get("cookie", ""):
+            return html("/in")
+        return redirect("/", 302, **{"Set-Cookie": "pass=1; Path=/"})
+
+    async with serving({"/": wall, "/in": html()}) as site:
+        await crawler.crawl(spec(), site.url())
+    assert crawler.pages() == {"/": 200, "/in": 200}
+
+
+async def test_the_host_a_seed_redirects_to_joins_the_scope(crawler: Field) -> None:
+    def site_of(visit: Visit) -> Answer:
+        if visit.host == "127.0.0.1":
+            return redirect(visit.origin("127.0.0.2") + "/home")
+        return html("/more", visit.origin("127.0.0.3") + "/off")
+
+    def more(visit: Visit) -> Answer:
+        return redirect(visit.origin("127.0.0.3") + "/off")
+
+    async with serving({"/": site_of, "/home": site_of, "/more": more}, hosts=3) as site:
+        seen = await crawler.crawl(spec(), site.url())
+        stray = crawler.ending(site.url("/more", host="127.0.0.2"))
+    assert crawler.pages() == {"/home": 200}
+    assert isinstance(stray, RedirectRecord)
+    assert (stray.reason, stray.target_fingerprint) == ("off_scope", None)
+    assert seen.stored.skipped == {"off_scope": 2}
+
+
+async def test_a_redirect_to_another_scheme_is_not_followed(crawler: Field) -> None:
+    async with serving({"/": redirect("file:///etc/passwd")}) as site:
+        await crawler.crawl(spec(), site.url())
+        end = crawler.ending(site.url())
+    assert isinstance(end, RedirectRecord)
+    assert end.reason == "not_http"
+
+
+async def test_failures_are_tried_again_and_then_dead(crawler: Field) -> None:
+    tries: Counter[str] = Counter()
+
+    def shaky(visit: Visit) -> Answer:
+        tries[visit.path] += 1
+        return html() if visit.path == "/shaky" and tries[visit.path] > 1 else Answer(500, b"")
+
+    async with serving({"/": html("/shaky", "/broken"), "/shaky": shaky, "/broken": shaky}) as site:
+        seen = await crawler.crawl(spec(retries=1), site.url())
+        shaky_page, broken = crawler.ending(site.url("/shaky")), crawler.ending(site.url("/broken"))
+    assert isinstance(shaky_page, PageRecord)
+    assert shaky_page.attempts == 2
+    assert isinstance(broken, DeadLetter)
+    assert (broken.reason, broken.status, broken.attempts) == ("http", 500, 2)
+    assert tries == {"/shaky": 2, "/broken": 2}
+    assert [(group.status, group.n) for group in seen.failures] == [(500, 3)]
+
+
+async def test_depth_limits_skip_what_is_too_deep_but_a_shorter_way_counts(crawler: Field) -> None:
+    pages = {"/": html("/1", "/near"), "/1": html("/2"), "/2": html("/far", "/near"), "/near": html("/far2")}
+    async with serving({**pages, "/far": html(), "/far2": html()}) as site:
+        seen = await crawler.crawl(spec(limits={"depth": 2}), site.url())
+    assert set(crawler.pages()) == {"/", "/1", "/2", "/near", "/far2"}
+    assert seen.stored.skipped["too_deep"] == 2
+
+
+async def test_page_limits_are_exact(crawler: Field) -> None:
+    pages = {"/": html(*(f"/{n}" for n in range(50)))} | {f"/{n}": html() for n in range(50)}
+    async with serving(pages) as site:
+        seen = await crawler.crawl(spec(limits={"pages": 17}), site.url())
+    assert seen.frontier.pages == 17
+    assert seen.frontier.queued == 51 - 17
+    assert crawler.resting == {"job": "pages"}
+
+
+async def test_listed_scope_fetches_what_is_given_and_where_it_redirects(crawler: Field) -> None:
+    def away(visit: Visit) -> Answer:
+        return redirect(visit.origin("127.0.0.2") + "/landing")
+
+    pages = {"/": html("/linked"), "/away": away, "/landing": html("/more"), "/linked": html()}
+    async with serving(pages, hosts=2) as site:
+        await crawler.crawl(spec(scope=ScopeKind.LISTED), site.url(), site.url("/away"))
+    assert set(crawler.pages()) == {"/", "/landing"}
+
+
+async def test_a_private_address_is_dropped_unless_allowed(crawler: Field) -> None:
+    async with serving({"/": html()}) as site:
+        guarded = dataclasses.replace(spec(), allow_private=False)
+        crawler.add("job", guarded, "http://[::ffff:10.0.0.1]/", "http://169.254.169.254/latest/")
+        await crawler.run("job")
+        end = crawler.ending("http://169.254.169.254/latest/")
+    assert isinstance(end, Drop)
+    assert end.reason == "address_refused"
+    assert site.port
+
+
+async def test_a_page_that_breaks_reading_ends_alone(crawler: Field) -> None:
+    """Whatever bytes come, the crawl goes on."""
+    junk = Answer(200, bytes(range(256)) * 50 + b"<a href='/found'>", "text/html; charset=utf-16")
+    async with serving({"/": html("/junk", "/ok"), "/junk": junk, "/ok": html()}) as site:
+        seen = await crawler.crawl(spec(), site.url())
+    assert {"/", "/junk", "/ok"} <= set(crawler.pages())
+    assert seen.frontier.dead == 0

@@ -1,0 +1,52 @@
+"""The hosts' rates and caps, judged from the site's own log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shoal.practice import Shop, running
+from tests.engine.conftest import Field, spec
+from tests.politeness import assert_polite, max_in_window
+
+
+async def test_three_jobs_and_a_restart_never_exceed_a_hosts_rate(crawler: Field, tmp_path: Path) -> None:
+    shop = Shop(hosts=2, categories=2, products=20, troubled=False)
+    with running(shop, log=tmp_path / "log", latency_ms=30, jitter_ms=20) as site:
+        for job in ("one", "two", "three"):
+            crawler.add(job, spec(rate=10, per_host=2), site.url(), site.url("/", shop.addresses[1]))
+        await crawler.run("one", "two", "three", for_s=2.0)
+        await crawler.run("one", "two", "three", for_s=2.0)
+        log = site.log()
+    assert len(log) > 50
+    assert_polite(log, rate=10, per_host=2)
+    for job in ("one", "two", "three"):
+        assert (await crawler.figures(job)).frontier.pages > 5
+
+
+async def test_a_low_rate_holds_over_a_restart(crawler: Field, tmp_path: Path) -> None:
+    with running(Shop(hosts=1, products=20, troubled=False), log=tmp_path / "log") as site:
+        crawler.add("job", spec(rate=1, per_host=2), site.url())
+        for _ in range(4):
+            await crawler.run("job", for_s=0.7)
+        log = site.log()
+    assert_polite(log, rate=1, per_host=2)
+    assert len(log) >= 3
+
+
+async def test_a_host_that_slows_tenfold_is_asked_half_as_often_and_then_again_as_before(
+    crawler: Field, tmp_path: Path
+) -> None:
+    shop = Shop(hosts=1, categories=5, products=400, troubled=False)
+    with running(shop, log=tmp_path / "log", latency_ms=15) as site:
+        crawler.add("job", spec(rate=20, per_host=8), site.url())
+        await crawler.run("job", for_s=2.0)
+        before = len(site.log())
+        site.control(latency_ms=150)
+        await crawler.run("job", for_s=4.0)
+        host = shop.addresses[0]
+        slowed = site.log()[before:]
+        assert max_in_window(slowed[:20], host) > 10
+        assert max_in_window(slowed[24:], host) <= 11
+        (clock,) = await crawler.home.frontier.hosts()
+        assert clock.slowdown >= 2
+        assert_polite(site.log(), rate=20, per_host=8)

@@ -1,0 +1,122 @@
+"""Robots, as the site sees us keep to it."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+
+from shoal.model import DeadLetter, Drop
+from shoal.practice import Answer, Visit
+from tests.engine.conftest import Field, html, serving, spec
+
+PLAIN = "text/plain"
+
+
+def counted(answer: Answer, visits: Counter[str]) -> Callable[[Visit], Answer]:
+    def count(visit: Visit) -> Answer:
+        visits[visit.path] += 1
+        return answer
+
+    return count
+
+
+async def test_what_robots_forbids_is_dropped_and_never_requested(crawler: Field) -> None:
+    visits: Counter[str] = Counter()
+    robots = Answer(200, b"User-agent: shoal\nDisallow: /private/\n", PLAIN)
+    pages = {
+        "/robots.txt": counted(robots, visits),
+        "/": html("/private/x", "/open"),
+        "/private/x": counted(html(), visits),
+        "/open": html(),
+    }
+    async with serving(pages) as site:
+        seen = await crawler.crawl(spec(), site.url())
+        end = crawler.ending(site.url("/private/x"))
+    assert isinstance(end, Drop)
+    assert end.reason == "robots"
+    assert seen.frontier.dropped == {"robots": 1}
+    assert visits == {"/robots.txt": 1}
+
+
+async def test_ignoring_robots_does_not_even_ask(crawler: Field) -> None:
+    visits: Counter[str] = Counter()
+    robots = counted(Answer(200, b"User-agent: *\nDisallow: /\n", PLAIN), visits)
+    async with serving({"/robots.txt": robots, "/": html()}) as site:
+        await crawler.crawl(spec(robots=False), site.url())
+    assert crawler.pages() == {"/": 200}
+    assert not visits
+
+
+async def test_robots_is_asked_once_a_day_over_jobs_and_restarts(crawler: Field) -> None:
+    visits: Counter[str] = Counter()
+    robots = counted(Answer(200, b"User-agent: *\nDisallow: /no\n", PLAIN), visits)
+    async with serving({"/robots.txt": robots, "/": html("/no")}) as site:
+        for job in ("one", "two"):
+            crawler.add(job, spec(), site.url())
+            await crawler.run(job)
+    assert visits["/robots.txt"] == 1
+    assert (await crawler.figures("two")).frontier.dropped == {"robots": 1}
+
+
+async def test_a_robots_file_that_cannot_be_had_means_not_now(crawler: Field) -> None:
+    visits: Counter[str] = Counter()
+    pages = {"/robots.txt": counted(Answer(503, b""), visits), "/": counted(html(), visits)}
+    async with serving(pages) as site:
+        await crawler.crawl(spec(retries=1), site.url())
+        end = crawler.ending(site.url())
+    assert isinstance(end, DeadLetter)
+    assert (end.reason, end.status) == ("http", 503)
+    assert "robots.txt" in end.detail
+    assert visits["/"] == 0
+
+
+async def test_other_client_errors_on_robots_mean_allowed(crawler: Field) -> None:
+    async with serving({"/robots.txt": Answer(403, b"no"), "/": html()}) as site:
+        await crawler.crawl(spec(), site.url())
+    assert crawler.pages() == {"/": 200}
+
+
+async def test_crawl_delay_is_honoured(crawler: Field) -> None:
+    starts: list[float] = []
+
+    def page(visit: Visit) -> Answer:
+        starts.append(time.monotonic())
+        return html("/1", "/2") if visit.path == "/" else html()
+
+    robots = Answer(200, b"User-agent: *\nCrawl-delay: 0.4\n", PLAIN)
+    async with serving({"/robots.txt": robots, "/": page, "/1": page, "/2": page}) as site:
+        await crawler.crawl(spec(rate=0), site.url())
+    assert len(starts) == 3
+    assert all(later - sooner > 0.38 for sooner, later in pairwise(starts))
+
+
+async def test_meta_and_header_robots_are_respected(crawler: Field) -> None:
+    tagged = Answer(200, b'<a href="/never">x</a>', headers={"X-Robots-Tag": "nofollow"})
+    pages = {"/": html("/meta", "/tagged"), "/meta": html("/never", head='<meta name="robots" content="nofollow">')}
+    async with serving({**pages, "/tagged": tagged, "/never": html()}) as site:
+        seen = await crawler.crawl(spec(), site.url())
+    assert set(crawler.pages()) == {"/", "/meta", "/tagged"}
+    assert seen.stored.skipped == {"nofollow": 2}
+
+
+async def test_sitemaps_from_robots_are_read_nested_and_gzipped(crawler: Field) -> None:
+    def robots(visit: Visit) -> Answer:
+        return Answer(200, f"Sitemap: {visit.origin(visit.host)}/index.xml\n".encode(), PLAIN)
+
+    def index(visit: Visit) -> Answer:
+        here = visit.origin(visit.host)
+        inner = f"<sitemap><loc>{here}/part.xml.gz</loc></sitemap><sitemap><loc>{here}/index.xml</loc></sitemap>"
+        return Answer(200, f"<sitemapindex>{inner}</sitemapindex>".encode(), "application/xml")
+
+    def part(visit: Visit) -> Answer:
+        urls = "".join(f"<url><loc>{visit.origin(visit.host)}/hidden-{n}</loc></url>" for n in range(1500))
+        return Answer(200, gzip.compress(f"<urlset>{urls}</urlset>".encode()), "application/gzip")
+
+    hidden = {f"/hidden-{n}": html() for n in range(1500)}
+    pages = {"/": html(), "/robots.txt": robots, "/index.xml": index, "/part.xml.gz": part, **hidden}
+    async with serving(pages) as site:
+        await crawler.crawl(spec(sitemaps=True, per_host=32), site.url())
+    assert set(crawler.pages()) == {"/", "/index.xml", "/part.xml.gz", *hidden}

@@ -1,0 +1,69 @@
+"""The picture of the house in ARCHITECTURE.md, held to: imports go only to a lower level, and embedded stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import shoal
+
+TOP = Path(shoal.__file__).parent
+LEVELS = {
+    **dict.fromkeys(("errors", "model", "urls", "settings", "telemetry"), 0),
+    **dict.fromkeys(("frontier", "fetch", "extract", "store"), 1),
+    "spider": 2,
+    "engine": 3,
+    **dict.fromkeys(("embedded", "fleet"), 4),
+    **dict.fromkeys(("control", "scrapy", "practice"), 5),
+    "cli": 6,
+    "__main__": 7,
+}
+"""Rooms of one level never import each other, except that the nouns of level 0 know one another."""
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(TOP).parts[0].removesuffix(".py")
+
+
+def imported_rooms(path: Path) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            module = node.module or ""
+            names = [f"shoal.{alias.name}" for alias in node.names] if module == "shoal" else [module]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "shoal" and len(parts) > 1 and parts[1] != "__version__":
+                yield parts[1], node.lineno
+
+
+def test_every_room_has_its_level() -> None:
+    rooms = {room_of(path) for path in TOP.rglob("*.py")} - {"__init__"}
+    assert rooms <= LEVELS.keys()
+
+
+def test_imports_go_only_to_a_lower_level() -> None:
+    wrong = []
+    for path in sorted(TOP.rglob("*.py")):
+        room = room_of(path)
+        if room == "__init__":
+            continue
+        for other, line in imported_rooms(path):
+            same = other == room or LEVELS[room] == LEVELS[other] == 0
+            if not same and LEVELS[other] >= LEVELS[room]:
+                wrong.append(f"{path.relative_to(TOP)}:{line} ({room}) imports {other}")
+    assert not wrong
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """`shoal --help` must stay under 150 ms: it may load click and the settings, no database and no parser."""
+    code = "import sys, shoal.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"sqlalchemy", "alembic", "pycurl", "selectolax", "lxml", "asyncio", "rich", "pyarrow", "uvloop"}
+    assert heavy.isdisjoint(loaded)
