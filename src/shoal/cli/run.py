@@ -124,7 +124,8 @@ def _report_in_words(session: Session, report: Report, written: int | None) -> N
     rate = figures.pages / overview.job.seconds if overview.job.seconds else 0.0
     session.say(
         f"{safe(spec.name)}: {overview.state}, {plural(figures.pages, 'page')} "
-        f"of {plural(overview.stored.hosts, 'host')} in {duration(overview.job.seconds)} ({rate:.1f} p/s, {size(overview.stored.bytes)})"
+        f"of {plural(overview.stored.hosts, 'host')} in {duration(overview.job.seconds)} "
+        f"({rate:.1f} p/s, {size(overview.stored.bytes)})"
     )
     for line in _detail_lines(report):
         session.say(line)

@@ -1,0 +1,158 @@
+"""`shoal pages` and `shoal dead`: what a job found, and what it gave up on."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.session import Command, Session, safe, shortened, table
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    from shoal.embedded.home import Home
+    from shoal.store.jobs import Job
+
+ROWS_SHOWN = 100
+LETTERS_SHOWN = 20
+"""Of those that died of the same."""
+_TITLE_SHARE = 0.25
+
+
+@click.command(cls=Command)
+@click.argument("job")
+@click.option("--status", type=click.IntRange(100, 599), metavar="S", help="Only pages that answered this.")
+@click.option("--host", metavar="H", help="Only pages of this host.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"At most N pages. Default: {ROWS_SHOWN}; with --json all.",
+)
+def pages(session: Session, job: str, status: int | None, host: str | None, limit: int | None) -> None:
+    """List the pages of JOB (an id, the beginning of one, or "last"), in the order of the crawl.
+
+    \b
+    shoal pages last --status 404
+    shoal pages last --host example.com --json | jq -r .url
+    """
+    from shoal.store.jobs import find_job
+    from shoal.store.records import list_pages
+
+    given = {"status": None if status is None else str(status), "host": host}
+    where = {name: value for name, value in given.items() if value is not None}
+    with session.open_home() as home, closing(list_pages(home.store, find_job(home.store, job).id, where)) as rows:
+        if session.json:
+            for row in islice(rows, limit):
+                session.data(row)
+        else:
+            _show_pages(session, rows, limit or ROWS_SHOWN)
+
+
+def _show_pages(session: Session, rows: Iterable[Mapping[str, Any]], limit: int) -> None:
+    found = list(islice(rows, limit + 1))
+    if not found:
+        session.say("there are no such pages")
+        return
+    width = shutil.get_terminal_size().columns
+    cells = [_page_cells(row, int(width * _TITLE_SHARE)) for row in found[:limit]]
+    for line in table(cells, ("status", "depth", "size", "title", "url"), width, right=frozenset({0, 1, 2})):
+        session.show(line)
+    if len(found) > limit:
+        session.say(f"these are the first {limit:,}: --limit shows more, --json all")
+
+
+def _page_cells(row: Mapping[str, Any], title_width: int) -> tuple[str, ...]:
+    from shoal.cli.words import size
+
+    title = shortened(safe(row["title"] or ""), title_width)
+    return str(row["status"]), str(row["depth"]), size(row["bytes"]), title, safe(row["url"])
+
+
+@click.command(cls=Command)
+@click.argument("job")
+@click.option("--where", multiple=True, metavar="KEY=VALUE", help="Only those with this reason, status or host.")
+@click.option("--retry", is_flag=True, help="Queue them again, to be fetched when the job is resumed.")
+def dead(session: Session, job: str, where: tuple[str, ...], retry: bool) -> None:
+    """List the dead letters of JOB (an id, the beginning of one, or "last"), or try them again.
+
+    \b
+    shoal dead last
+    shoal dead last --where status=503 --json
+    shoal dead last --where host=example.com --retry && shoal resume last
+    """
+    from shoal.store.jobs import find_job
+
+    wanted = _conditions(where)
+    with session.open_home() as home:
+        found = find_job(home.store, job)
+        if retry:
+            _retry(session, home, found, wanted)
+        else:
+            _list_dead(session, home, found, wanted)
+
+
+def _conditions(given: Iterable[str]) -> dict[str, str]:
+    wanted: dict[str, str] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise UsageError(f"--where {text!r}: give it as KEY=VALUE, such as status=503")
+        if key in wanted:
+            raise UsageError(f"--where {key}= is given twice, and no dead letter has two")
+        wanted[key] = value
+    return wanted
+
+
+def _list_dead(session: Session, home: Home, job: Job, where: Mapping[str, str]) -> None:
+    from shoal.store.records import list_dead
+
+    with closing(list_dead(home.store, job.id, where)) as rows:
+        if session.json:
+            for row in rows:
+                session.data(row)
+            return
+        for line in _dead_lines(rows):
+            session.show(line)
+
+
+def _dead_lines(rows: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    from shoal.cli.words import HINTS, failure_name, plural
+
+    counts: defaultdict[tuple[str, int | None], int] = defaultdict(int)
+    samples: defaultdict[tuple[str, int | None], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        cause = row["reason"], row["status"]
+        counts[cause] += 1
+        if counts[cause] <= LETTERS_SHOWN:
+            samples[cause].append(row)
+    if not counts:
+        yield "there are no such dead letters"
+    for (reason, status), n in sorted(counts.items(), key=lambda group: -group[1]):
+        yield f"{failure_name(reason, status)}: {plural(n, 'dead letter')}"
+        if hint := HINTS.get(f"{reason} {status}", HINTS.get(reason)):
+            yield f"  {hint}"
+        for row in samples[reason, status]:
+            yield f"  {safe(row['url'])}"
+            yield f"    {plural(row['attempts'], 'attempt')}: {safe(row['detail'])}"
+        if n > LETTERS_SHOWN:
+            yield f"  and {n - LETTERS_SHOWN:,} more: --json lists all"
+
+
+def _retry(session: Session, home: Home, job: Job, where: Mapping[str, str]) -> None:
+    from shoal.cli.words import plural
+    from shoal.embedded.revive import revive
+
+    revived = asyncio.run(revive(home, job.id, where))
+    if session.json:
+        session.data({"job": job.id, "retried": revived})
+    elif revived:
+        session.say(f"{plural(revived, 'request')} of job {job.id} queued again; to fetch: shoal resume {job.id}")
+    else:
+        session.say(f"job {job.id} has no such dead letters: nothing to try again")

@@ -1,0 +1,136 @@
+"""What can be seen of the frontier without changing it: counts, clocks, and why a job waits or rests."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+
+from shoal.errors import UsageError
+from shoal.frontier.contract import ALL_LANES, HostState
+from shoal.frontier.record import target_of
+from shoal.frontier.sqlite.leasing import leasable_jobs
+from shoal.frontier.sqlite.queue import CAPPED, PARKED, Queue
+from shoal.frontier.sqlite.seen import Seen
+from shoal.model import Figures
+
+
+class Outlook:
+    def __init__(self, db: sqlite3.Connection, clock: Callable[[], float]) -> None:
+        self._db = db
+        self._clock = clock
+        self._queue = Queue(db)
+        self._seen = Seen(db)
+
+    async def next_ready_in(self) -> float | None:
+        now = self._clock()
+        soonest = PARKED
+        for job in leasable_jobs(self._db, now, list(range(len(ALL_LANES)))):
+            (at,) = self._db.execute(
+                "SELECT min(coalesce((SELECT min(at) FROM ready WHERE job = ?1), ?2), "
+                "coalesce((SELECT min(at) FROM later WHERE job = ?1), ?2))",
+                (job["id"], PARKED),
+            ).fetchone()
+            soonest = min(soonest, at)
+        return None if soonest >= PARKED else max(0.0, soonest - now)
+
+    async def rest(self, job: str) -> str | None:
+        row = self._job_row(job)
+        if row["leased"]:
+            return None
+        if row["state"] != "active":
+            return str(row["state"])
+        if row["queued"] == 0:
+            return "empty"
+        if row["stop_at"] is not None and row["stop_at"] <= self._clock():
+            return "seconds"
+        if row["bytes_max"] is not None and row["bytes"] >= row["bytes_max"]:
+            return "bytes"
+        if row["pages_max"] is not None and row["permits"] >= row["pages_max"] and not self._any_held(row["id"]):
+            return "pages"
+        return "pages_per_host" if self._all_capped(row["id"]) else None
+
+    def _any_held(self, job: int) -> bool:
+        return bool(self._db.execute("SELECT 1 FROM queue WHERE job = ? AND held LIMIT 1", (job,)).fetchone())
+
+    def _all_capped(self, job: int) -> bool:
+        row = self._db.execute(
+            "SELECT 1 WHERE EXISTS(SELECT 1 FROM ready WHERE job = ?1 AND at < ?2) "
+            "OR EXISTS(SELECT 1 FROM later WHERE job = ?1)",
+            (job, CAPPED),
+        ).fetchone()
+        return row is None
+
+    async def limiting(self, job: str) -> str | None:
+        job_id = self._job_row(job)["id"]
+        now = self._clock()
+        row = self._db.execute(
+            "SELECT h.name, h.paused, h.block_until, h.block_reason, h.next_at, h.in_flight, count(*) OVER () AS hosts "
+            "FROM ready r JOIN host h ON h.id = r.host WHERE r.job = ? AND r.at IS NOT NULL AND r.at <> ? "
+            "ORDER BY max(h.next_at, h.block_until), r.at LIMIT 1",
+            (job_id, CAPPED),
+        ).fetchone()
+        return None if row is None else why_waiting(row, now)
+
+    async def figures(self, job: str) -> Figures:
+        row = self._job_row(job)
+        dropped = dict(self._db.execute("SELECT reason, n FROM dropped WHERE job = ?", (row["id"],)).fetchall())
+        counts = ("found", "queued", "leased", "pages", "redirects", "dead")
+        return Figures(**{name: row[name] for name in counts}, dropped=dropped)
+
+    async def whereabouts(self, job: str, fingerprint: int, host: str) -> str | None:
+        job_id = self._job_row(job)["id"]
+        for word, lines in self.pending_lines(job_id, host):
+            if any(target_of(line, host).fingerprint == fingerprint for line in lines):
+                return word
+        return "seen" if self._seen.holds(job_id, fingerprint) else None
+
+    def pending_lines(self, job: int, host: str) -> Iterator[tuple[str, Iterator[str]]]:
+        row = self._db.execute("SELECT id FROM host WHERE name = ?", (host,)).fetchone()
+        if row is None:
+            return
+        for table, word in (("lease", "leased"), ("later", "waiting")):
+            query = f"SELECT line FROM {table} WHERE job = ? AND host = ?"
+            yield word, (found["line"] for found in self._db.execute(query, (job, row["id"])))
+        yield "queued", self._queue.lines(job, row["id"])
+
+    async def hosts(self) -> list[HostState]:
+        rows = self._db.execute(
+            "SELECT h.*, (SELECT count(*) FROM ready r WHERE r.host = h.id AND r.at IS NOT NULL) AS queued_jobs "
+            "FROM host h ORDER BY name"
+        )
+        return [
+            HostState(
+                name=row["name"],
+                rate=row["rate"],
+                paused=bool(row["paused"]),
+                in_flight=row["in_flight"],
+                next_at=row["next_at"],
+                block_until=row["block_until"],
+                block_reason=row["block_reason"],
+                crawl_delay_s=row["crawl_delay_s"],
+                slowdown=row["slowdown"],
+                latency_s=row["recent_s"],
+                fails=row["fails"],
+                queued_jobs=row["queued_jobs"],
+            )
+            for row in rows
+        ]
+
+    def _job_row(self, job: str) -> sqlite3.Row:
+        row: sqlite3.Row | None = self._db.execute("SELECT * FROM job WHERE name = ?", (job,)).fetchone()
+        if row is None:
+            raise UsageError(f"the frontier knows no job {job}")
+        return row
+
+
+def why_waiting(host: sqlite3.Row, now: float) -> str | None:
+    """What keeps the host that comes first from being fetched now."""
+    others = f" and {host['hosts'] - 1} more hosts" if host["hosts"] > 1 else ""
+    if host["paused"]:
+        return f"{host['name']} is paused by the operator{others}"
+    if host["block_until"] > now:
+        wait_s = host["block_until"] - now
+        return f"{host['name']} is in backoff for {wait_s:.0f} s ({host['block_reason']}){others}"
+    if host["next_at"] > now:
+        return f"the rate of {host['name']}{others}"
+    return f"answers of {host['name']}{others}" if host["in_flight"] else None
