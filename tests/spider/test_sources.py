@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import UsageError
 from shoal.model import Input, ScopeKind
-from shoal.spider.sources import BAD_KEPT, SPELT_CHARS, Sources, read_sources, reason_words, seed_scope
+from shoal.spider.lists import SPELT_CHARS, reason_words
+from shoal.spider.sources import BAD_KEPT, Sources, read_sources, seed_scope
 from shoal.urls import Params
 from tests.store.memory import peak_memory
 

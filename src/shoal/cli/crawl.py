@@ -13,7 +13,8 @@ from shoal.cli.options import Wish, job_options
 from shoal.cli.session import Command, Session, safe
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
-from shoal.spider.sources import Sources, read_sources, reason_words, seed_scope
+from shoal.spider.lists import reason_words
+from shoal.spider.sources import Sources, read_sources, seed_scope
 from shoal.store.export import check_writable
 from shoal.urls import Params, Scope
 
@@ -69,13 +70,14 @@ def _crawl(session: Session, spec: JobSpec, sources: Sources, concurrency: int, 
     from shoal.cli.run import new_job_id, run_job
     from shoal.store.jobs import create_job
 
+    def spec_once_read() -> JobSpec:
+        # Raising in here, when every line has been read, undoes the job with its inputs.
+        _report_bad_lines(session, sources, strict)
+        return replace(spec, credentials=sources.credentials)
+
     with session.open_home(must_exist=False) as home:
         job_id = new_job_id()
-        inputs = list(sources.inputs) if strict else sources.inputs
-        if strict:
-            _report_bad_lines(session, sources, strict)
-        create_job(home.store, job_id, lambda: replace(spec, credentials=sources.credentials), inputs, time.time())
-        _report_bad_lines(session, sources, strict)
+        create_job(home.store, job_id, spec_once_read, sources.inputs, time.time())
         if not session.quiet and not session.json:
             _announce(session, job_id, spec, sources)
         return run_job(session, home, job_id, concurrency)

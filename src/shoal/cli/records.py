@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,9 @@ ROWS_SHOWN = 100
 LETTERS_SHOWN = 20
 """Of those that died of the same."""
 _TITLE_SHARE = 0.25
+
+Cause = tuple[str, int | None]
+"""Reason and status: letters with the same are shown together."""
 
 
 @click.command(cls=Command)
@@ -47,7 +49,8 @@ def pages(session: Session, job: str, status: int | None, host: str | None, limi
 
     given = {"status": None if status is None else str(status), "host": host}
     where = {name: value for name, value in given.items() if value is not None}
-    with session.open_home() as home, closing(list_pages(home.store, find_job(home.store, job).id, where)) as rows:
+    with session.open_home() as home:
+        rows = list_pages(home.store, find_job(home.store, job).id, where)
         if session.json:
             for row in islice(rows, limit):
                 session.data(row)
@@ -113,36 +116,37 @@ def _conditions(given: Iterable[str]) -> dict[str, str]:
 def _list_dead(session: Session, home: Home, job: Job, where: Mapping[str, str]) -> None:
     from shoal.store.records import list_dead
 
-    with closing(list_dead(home.store, job.id, where)) as rows:
-        if session.json:
-            for row in rows:
-                session.data(row)
-            return
-        for line in _dead_lines(rows):
-            session.show(line)
-
-
-def _dead_lines(rows: Iterable[Mapping[str, Any]]) -> Iterable[str]:
-    from shoal.cli.words import HINTS, failure_name, plural
-
-    counts: defaultdict[tuple[str, int | None], int] = defaultdict(int)
-    samples: defaultdict[tuple[str, int | None], list[Mapping[str, Any]]] = defaultdict(list)
+    rows = list_dead(home.store, job.id, where)
+    if session.json:
+        for row in rows:
+            session.data(row)
+        return
+    counts: Counter[Cause] = Counter()
+    samples: defaultdict[Cause, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         cause = row["reason"], row["status"]
         counts[cause] += 1
         if counts[cause] <= LETTERS_SHOWN:
             samples[cause].append(row)
+    for cause, n in counts.most_common():
+        for line in _dead_lines(cause, n, samples[cause]):
+            session.show(line)
     if not counts:
-        yield "there are no such dead letters"
-    for (reason, status), n in sorted(counts.items(), key=lambda group: -group[1]):
-        yield f"{failure_name(reason, status)}: {plural(n, 'dead letter')}"
-        if hint := HINTS.get(f"{reason} {status}", HINTS.get(reason)):
-            yield f"  {hint}"
-        for row in samples[reason, status]:
-            yield f"  {safe(row['url'])}"
-            yield f"    {plural(row['attempts'], 'attempt')}: {safe(row['detail'])}"
-        if n > LETTERS_SHOWN:
-            yield f"  and {n - LETTERS_SHOWN:,} more: --json lists all"
+        session.say("there are no such dead letters")
+
+
+def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    from shoal.cli.words import HINTS, failure_name, plural
+
+    reason, status = cause
+    yield f"{failure_name(reason, status)}: {plural(n, 'dead letter')}"
+    if hint := HINTS.get(f"{reason} {status}", HINTS.get(reason)):
+        yield f"  {hint}"
+    for letter in letters:
+        yield f"  {safe(letter['url'])}"
+        yield f"    {plural(letter['attempts'], 'attempt')}: {safe(letter['detail'])}"
+    if n > LETTERS_SHOWN:
+        yield f"  and {n - LETTERS_SHOWN:,} more: --json lists all"
 
 
 def _retry(session: Session, home: Home, job: Job, where: Mapping[str, str]) -> None:

@@ -56,4 +56,6 @@ def _sends(spec: JobSpec) -> str:
     parts = [f"header {safe(name)}" for name in spec.headers]
     counts = {"cookie": len(spec.cookies), "password": len(spec.credentials)}
     parts += [plural(n, noun) for noun, n in counts.items() if n]
-    return ", ".join(parts) + (f", through {plural(len(spec.proxies), 'proxy')}" if spec.proxies else "")
+    if spec.proxies:
+        parts.append("through a proxy" if len(spec.proxies) == 1 else f"through {count(len(spec.proxies))} proxies")
+    return ", ".join(parts)

@@ -21,7 +21,9 @@ async def pause(home: Home, job: Job) -> object:
     state = (await standing(home, job)).state
     worker = worker_of(home, job.id)
     if state in ENDED or worker is None:
-        way_out = "" if state in ENDED else f"; `shoal resume {job.id}` goes on with it, `shoal cancel {job.id}` ends it"
+        way_out = (
+            "" if state in ENDED else f"; `shoal resume {job.id}` goes on with it, `shoal cancel {job.id}` ends it"
+        )
         raise UsageError(f"job {job.id} is {state}: there is nothing to pause{way_out}")
     await home.frontier.pause(job.id)
     return worker

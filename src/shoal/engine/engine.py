@@ -19,11 +19,12 @@ from shoal.engine.mark import Mark
 from shoal.engine.permission import Permission, Permissions, Say, failure_of
 from shoal.engine.policy import MAX_CRASHES, retry_wait_s
 from shoal.engine.settler import Settler
-from shoal.engine.work import SITEMAP, Work, origin_of
+from shoal.engine.work import SITEMAP, Work
 from shoal.fetch.exchange import Exchange, Failure, retry_after_s
 from shoal.frontier.contract import Caller, Frontier
 from shoal.model import Landing, Lease, Outcome
 from shoal.store.writer import Writer
+from shoal.urls import origin_of
 
 BACKLOG_PER_FETCH = 4
 GATHER_S = 0.003

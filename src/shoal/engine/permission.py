@@ -11,13 +11,14 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from enum import Enum
 
-from shoal.engine.work import Work, origin_of
+from shoal.engine.work import Work
 from shoal.fetch.exchange import Failure
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.frontier.contract import Frontier
 from shoal.model import Lease
 from shoal.store.remembered import RobotsRecord, load_robots, save_robots
 from shoal.store.writer import Writer
+from shoal.urls import origin_of
 
 FRESH_S = 86_400.0
 NOT_NOW_S = 4.0

@@ -31,7 +31,7 @@ from shoal.model import (
     Target,
     Trail,
 )
-from shoal.urls import Params, Resolver, Scope, target, trap
+from shoal.urls import Params, Resolver, Scope, origin_of, target, trap
 
 SITEMAP = "#sitemap"
 """Callback of requests whose answer is read as a sitemap; no spider's callback can be called so."""
@@ -239,8 +239,3 @@ def page_record(lease: Lease, answer: Exchange) -> PageRecord:
         etag=answer.headers.get("etag") or None,
         last_modified=answer.headers.get("last-modified") or None,
     )
-
-
-def origin_of(url: str) -> str:
-    """Scheme and authority of a canonical URL."""
-    return url[: url.index("/", 8)]

@@ -28,6 +28,11 @@ def host_of(url: str, group: str = "host") -> str:
     return registrable_domain(name) + port
 
 
+def origin_of(url: str) -> str:
+    """Scheme and authority."""
+    return url[: url.index("/", len("https://"))]
+
+
 def split_port(host: str) -> tuple[str, str]:
     """`example.com:8080` -> `example.com`, `:8080`."""
     name, colon, port = host.rpartition(":")

@@ -1,0 +1,199 @@
+"""The entries of a list of URLs: lines or CSV, with byte order marks, comments and whatever else such files hold.
+
+Read as a stream; a line of any length costs bounded memory. What cannot be read at all raises UsageError.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+import string
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TextIO, cast
+
+from shoal.errors import UsageError
+
+SPELT_CHARS = 2_000
+LINE_CHARS = 1 << 20
+"""What is held of one line: rows of CSV may carry whole texts, but not a file without line ends."""
+
+_WORDS = {
+    "malformed": "is not a URL",
+    "not_http": "is not an http or https URL",
+    "too_long": "is too long",
+    "control_character": "holds a tab, NUL or other control character",
+    "other_credentials": "has other credentials than an earlier URL of its origin",
+    "no_column": "is in a row without that column",
+    "empty": "is empty in this row",
+    "not_csv": "is not CSV; a quotation mark may be missing",
+}
+ANYTHING_WITH_AT = re.compile(r"\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]+)?.*@", re.DOTALL)
+_EDGES = string.whitespace + "\ufeff\N{NO-BREAK SPACE}"
+"""Files joined by `cat` have byte order marks in their middle."""
+_NOT_CONTROL = bytes(set(range(256)) - (set(range(32)) - set(b"\t\n\r\f\x1b")))
+
+
+Entry = tuple[int, str, str | None]
+"""Place in its source, text (empty: nothing stands there), and what is wrong with it if that is known."""
+
+
+class _Row(NamedTuple):
+    place: int
+    cells: list[str]
+    problem: str | None = None
+
+
+def reason_words(reason: str) -> str:
+    """For a person, to follow the line as its subject."""
+    return _WORDS[reason]
+
+
+def spelt_safely(text: str, secret: re.Pattern[str]) -> str:
+    return (secret.sub(r"\1***@", text) if "@" in text else text)[:SPELT_CHARS]
+
+
+def bare(text: str) -> str:
+    text = text.strip(_EDGES)
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1].strip(_EDGES)
+    return text
+
+
+def stream_entries(stream: BinaryIO, column: str | None, shown: str) -> Iterator[Entry]:
+    return _begun(_lines(stream, shown), column, shown)
+
+
+def file_entries(path: Path, column: str | None) -> Iterator[Entry]:
+    shown = f"the list {str(path)!r}"
+    return _begun(_file_lines(path, shown), column, shown)
+
+
+def _begun(lines: Iterator[str], column: str | None, shown: str) -> Iterator[Entry]:
+    """The entries of a list, of which the first is read now, so that most complaints come before any job is made."""
+    entries = _plain(lines) if column is None else _cells(lines, column, shown)
+    for entry in entries:
+        if entry[1] or entry[2]:
+            return chain([entry], entries)
+    raise UsageError(f"{shown} holds no URL: write one per line")
+
+
+def _plain(lines: Iterable[str]) -> Iterator[Entry]:
+    for place, line in enumerate(lines, 1):
+        text = bare(line)
+        yield place, "" if text.startswith("#") else text, None
+
+
+def _cells(lines: Iterator[str], column: str, shown: str) -> Iterator[Entry]:
+    rows = _rows(lines)
+    # A header may begin like a comment: `#,url`.
+    heads = (row for row in rows if row.problem or _says_something(row.cells) or column.casefold() in _names(row.cells))
+    head = next(heads, None)
+    if head is None:
+        return
+    if head.problem:
+        raise UsageError(f"{shown} {reason_words(head.problem)} in line {head.place}")
+    at = _column_at(head.cells, column, shown)
+    for row in chain([head], rows) if column.isdecimal() else rows:
+        yield row.place, *_cell(row, at)
+
+
+def _column_at(head: list[str], column: str, shown: str) -> int:
+    names = [str(number) for number in range(1, len(head) + 1)] if column.isdecimal() else _names(head)
+    if column.casefold() not in names:
+        raise UsageError(f"{shown} has no column {column!r}. It has {_described(head)}.")
+    return names.index(column.casefold())
+
+
+def _rows(lines: Iterator[str]) -> Iterator[_Row]:
+    reader = csv.reader(lines)
+    while True:
+        # A quoted cell may go over several lines; the row stands where it begins.
+        place = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except csv.Error:
+            yield _Row(place, [], "not_csv")
+        except StopIteration:
+            return
+        else:
+            yield _Row(place, cells)
+
+
+def _cell(row: _Row, at: int) -> tuple[str, str | None]:
+    if row.problem or not _says_something(row.cells):
+        return "", row.problem
+    if at >= len(row.cells):
+        return "", "no_column"
+    text = bare(row.cells[at])
+    return text, None if text else "empty"
+
+
+def _says_something(row: list[str]) -> bool:
+    return any(map(bare, row)) and not bare(row[0]).startswith("#")
+
+
+def _names(row: list[str]) -> list[str]:
+    return [bare(cell).casefold() for cell in row]
+
+
+def _described(row: list[str]) -> str:
+    # Without a header row these are data, and may hold passwords.
+    names = [repr(spelt_safely(bare(cell), ANYTHING_WITH_AT)[:40]) for cell in row[:20]]
+    return f"{len(row)}: {', '.join(names)}{', …' if len(row) > len(names) else ''}"
+
+
+def _file_lines(path: Path, shown: str) -> Iterator[str]:
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise _unreadable(shown, error) from None
+    with stream:
+        yield from _lines(stream, shown)
+
+
+def _lines(stream: BinaryIO, shown: str) -> Iterator[str]:
+    """Lines of any text, and of one that is too long to be held, its beginning."""
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
+    try:
+        text = io.TextIOWrapper(buffered, _encoding(buffered.peek(), shown), errors=_LATIN_1)
+        try:
+            yield from _bounded_lines(text)
+        finally:
+            # Otherwise the wrapper would close a stream that is not ours, unless its owner already has.
+            if not buffered.closed:
+                text.detach()
+    except OSError as error:
+        raise _unreadable(shown, error) from None
+
+
+def _bounded_lines(text: TextIO) -> Iterator[str]:
+    while line := text.readline(LINE_CHARS):
+        yield line
+        while len(line) == LINE_CHARS and not line.endswith("\n"):
+            line = text.readline(LINE_CHARS)
+
+
+def _encoding(head: bytes, shown: str) -> str:
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    # A stray NUL spoils its line only; of compressed or compiled bytes about one in nine is a control character.
+    if len(head.translate(None, _NOT_CONTROL)) * 16 > len(head):
+        raise UsageError(f"{shown} is not text: unpack it or export it as UTF-8 text or CSV, one URL per line")
+    return "utf-8-sig"
+
+
+def _unreadable(shown: str, error: OSError) -> UsageError:
+    return UsageError(f"{shown} cannot be read: {error.strerror}. Give a readable file with one URL per line.")
+
+
+def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+_LATIN_1 = "shoal.latin_1"
+codecs.register_error(_LATIN_1, _as_latin_1)
