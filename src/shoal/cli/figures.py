@@ -8,33 +8,32 @@ from shoal.embedded.overview import Overview
 from shoal.model import Figures
 
 
-def summary_line(overview: Overview) -> str:
-    figures, job = overview.frontier, overview.job
-    rate = figures.pages / job.seconds if job.seconds else 0.0
-    return (
-        f"{safe(job.spec.name)}: {overview.state}, {plural(figures.pages, 'page')} "
-        f"of {plural(overview.stored.hosts, 'host')} in {duration(job.seconds)} "
-        f"({rate:.1f} p/s, {size(overview.stored.bytes)})"
-    )
+def summary_line(seen: Overview) -> str:
+    job = seen.job
+    rate = seen.frontier.pages / job.seconds if job.seconds else 0.0
+    return f"{safe(job.spec.name)}: {seen.state}, {amount(seen)} in {duration(job.seconds)} ({rate:.1f} p/s)"
 
 
-def statuses(overview: Overview) -> str:
-    return ", ".join(f"{count(n)} x {status}" for status, n in overview.stored.by_status.items())
+def amount(seen: Overview) -> str:
+    stored = seen.stored
+    return f"{plural(seen.frontier.pages, 'page')} of {plural(stored.hosts, 'host')}, {size(stored.bytes)}"
+
+
+def statuses(seen: Overview) -> str:
+    return ", ".join(f"{count(n)} x {status}" for status, n in seen.stored.by_status.items())
 
 
 def other_endings(figures: Figures) -> str:
     """What became of the requests that are no pages."""
-    parts = [plural(figures.redirects, "redirect")] * bool(figures.redirects)
-    parts += [plural(figures.dead, "dead letter")] * bool(figures.dead)
-    parts += [f"{count(n)} dropped by {reason}" for reason, n in figures.dropped.items()]
-    return ", ".join(parts)
+    parts = [plural(figures.redirects, "redirect")] if figures.redirects else []
+    parts += [plural(figures.dead, "dead letter")] if figures.dead else []
+    return ", ".join([*parts, *(f"{count(n)} dropped by {reason}" for reason, n in figures.dropped.items())])
 
 
 def pending(figures: Figures) -> str:
-    parts = [f"{count(figures.queued)} queued"] * bool(figures.queued)
-    parts += [f"{count(figures.leased)} in flight"] * bool(figures.leased)
-    return ", ".join(parts)
+    parts = {"queued": figures.queued, "in flight": figures.leased}
+    return ", ".join(f"{count(n)} {where}" for where, n in parts.items() if n)
 
 
-def skipped(overview: Overview) -> str:
-    return ", ".join(f"{count(n)} {reason}" for reason, n in overview.stored.skipped.items())
+def skipped(seen: Overview) -> str:
+    return ", ".join(f"{count(n)} {reason}" for reason, n in seen.stored.skipped.items())

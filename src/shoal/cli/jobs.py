@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli.session import Command, Session, table, width
+from shoal.cli.session import Command, Session, safe, table
 
 if TYPE_CHECKING:
-    pass
+    from shoal.embedded.home import Home
+    from shoal.embedded.overview import Overview
+    from shoal.embedded.standing import Standing
+    from shoal.store.jobs import Job
 
 HEADER = ("id", "state", "pages", "queued", "dead", "started", "name")
 NUMBERS = frozenset({2, 3, 4})
@@ -19,26 +24,134 @@ NUMBERS = frozenset({2, 3, 4})
 @click.command(cls=Command)
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="At most N jobs.")
 def jobs(session: Session, limit: int) -> None:
-    """List the jobs of the home, newest first.
+    """List the jobs, newest first.
 
     \b
     shoal jobs
     shoal jobs --limit 100 --json
     """
-    if not (session.settings.home / "shoal.db").exists():
-        _say_there_are_none(session)
-        return
     from shoal.store.jobs import list_jobs
 
+    if not (session.settings.home / "shoal.db").exists():
+        _say_how_to_start(session)
+        return
     with session.open_home() as home:
         found = list_jobs(home.store, limit + 1)
-        if session.json:
-            asyncio.run(_print_figures(session, home, [job.id for job in found[:limit]]))
-        elif not found:
-            _say_there_are_none(session)
+        if not found:
+            _say_how_to_start(session)
+        elif session.json:
+            asyncio.run(_print_figures(session, home, found[:limit]))
         else:
-            rows = asyncio.run(_standings(home, limit))
-            for line in table(map(_row, rows), HEADER, width(), NUMBERS):
-                session.show(line)
-            if len(found) > limit:
-                session.say(f"there are older ones: shoal jobs --limit {limit * 5}")
+            asyncio.run(_print_table(session, home, found[:limit]))
+        if len(found) > limit and not session.json:
+            session.say(f"older jobs are not shown: shoal jobs --limit {limit * 5}")
+
+
+def _say_how_to_start(session: Session) -> None:
+    session.say(f"there is no job in {session.settings.home} yet: `shoal crawl URL` starts one, `shoal demo` shows how")
+
+
+async def _print_figures(session: Session, home: Home, found: list[Job]) -> None:
+    from shoal.embedded.overview import overview
+
+    for job in found:
+        session.data((await overview(home, job.id)).as_dict())
+
+
+async def _print_table(session: Session, home: Home, found: list[Job]) -> None:
+    from shoal.embedded.standing import standing
+
+    rows = [_row(await standing(home, job)) for job in found]
+    for line in table(rows, HEADER, get_terminal_size().columns, NUMBERS):
+        session.show(line)
+
+
+def _row(stands: Standing) -> tuple[str, ...]:
+    job, figures = stands.job, stands.figures
+    counts = (f"{n:,}" for n in (figures.pages, figures.queued + figures.leased, figures.dead))
+    return job.id, stands.state.value, *counts, _day_or_hour(job.started_at), safe(job.spec.name)
+
+
+def _day_or_hour(at: float | None) -> str:
+    if at is None:
+        return "–"
+    then = datetime.fromtimestamp(at).astimezone()
+    return f"{then:%H:%M:%S}" if then.date() == datetime.now().astimezone().date() else f"{then:%Y-%m-%d}"
+
+
+@click.command(cls=Command)
+@click.argument("job", metavar="ID")
+def job(session: Session, job: str) -> None:
+    """Show one job: its figures, its errors, what limits it, and what it was asked to do.
+
+    ID is a job's id, the beginning of one, or "last".
+
+    \b
+    shoal job last
+    shoal job nfjssz0n --json
+    """
+    from shoal.embedded.overview import overview
+    from shoal.store.jobs import find_job
+
+    with session.open_home() as home:
+        seen = asyncio.run(overview(home, find_job(home.store, job).id))
+    if session.json:
+        session.data(seen.as_dict())
+        return
+    for line in _lines(seen):
+        session.show(line)
+
+
+def _lines(seen: Overview) -> list[str]:
+    from shoal.cli.terms import terms
+    from shoal.cli.words import failure_lines
+
+    said = {**_figures(seen), **terms(seen.job.spec)}
+    lines = [f"job {seen.job.id}: {safe(seen.job.spec.name)}, {seen.state}"]
+    lines += [f"  {heading:<10}  {text}" for heading, text in said.items() if text]
+    if seen.failures:
+        lines += ["errors:", *failure_lines(seen.failures)]
+    return [*lines, *_way_on(seen)]
+
+
+def _figures(seen: Overview) -> dict[str, str]:
+    from shoal.cli.figures import amount, other_endings, pending, skipped, statuses
+    from shoal.cli.words import count
+    from shoal.model import JobState
+
+    return {
+        "started": _times(seen.job),
+        "pages": amount(seen),
+        "status": statuses(seen),
+        "items": count(seen.stored.items) if seen.stored.items else "",
+        "also": other_endings(seen.frontier),
+        "pending": pending(seen.frontier),
+        "skipped": skipped(seen),
+        "waits for" if seen.state is JobState.RUNNING else "because": safe(seen.limiting or ""),
+    }
+
+
+def _times(job: Job) -> str:
+    from shoal.cli.words import duration
+
+    if job.started_at is None:
+        return "never"
+    ended = f", ended {_clock(job.finished_at)}" if job.finished_at else ""
+    worked = f", worked on for {duration(job.seconds)}" if job.seconds else ""
+    return f"{_clock(job.started_at)}{ended}{worked}"
+
+
+def _clock(at: float) -> str:
+    return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def _way_on(seen: Overview) -> list[str]:
+    from shoal.model import JobState
+
+    id = seen.job.id
+    ways = {
+        JobState.RUNNING: f"follow it: shoal watch {id}",
+        JobState.PAUSED: f"go on: shoal resume {id}",
+        JobState.INTERRUPTED: f"resume: shoal resume {id}",
+    }
+    return [ways[seen.state]] if seen.state in ways else []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.session import Command, Session, safe, shortened, table
+from shoal.cli.session import Command, Session, safe, table
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +74,9 @@ def _show_pages(session: Session, rows: Iterable[Mapping[str, Any]], limit: int)
 def _page_cells(row: Mapping[str, Any], title_width: int) -> tuple[str, ...]:
     from shoal.cli.words import size
 
-    title = shortened(safe(row["title"] or ""), title_width)
+    title = safe(row["title"] or "")
+    if len(title) > title_width:
+        title = title[: title_width - 1] + "…"
     return str(row["status"]), str(row["depth"]), size(row["bytes"]), title, safe(row["url"])
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+from shoal import telemetry
 from shoal.cli.live import Line, Pulse, until
 from shoal.cli.session import Session, safe
 from shoal.cli.words import count, duration, failure_lines, failure_name, plural, size
@@ -27,6 +28,7 @@ JSON_EVERY_S = 5.0
 
 def run_job(session: Session, home: Home, job_id: str, concurrency: int) -> int:
     """Runs or continues the job to its end; gives the exit code."""
+    telemetry.set_up(session.verbose)
     crawl = Crawl(home, job_id, session.settings.user_agent, concurrency)
     report = _event_loop_run(_watched(session, home, crawl))
     written = _write_output(session, home, job_id)

@@ -120,7 +120,7 @@ class Work:
         add_skips(done, {"nofollow": reading.nofollowed, **links.skipped})
         record.title, record.canonical = reading.title, reading.canonical
         if not (reading.noindex and robots):
-            record.content = PageContent(reading.description, reading.language, reading.text(), links.urls)
+            record.content = PageContent(reading.description, reading.language, reading.raw_text(), links.urls)
         depth = record.depth + 1
         if self.spec.limits.depth is not None and depth > self.spec.limits.depth:
             add_skips(done, {"too_deep": len(links.targets)})

@@ -43,8 +43,12 @@ class Reading:
     """How many links may not: their own rel says so, or the page does."""
 
     def text(self) -> str:
-        """Visible text, whitespace folded; worked out anew at each call."""
+        """Visible text, whitespace folded."""
         return _fold(self._source.text(), MAX_TEXT)
+
+    def raw_text(self) -> str:
+        """The same with its whitespace as it stands: folding costs more than all else here but the parse."""
+        return self._source.text()[:MAX_TEXT]
 
 
 def read(html: bytes, header_robots: str = "", obey: bool = True) -> Reading:

@@ -34,4 +34,5 @@ class Packer:
 
 def unpack(packed: bytes) -> PageContent:
     description, language, text, *links = zstandard.decompress(packed).decode().split("\0")
-    return PageContent(description or None, language or None, text, links)
+    # Folded by whoever reads it: a crawl writes each text once, and most are never read.
+    return PageContent(description or None, language or None, " ".join(text.split()), links)

@@ -1,0 +1,144 @@
+"""`shoal demo`: serves the practice site on loopback, crawls it, and judges the crawl by the site's own log."""
+
+from __future__ import annotations
+
+import shlex
+import socket
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from shutil import get_terminal_size
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from shoal.cli.session import Command, Session, table
+
+if TYPE_CHECKING:
+    from shoal.model import Input
+    from shoal.practice import Entry, Running
+
+SHOPS = 3
+RATE = 20.0
+PER_HOST = 2
+RETRIES = 2
+"""The shop has a page that always fails; the usual four retries of it would take 15 s."""
+CONCURRENCY = 16
+HEADER = ("requests", "most in a second", "most at once", "host")
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """What a host saw of the crawl."""
+
+    host: str
+    requests: int
+    most_in_a_second: int
+    """In any second, wherever it begins."""
+    most_at_once: int
+
+
+@click.command(cls=Command)
+def demo(session: Session) -> None:
+    """Serve the practice site on loopback, crawl it, show the result. Needs no network.
+
+    The site is a small chain of shops with the usual troubles: dead links, errors, redirects in circles, pages
+    that robots.txt keeps private. The job stays in the home, to be looked at like any other.
+
+    \b
+    shoal demo
+    shoal demo --home /tmp/demo
+    """
+    from shoal.cli.run import new_job_id
+    from shoal.embedded.report import EXIT_INTERRUPTED
+    from shoal.practice import Shop, read_log, running
+
+    job_id = new_job_id()
+    with TemporaryDirectory(prefix="shoal-demo-") as folder:
+        log = Path(folder, "visits.jsonl")
+        with running(Shop(hosts=_bindable_hosts()), log=log) as site:
+            code = _crawl(session, site, job_id)
+        visits = [_visits(read_log(log), address, site.port) for address in site.addresses]
+    if code == EXIT_INTERRUPTED:
+        session.say("the practice site has ended too; start anew instead: shoal demo")
+    else:
+        _tell_politeness(session, visits)
+        _tell_next(session, job_id, site.url("/pages/reviews.html"))
+    raise click.exceptions.Exit(code)
+
+
+def _bindable_hosts() -> int:
+    """Linux answers on all of 127.0.0.0/8; elsewhere often only on 127.0.0.1."""
+    try:
+        socket.create_server(("127.0.0.2", 0)).close()
+    except OSError:
+        return 1
+    return SHOPS
+
+
+def _crawl(session: Session, site: Running, job_id: str) -> int:
+    from shoal.cli.run import run_job
+    from shoal.model import JobSpec, Politeness
+    from shoal.store.jobs import create_job
+
+    spec = JobSpec("shops", politeness=Politeness(RATE, PER_HOST), retries=RETRIES, allow_private=True)
+    if not session.quiet and not session.json:
+        urls = " ".join(site.url(host=address) for address in site.addresses)
+        session.say("a chain of shops opens on loopback; the same crawl by hand, while they are open:")
+        session.say(f"  shoal crawl {urls} --allow-private --rate {RATE:g} --retries {RETRIES}")
+        session.say(f"job {job_id}: crawling shops into {session.settings.home}")
+    with session.open_home(must_exist=False) as home:
+        create_job(home.store, job_id, lambda: spec, _inputs(site), time.time())
+        return run_job(session, home, job_id, CONCURRENCY)
+
+
+def _inputs(site: Running) -> list[Input]:
+    from shoal.model import Input
+    from shoal.urls import Params, target
+
+    urls = [site.url(host=address) for address in site.addresses]
+    return [Input(line, url, target(url, Params(), "host")) for line, url in enumerate(urls, 1)]
+
+
+def _visits(log: list[Entry], address: str, port: int) -> Visits:
+    entries = [entry for entry in log if entry.host == address]
+    starts = [entry.t_start for entry in entries if entry.path != "/robots.txt"]
+    at_once = max((entry.in_flight for entry in entries), default=0)
+    return Visits(f"{address}:{port}", len(entries), _most_in_a_second(starts), at_once)
+
+
+def _most_in_a_second(starts: Iterable[float]) -> int:
+    most = 0
+    window: deque[float] = deque()
+    for start in starts:
+        window.append(start)
+        while start - window[0] >= 1.0:
+            window.popleft()
+        most = max(most, len(window))
+    return most
+
+
+def _tell_politeness(session: Session, visits: list[Visits]) -> None:
+    if session.json:
+        for seen in visits:
+            session.data({"type": "politeness", "rate": RATE, "per_host": PER_HOST, **asdict(seen)})
+        return
+    session.show(
+        f"politeness by the shops' own log; asked for: {RATE:g} requests a second per host, {PER_HOST} at once"
+    )
+    rows = [(str(v.requests), str(v.most_in_a_second), str(v.most_at_once), v.host) for v in visits]
+    for line in table(rows, HEADER, get_terminal_size().columns - 2, frozenset({0, 1, 2})):
+        session.show(f"  {line}")
+
+
+def _tell_next(session: Session, job_id: str, url: str) -> None:
+    if session.json or session.quiet:
+        return
+    place = f" --home {shlex.quote(session.home)}" if session.home else ""
+    session.show("try next:")
+    for words in (f"job {job_id}", f"dead {job_id}", f"explain {job_id} {url}", f"export {job_id} -o shops.csv"):
+        session.show(f"  shoal {words}{place}")
+    session.show("  shoal crawl https://example.com --max-pages 50 -o pages.jsonl")

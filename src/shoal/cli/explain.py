@@ -1,0 +1,166 @@
+"""`shoal explain`: what happened to a URL in a job, step by step, or what would happen to it and by which rule."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from shoal.cli.session import Command, Session, safe
+
+if TYPE_CHECKING:
+    from shoal.embedded.explain import Explanation, Record
+    from shoal.store.jobs import Job
+
+
+@click.command(cls=Command)
+@click.argument("job")
+@click.argument("url")
+def explain(session: Session, job: str, url: str) -> None:
+    """Say what happened to URL in JOB (an id, the beginning of one, or "last"), or what would, and why.
+
+    Nothing is fetched. Any spelling of the URL will do: tracking parameters and fragments fall away.
+
+    \b
+    shoal explain last https://example.com/about
+    shoal explain last https://example.com/login --json | jq -r .outcome
+    """
+    from shoal.embedded.explain import explain as look_up
+    from shoal.store.jobs import find_job
+
+    with session.open_home() as home:
+        found = find_job(home.store, job)
+        explanation = asyncio.run(look_up(home, found, url, session.settings.user_agent))
+    if session.json:
+        session.data({**explanation.as_dict(), "job": found.id})
+        return
+    for line in _lines(explanation, found):
+        session.show(safe(line))
+
+
+def _lines(explained: Explanation, job: Job) -> Iterator[str]:
+    verdict = explained.verdict
+    url = explained.target.url if explained.target else explained.spelt
+    yield url
+    if url != explained.spelt:
+        yield f"  this is what {explained.spelt} stands for"
+    yield f"{verdict.outcome}{f' ({verdict.reason})' if verdict.reason else ''}"
+    for step in [*_origin(explained), *_course(explained, job)]:
+        yield f"  {step}"
+
+
+def _origin(explained: Explanation) -> Iterator[str]:
+    """How the job came by it."""
+    for given in explained.given[:1]:
+        more = len(explained.given) - 1
+        yield f"given in line {given.line} of the input{f', and {more:,} times more' if more else ''}"
+    record = explained.record
+    if record is not None and explained.parent:
+        yield f"found on {explained.parent}, at depth {record.depth}"
+    for redirect in explained.redirected_from:
+        yield f"redirected to by {redirect.url} ({redirect.status})"
+    if record is not None and not (explained.given or explained.parent or explained.redirected_from):
+        yield "named as a sitemap by the host"
+
+
+def _course(explained: Explanation, job: Job) -> Iterator[str]:
+    if explained.record is not None:
+        yield from _ended(explained, explained.record, job)
+        return
+    verdict = explained.verdict
+    match verdict.outcome:
+        case "rejected":
+            yield f"{verdict.rule} {_why_no_url(verdict.reason)}"
+        case "skipped":
+            yield f"links to it are not followed: {_why_skipped(verdict.reason, verdict.rule)}"
+        case "unknown":
+            yield from _unknown(explained, job)
+        case _:
+            yield {
+                "queued": "it waits for its turn",
+                "waiting": "an attempt has failed, and it waits for the next",
+                "leased": "it is being fetched",
+            }[verdict.outcome]
+            if verdict.rule:
+                yield f"holding it up: {verdict.rule}"
+
+
+def _ended(explained: Explanation, record: Record, job: Job) -> Iterator[str]:
+    from shoal.cli.words import plural, size
+    from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
+    from shoal.store.columns import iso_time
+
+    match record:
+        case PageRecord():
+            attempt = f", at attempt {record.attempts}" if record.attempts > 1 else ""
+            yield f"asked for at {iso_time(record.fetched_at)}{attempt}"
+            yield f"answered {record.status} in {record.duration_ms} ms"
+            yield f"{record.content_type or 'no content type'}, {size(record.bytes)}, {record.title or 'no title'}"
+            yield f"archived in {record.archive}" if record.archive else f"its data: shoal export {job.id} -o FILE"
+        case RedirectRecord():
+            yield f"asked for at {iso_time(record.fetched_at)}"
+            yield f"answered {record.status}: leads to {record.target}"
+            if record.reason:
+                yield f"which is not followed: {_why_skipped(record.reason, None)}"
+            yield from (f"{hop.url} ended as {_short(hop)}" for hop in explained.hops)
+        case DeadLetter():
+            yield f"given up at {iso_time(record.died_at)} after {plural(record.attempts, 'attempt')}: {record.detail}"
+            yield f"to try it again: shoal dead {job.id} --retry"
+        case Drop():
+            yield f"refused at {iso_time(record.dropped_at)}: {record.detail}"
+
+
+def _short(record: Record) -> str:
+    from shoal.model import DeadLetter, Drop, PageRecord
+
+    match record:
+        case PageRecord():
+            return f"page {record.status}"
+        case DeadLetter() | Drop():
+            return f"{'dead' if isinstance(record, DeadLetter) else 'dropped'} ({record.reason})"
+        case _:
+            return f"redirect {record.status}"
+
+
+def _unknown(explained: Explanation, job: Job) -> Iterator[str]:
+    from shoal.model import ENDED
+
+    verdict = explained.verdict
+    yield f"no page of the job leads to it{'' if job.state in ENDED else ' so far'}"
+    if job.spec.limits.depth is not None:
+        yield f"or only pages at depth {job.spec.limits.depth}, whose links are not followed (--max-depth)"
+    if verdict.reason == "robots":
+        yield f"if one did, it would be dropped: refused by {verdict.rule}"
+    elif verdict.reason == "address_refused":
+        yield f"if one did, it would be dropped: its address is private, and not contacted {verdict.rule}"
+    else:
+        yield f"if one did, it would be fetched: it is in scope ({verdict.rule})"
+
+
+def _why_skipped(reason: str | None, rule: str | None) -> str:
+    from shoal.urls import traps
+
+    by = f" ({rule})" if rule else ""
+    match reason:
+        case "off_scope":
+            return f"it is outside of the scope{by}"
+        case "excluded":
+            return f"the patterns of the job leave it out{by}"
+        case "trap":
+            limits = {
+                "trap:length": f", longer than {traps.MAX_CHARS:,} characters",
+                "trap:query_params": f", with more than {traps.MAX_PARAMS} parameters",
+                "trap:depth": f", with more than {traps.MAX_SEGMENTS} parts in its path",
+                "trap:repeated_segment": ", with parts of its path over and over again",
+            }
+            return f"it looks like one of endlessly many{limits.get(rule or '', '')}{by}"
+        case _:
+            return f"it {_why_no_url(reason)}"
+
+
+def _why_no_url(reason: str | None) -> str:
+    from shoal.spider.lists import reason_words
+
+    return reason_words(reason or "malformed")

@@ -1,0 +1,142 @@
+"""`shoal hosts`: the hosts' clocks, and an operator's word on one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.session import Command, Session, safe, table
+from shoal.errors import UsageError
+
+if TYPE_CHECKING:
+    from shoal.embedded.home import Home
+    from shoal.frontier.contract import HostState
+
+HEADER = ("rate", "slowed", "in flight", "next", "crawl-delay", "latency", "host")
+NUMBERS = frozenset(range(len(HEADER) - 1))
+NONE = "–"
+SLOWED = 1.05
+"""Below this a host is as good as at its rate."""
+
+
+@click.command(cls=Command)
+@click.argument("host", required=False)
+@click.option("--rate", metavar="R", help="Requests per second here, whatever a job asks; default: the job's again.")
+@click.option("--pause/--unpause", "paused", default=None, help="Request nothing here, or go on.")
+@click.option("--all", "everything", is_flag=True, help="Also the hosts there is nothing to tell of.")
+def hosts(session: Session, host: str | None, rate: str | None, paused: bool | None, everything: bool) -> None:
+    """Show the hosts' clocks; with HOST and an option, override one. A running crawl follows at its next lease.
+
+    Without HOST: those that are busy, slowed, blocked, paused, have a crawl-delay or a rate of their own.
+
+    \b
+    shoal hosts
+    shoal hosts example.com --rate 0.5
+    shoal hosts example.com --pause
+    shoal hosts example.com --rate default --unpause
+    """
+    if host is None and (rate is not None or paused is not None):
+        raise UsageError("--rate, --pause and --unpause are for one host: shoal hosts HOST --rate R")
+    with session.open_home() as home:
+        if host is None:
+            _show(session, asyncio.run(home.frontier.hosts()), everything)
+        else:
+            _show(session, [asyncio.run(_overridden(home, host, rate, paused))], everything=True)
+
+
+async def _overridden(home: Home, name: str, rate: str | None, paused: bool | None) -> HostState:
+    from shoal.embedded.steer import find_host
+
+    state = await find_host(home, name)
+    if rate is None and paused is None:
+        return state
+    await home.frontier.override(
+        state.name,
+        rate=state.rate if rate is None else _rate(rate),
+        paused=state.paused if paused is None else paused,
+    )
+    return await find_host(home, state.name)
+
+
+def _rate(text: str) -> float | None:
+    """None: each job's own."""
+    if text == "default":
+        return None
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = 0.0
+    if not (rate > 0 and math.isfinite(rate)):
+        raise UsageError(f"--rate {text}: give requests per second, more than 0, or `default`; --pause stops a host")
+    return rate
+
+
+def _show(session: Session, states: list[HostState], everything: bool) -> None:
+    now = time.time()
+    shown = [state for state in states if everything or _has_something_to_tell(state, now)]
+    if session.json:
+        for state in shown:
+            session.data(_record(state))
+    elif shown:
+        header, *lines = table((_row(state, now) for state in shown), HEADER, get_terminal_size().columns, NUMBERS)
+        session.show(header)
+        for state, line in zip(shown, lines, strict=True):
+            session.show(line)
+            for note in _notes(state, now):
+                session.show(f"        {note}")
+    if len(shown) < len(states) and not session.json:
+        session.say(f"{len(states) - len(shown):,} of {len(states):,} hosts have nothing to tell: shoal hosts --all")
+
+
+def _has_something_to_tell(state: HostState, now: float) -> bool:
+    overridden = state.rate is not None or state.paused
+    slow = state.slowdown > SLOWED or state.crawl_delay_s > 0 or state.block_until > now or state.fails > 0
+    return overridden or slow or state.in_flight > 0
+
+
+def _row(state: HostState, now: float) -> tuple[str, ...]:
+    from shoal.cli.words import duration
+
+    wait_s = state.next_at - now
+    return (
+        NONE if state.rate is None else f"{state.rate:g}/s",
+        f"x{state.slowdown:.1f}" if state.slowdown > SLOWED else NONE,
+        str(state.in_flight),
+        duration(wait_s) if wait_s > 0 else NONE,
+        duration(state.crawl_delay_s) if state.crawl_delay_s else NONE,
+        f"{1000 * state.latency_s:,.0f} ms",
+        safe(state.name),
+    )
+
+
+def _notes(state: HostState, now: float) -> list[str]:
+    from shoal.cli.words import duration, plural
+
+    notes = [f"paused; go on: shoal hosts {safe(state.name)} --unpause"] if state.paused else []
+    if state.block_until > now:
+        notes.append(f"blocked for {duration(state.block_until - now)}: {state.block_reason}")
+    return [*notes, *([f"{plural(state.fails, 'failure')} in a row"] if state.fails else [])]
+
+
+def _record(state: HostState) -> dict[str, Any]:
+    from shoal.store.columns import iso_time
+
+    return {
+        "host": state.name,
+        "rate": state.rate,
+        "paused": state.paused,
+        "slowdown": round(state.slowdown, 3),
+        "in_flight": state.in_flight,
+        "next_at": iso_time(state.next_at) if state.next_at else None,
+        "block_until": iso_time(state.block_until) if state.block_until else None,
+        "block_reason": state.block_reason or None,
+        "crawl_delay_s": state.crawl_delay_s,
+        "latency_s": round(state.latency_s, 6),
+        "fails": state.fails,
+        "queued_jobs": state.queued_jobs,
+    }

@@ -1,0 +1,53 @@
+"""`shoal pause` and `shoal cancel`: an operator's word on a job, which the process that runs it obeys."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from shoal.cli.session import Command, Session
+
+
+@click.command(cls=Command)
+@click.argument("job", metavar="ID")
+def pause(session: Session, job: str) -> None:
+    """Stop leasing from job ID, for now. What is in flight ends; the process that runs it waits.
+
+    ID is a job's id, the beginning of one, or "last".
+
+    \b
+    shoal pause last
+    shoal resume last
+    """
+    from shoal.embedded import steer
+    from shoal.store.jobs import find_job
+
+    with session.open_home() as home:
+        found = find_job(home.store, job)
+        worker = asyncio.run(steer.pause(home, found))
+    if session.json:
+        session.data({"id": found.id, "state": "paused"})
+    session.say(f"job {found.id} is paused; process {worker} waits. go on: shoal resume {found.id}")
+
+
+@click.command(cls=Command)
+@click.argument("job", metavar="ID")
+def cancel(session: Session, job: str) -> None:
+    """End job ID for good and keep its data. Works on a running, a paused and an interrupted job.
+
+    ID is a job's id, the beginning of one, or "last".
+
+    \b
+    shoal cancel last
+    """
+    from shoal.embedded import steer
+    from shoal.store.jobs import find_job
+
+    with session.open_home() as home:
+        found = find_job(home.store, job)
+        worker = asyncio.run(steer.cancel(home, found))
+    if session.json:
+        session.data({"id": found.id, "state": "cancelled"})
+    ending = f"; process {worker} saves what is in flight and ends" if worker is not None else ""
+    session.say(f"job {found.id} is cancelled{ending}. its data is kept: shoal export {found.id} -o pages.jsonl")
