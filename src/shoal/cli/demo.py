@@ -86,10 +86,8 @@ def _crawl(session: Session, site: Running, job_id: str) -> int:
 
     spec = JobSpec("shops", politeness=Politeness(RATE, PER_HOST), retries=RETRIES, allow_private=True)
     if not session.quiet and not session.json:
-        urls = " ".join(site.url(host=address) for address in site.addresses)
-        session.say("a chain of shops opens on loopback; the same crawl by hand, while they are open:")
-        session.say(f"  shoal crawl {urls} --allow-private --rate {RATE:g} --retries {RETRIES}")
-        session.say(f"job {job_id}: crawling shops into {session.settings.home}")
+        session.say(f"a chain of shops has opened on loopback, the first at {site.url()}")
+        session.say(f"job {job_id}: crawling it into {session.settings.home}")
     with session.open_home(must_exist=False) as home:
         create_job(home.store, job_id, lambda: spec, _inputs(site), time.time())
         return run_job(session, home, job_id, CONCURRENCY)
@@ -126,9 +124,7 @@ def _tell_politeness(session: Session, visits: list[Visits]) -> None:
         for seen in visits:
             session.data({"type": "politeness", "rate": RATE, "per_host": PER_HOST, **asdict(seen)})
         return
-    session.show(
-        f"politeness by the shops' own log; asked for: {RATE:g} requests a second per host, {PER_HOST} at once"
-    )
+    session.show(f"politeness by the shops' own log (asked: {RATE:g} a second per host, {PER_HOST} at once):")
     rows = [(str(v.requests), str(v.most_in_a_second), str(v.most_at_once), v.host) for v in visits]
     for line in table(rows, HEADER, get_terminal_size().columns - 2, frozenset({0, 1, 2})):
         session.show(f"  {line}")

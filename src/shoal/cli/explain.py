@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from shoal.embedded.explain import Explanation, Record
     from shoal.store.jobs import Job
 
+LINES_NAMED = 5
+
 
 @click.command(cls=Command)
 @click.argument("job")
@@ -46,16 +48,26 @@ def _lines(explained: Explanation, job: Job) -> Iterator[str]:
     yield url
     if url != explained.spelt:
         yield f"  this is what {explained.spelt} stands for"
-    yield f"{verdict.outcome}{f' ({verdict.reason})' if verdict.reason else ''}"
+    yield f"{verdict.outcome}{f' ({_cause(explained)})' if verdict.reason else ''}"
     for step in [*_origin(explained), *_course(explained, job)]:
         yield f"  {step}"
 
 
+def _cause(explained: Explanation) -> str | None:
+    from shoal.model import DeadLetter
+
+    record = explained.record
+    if isinstance(record, DeadLetter) and record.status is not None:
+        return f"{record.reason} {record.status}"
+    return explained.verdict.reason
+
+
 def _origin(explained: Explanation) -> Iterator[str]:
     """How the job came by it."""
-    for given in explained.given[:1]:
-        more = len(explained.given) - 1
-        yield f"given in line {given.line} of the input{f', and {more:,} times more' if more else ''}"
+    if explained.given:
+        lines = [f"{given.line:,}" for given in explained.given]
+        more = f" and {len(lines) - LINES_NAMED:,} more" if len(lines) > LINES_NAMED else ""
+        yield f"given in line {', '.join(lines[:LINES_NAMED])}{more} of the input"
     record = explained.record
     if record is not None and explained.parent:
         yield f"found on {explained.parent}, at depth {record.depth}"
@@ -127,16 +139,13 @@ def _short(record: Record) -> str:
 def _unknown(explained: Explanation, job: Job) -> Iterator[str]:
     from shoal.model import ENDED
 
-    verdict = explained.verdict
-    yield f"no page of the job leads to it{'' if job.state in ENDED else ' so far'}"
-    if job.spec.limits.depth is not None:
-        yield f"or only pages at depth {job.spec.limits.depth}, whose links are not followed (--max-depth)"
-    if verdict.reason == "robots":
-        yield f"if one did, it would be dropped: refused by {verdict.rule}"
-    elif verdict.reason == "address_refused":
-        yield f"if one did, it would be dropped: its address is private, and not contacted {verdict.rule}"
+    verdict, depth = explained.verdict, job.spec.limits.depth
+    deepest = "" if depth is None else f", nor those on pages at depth {depth} (--max-depth)"
+    yield f"no link leads to it{'' if job.state in ENDED else ' so far'}; nofollow links do not count{deepest}"
+    if verdict.reason:
+        yield f"if one did, it would be dropped: {verdict.rule}"
     else:
-        yield f"if one did, it would be fetched: it is in scope ({verdict.rule})"
+        yield f"if one did, it would be fetched: it is in scope, and {verdict.rule}"
 
 
 def _why_skipped(reason: str | None, rule: str | None) -> str:

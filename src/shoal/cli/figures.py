@@ -10,8 +10,11 @@ from shoal.model import Figures
 
 def summary_line(seen: Overview) -> str:
     job = seen.job
-    rate = seen.frontier.pages / job.seconds if job.seconds else 0.0
-    return f"{safe(job.spec.name)}: {seen.state}, {amount(seen)} in {duration(job.seconds)} ({rate:.1f} p/s)"
+    said = f"{safe(job.spec.name)}: {seen.state}, {amount(seen)}"
+    if not job.seconds:
+        # Time is written down when a run ends; of one that was killed nobody knows it.
+        return said
+    return f"{said} in {duration(job.seconds)} ({seen.frontier.pages / job.seconds:.1f} p/s)"
 
 
 def amount(seen: Overview) -> str:

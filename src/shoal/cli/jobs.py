@@ -80,11 +80,9 @@ def _day_or_hour(at: float | None) -> str:
 
 
 @click.command(cls=Command)
-@click.argument("job", metavar="ID")
+@click.argument("job")
 def job(session: Session, job: str) -> None:
-    """Show one job: its figures, its errors, what limits it, and what it was asked to do.
-
-    ID is a job's id, the beginning of one, or "last".
+    """Show JOB (an id, the beginning of one, or "last"): figures, errors, what limits it, what was asked for.
 
     \b
     shoal job last

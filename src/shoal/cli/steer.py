@@ -10,11 +10,11 @@ from shoal.cli.session import Command, Session
 
 
 @click.command(cls=Command)
-@click.argument("job", metavar="ID")
+@click.argument("job")
 def pause(session: Session, job: str) -> None:
-    """Stop leasing from job ID, for now. What is in flight ends; the process that runs it waits.
+    """Stop leasing from JOB (an id, the beginning of one, or "last"), for now.
 
-    ID is a job's id, the beginning of one, or "last".
+    What is in flight is finished; the process that runs the job waits for `shoal resume`.
 
     \b
     shoal pause last
@@ -28,15 +28,16 @@ def pause(session: Session, job: str) -> None:
         worker = asyncio.run(steer.pause(home, found))
     if session.json:
         session.data({"id": found.id, "state": "paused"})
-    session.say(f"job {found.id} is paused; process {worker} waits. go on: shoal resume {found.id}")
+    session.say(f"job {found.id} is paused; process {worker} waits")
+    session.say(f"go on: shoal resume {found.id}")
 
 
 @click.command(cls=Command)
-@click.argument("job", metavar="ID")
+@click.argument("job")
 def cancel(session: Session, job: str) -> None:
-    """End job ID for good and keep its data. Works on a running, a paused and an interrupted job.
+    """End JOB (an id, the beginning of one, or "last") for good, and keep its data.
 
-    ID is a job's id, the beginning of one, or "last".
+    It may be running, paused or interrupted.
 
     \b
     shoal cancel last
@@ -50,4 +51,5 @@ def cancel(session: Session, job: str) -> None:
     if session.json:
         session.data({"id": found.id, "state": "cancelled"})
     ending = f"; process {worker} saves what is in flight and ends" if worker is not None else ""
-    session.say(f"job {found.id} is cancelled{ending}. its data is kept: shoal export {found.id} -o pages.jsonl")
+    session.say(f"job {found.id} is cancelled{ending}")
+    session.say(f"its data is kept: shoal export {found.id} -o pages.jsonl")

@@ -21,11 +21,11 @@ ERRORS_EVERY_S = 10.0
 
 
 @click.command(cls=Command)
-@click.argument("job", metavar="ID")
+@click.argument("job")
 def watch(session: Session, job: str) -> None:
-    """Follow job ID from another terminal until it ends. Ctrl-C stops the watching, not the job.
+    """Follow JOB (an id, the beginning of one, or "last") from another terminal until it ends.
 
-    ID is a job's id, the beginning of one, or "last".
+    Ctrl-C stops the watching, not the job.
 
     \b
     shoal watch last

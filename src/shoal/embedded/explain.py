@@ -17,6 +17,7 @@ from shoal.errors import InvalidURL
 from shoal.fetch.guard import Guard
 from shoal.fetch.robots import RobotsFile
 from shoal.model import DeadLetter, Drop, Input, JobSpec, JobState, PageRecord, RedirectRecord, Target, fingerprint_hex
+from shoal.spider.lists import bare
 from shoal.spider.sources import read_sources
 from shoal.store.columns import iso_time
 from shoal.store.inputs import inputs_of, seed_targets
@@ -104,6 +105,8 @@ async def explain(home: Home, job: Job, url: str, agent: str) -> Explanation:
 
 def _as_given(url: str, spec: JobSpec) -> Input:
     """Read as a list of one line is, so that it means what it would mean there."""
+    if bare(url)[:1] in ("", "#"):
+        raise InvalidURL(url, "malformed")
     line = io.BytesIO(url.encode("utf-8", "surrogateescape"))
     params = Params(frozenset(spec.keep_params), frozenset(spec.drop_params))
     return next(read_sources(["-"], params, spec.politeness.group, None, line).inputs)
@@ -166,7 +169,7 @@ def _forecast(store: Store, job: Job, url: str, agent: str) -> Verdict:
     if trapped := trap(url):
         return Verdict("skipped", "trap", trapped)
     if not Guard(spec.allow_private).allows_target(url):
-        return Verdict("unknown", "address_refused", "without --allow-private")
+        return Verdict("unknown", "address_refused", "its address is private (--allow-private)")
     return _forecast_by_robots(store, spec, url, agent)
 
 
@@ -194,7 +197,7 @@ def _pattern(spec: JobSpec, url: str) -> str:
 
 def _forecast_by_robots(store: Store, spec: JobSpec, url: str, agent: str) -> Verdict:
     if not spec.politeness.robots:
-        return Verdict("unknown", None, "--ignore-robots")
+        return Verdict("unknown", None, "robots.txt is ignored (--ignore-robots)")
     origin = origin_of(url)
     known = load_robots(store, origin)
     if known is None:
@@ -203,8 +206,10 @@ def _forecast_by_robots(store: Store, spec: JobSpec, url: str, agent: str) -> Ve
     source = f"{origin}/robots.txt of {iso_time(known.fetched_at)}"
     delay_s = robots.rules.crawl_delay_s or 0.0
     if delay_s > MAX_CRAWL_DELAY_S:
-        return Verdict("unknown", "robots", f"{source} asks for {delay_s:.0f} s between requests")
-    return Verdict("unknown", None if robots.rules.allows(url) else "robots", source)
+        return Verdict("unknown", "robots", f"{delay_s:.0f} s between requests are asked for by {source}")
+    if not robots.rules.allows(url):
+        return Verdict("unknown", "robots", f"refused by {source}")
+    return Verdict("unknown", None, f"allowed by {source}")
 
 
 def _facts(record: Record) -> dict[str, Any]:

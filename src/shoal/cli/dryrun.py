@@ -1,0 +1,135 @@
+"""`shoal crawl --dry-run`: what the crawl would ask of which host, what robots.txt refuses, how long it would take."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+
+from shoal.cli.session import Session, safe, table
+from shoal.cli.words import count, duration, plural
+from shoal.embedded.dryrun import HostLoad, DryRun
+from shoal.errors import UsageError
+from shoal.model import JobSpec, ScopeKind
+from shoal.spider.lists import reason_words
+from shoal.spider.sources import Sources
+
+SHOWN = 20
+
+
+def show_dry_run(session: Session, spec: JobSpec, sources: Sources) -> None:
+    """Creates neither job nor home."""
+    dry_run = DryRun(sources.inputs)
+    if not dry_run.hosts:
+        for line in _bad_lines(sources):
+            session.say(line)
+        raise UsageError("none of the sources is a URL that can be fetched")
+    if spec.politeness.robots:
+        if not session.quiet and not session.json:
+            session.say(f"asking for robots.txt {plural(dry_run.origins, 'time')}, and for nothing else")
+        asked = replace(spec, credentials=sources.credentials)
+        asyncio.run(dry_run.ask_robots(session.settings.user_agent, asked))
+    if session.json:
+        _show_as_json(session, spec, sources, dry_run)
+    else:
+        _show_in_words(session, spec, sources, dry_run)
+
+
+def _show_as_json(session: Session, spec: JobSpec, sources: Sources, dry_run: DryRun) -> None:
+    gap_s, limits = spec.politeness.gap_s, spec.limits
+    hosts = [
+        {
+            "host": host.name,
+            "urls": host.urls,
+            "refused": host.refused,
+            "unreachable": host.unreachable,
+            "failure": host.failure,
+            "crawl_delay_s": host.crawl_delay_s,
+            "seconds": round(host.seconds(gap_s, limits), 3),
+        }
+        for host in _by_urls(dry_run)
+    ]
+    busiest = dry_run.busiest(gap_s, limits)
+    session.data(
+        {
+            "type": "dry_run",
+            "name": spec.name,
+            "scope": spec.scope.value,
+            "follows_links": _follows_links(spec),
+            "urls": sources.good,
+            "duplicates": sources.duplicates,
+            "bad": sources.bad_count,
+            "bad_lines": [{"line": line, "url": spelt, "reason": reason} for line, spelt, reason in sources.bad],
+            "refused": sum(host.refused for host in dry_run.hosts.values()),
+            "unreachable": sum(host.unreachable for host in dry_run.hosts.values()),
+            "busiest": busiest.name,
+            "seconds": round(_seconds(busiest, spec), 3),
+            "hosts": hosts,
+        }
+    )
+
+
+def _show_in_words(session: Session, spec: JobSpec, sources: Sources, dry_run: DryRun) -> None:
+    hosts = _by_urls(dry_run)
+    rows = [_cells(host) for host in hosts[:SHOWN]]
+    width = shutil.get_terminal_size().columns
+    for line in table(rows, ("urls", "refused", "delay", "host"), width, right=frozenset({0, 1, 2})):
+        session.show(line)
+    if len(hosts) > SHOWN:
+        session.show(f"and {plural(len(hosts) - SHOWN, 'more host')}: --json lists all")
+    for line in [*_refusals(hosts), *_bad_lines(sources), *_conclusion(spec, sources, dry_run)]:
+        session.show(line)
+
+
+def _cells(host: HostLoad) -> tuple[str, ...]:
+    delay = duration(host.crawl_delay_s) if host.crawl_delay_s else "–"
+    return count(host.urls), count(host.refused), delay, safe(host.name)
+
+
+def _refusals(hosts: list[HostLoad]) -> Iterator[str]:
+    refusing = [host for host in hosts if host.refused]
+    for host in refusing[:SHOWN]:
+        yield f"robots.txt of {safe(host.name)} refuses {count(host.refused)}, e.g. {safe(host.refused_sample or '')}"
+    silent = [host for host in hosts if host.unreachable]
+    for host in silent[:SHOWN]:
+        yield f"{safe(host.name)} is out of reach, {plural(host.unreachable, 'URL')}: {safe(host.failure or '')}"
+    hidden = len(refusing[SHOWN:]) + len(silent[SHOWN:])
+    if hidden:
+        yield f"and {plural(hidden, 'more host')} like these: --json lists all"
+
+
+def _bad_lines(sources: Sources) -> Iterator[str]:
+    for line, spelt, reason in sources.bad[:SHOWN]:
+        yield f"line {line}: {safe(spelt)!r}: {reason_words(reason)}"
+    if sources.bad_count > SHOWN:
+        yield f"and {count(sources.bad_count - SHOWN)} more bad lines"
+
+
+def _conclusion(spec: JobSpec, sources: Sources, dry_run: DryRun) -> Iterator[str]:
+    duplicates = f", {plural(sources.duplicates, 'duplicate')} left out" if sources.duplicates else ""
+    bad = f", {plural(sources.bad_count, 'bad line')}" if sources.bad_count else ""
+    yield f"{plural(sources.good, 'URL')} of {plural(len(dry_run.hosts), 'host')}{duplicates}{bad}"
+    busiest = dry_run.busiest(spec.politeness.gap_s, spec.limits)
+    seconds = _seconds(busiest, spec)
+    if not any(host.fetchable for host in dry_run.hosts.values()):
+        yield "none of them would be fetched"
+    elif seconds:
+        yield f"at least {duration(seconds)} at this rate: {safe(busiest.name)} takes longest"
+    else:
+        yield "without a rate it takes as long as the hosts need to answer"
+    if _follows_links(spec):
+        yield f"links are followed (scope {spec.scope}): what will be found on the way is not known, nor its duration"
+
+
+def _by_urls(dry_run: DryRun) -> list[HostLoad]:
+    return sorted(dry_run.hosts.values(), key=lambda host: -host.urls)
+
+
+def _seconds(busiest: HostLoad, spec: JobSpec) -> float:
+    seconds = busiest.seconds(spec.politeness.gap_s, spec.limits)
+    return seconds if spec.limits.seconds is None else min(seconds, spec.limits.seconds)
+
+
+def _follows_links(spec: JobSpec) -> bool:
+    return spec.sitemaps or (spec.scope is not ScopeKind.LISTED and spec.limits.depth != 0)

@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from shoal.settings import NAMES
+from tests.cli.conftest import Shell
+
+
+def test_each_setting_is_shown_with_its_origin(shoal: Shell) -> None:
+    (shoal.folder / "shoal.toml").write_text('contact = "ops@example.com"\n')
+    ran = shoal("config", "show", "--home", "elsewhere", env={"SHOAL_ALLOW_PRIVATE": "on"})
+    assert ran.code == 0
+    rows = {line.split()[0]: line for line in ran.out.splitlines()}
+    assert tuple(rows) == NAMES
+    assert "flag --home" in rows["home"] and rows["home"].endswith("/elsewhere")
+    assert "SHOAL_ALLOW_PRIVATE" in rows["allow_private"] and rows["allow_private"].endswith("on")
+    assert "shoal.toml" in rows["contact"] and rows["contact"].endswith("ops@example.com")
+    assert not (shoal.folder / "elsewhere").exists(), "looking must not make a home"
+
+
+def test_secrets_are_masked_in_words_and_in_json(shoal: Shell) -> None:
+    secret = {"SHOAL_TOKEN": "shoal_hush", "SHOAL_REDIS_URL": "redis://ann:hush@127.0.0.1:6379/0"}
+    rows = shoal("config", "show", "--json", env=secret).lines
+    by_name = {row["name"]: row for row in rows}
+    assert by_name["token"] == {"name": "token", "value": "***", "origin": "SHOAL_TOKEN"}
+    assert by_name["redis_url"]["value"] == "redis://ann:***@127.0.0.1:6379/0"
+    assert "hush" not in shoal("config", "show", env=secret).out
+
+
+def test_a_setting_that_cannot_be_used_is_a_usage_error(shoal: Shell) -> None:
+    ran = shoal("config", "show", env={"SHOAL_ALLOW_PRIVATE": "perhaps"})
+    assert ran.code == 2
+    assert "SHOAL_ALLOW_PRIVATE" in ran.err and "perhaps" in ran.err

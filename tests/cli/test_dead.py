@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from shoal.embedded.home import Home
+from shoal.frontier.contract import Caller
+from shoal.frontier.record import request_of
+from shoal.practice import Running
+from shoal.store.dead import dead_letters
+from tests.cli.conftest import Shell, assert_balanced
+
+AT_ONCE = ("--retries", "0")
+
+
+def test_dead_letters_are_shown_by_cause_with_their_attempts_and_detail(shoal: Shell, troubled_site: Running) -> None:
+    shoal.crawl(troubled_site.url(), "--retries", "1")
+    ran = shoal("dead", "last")
+    assert ran.code == 0
+    assert "500: 1 dead letter" in ran.out and "redirect_loop: 1 dead letter" in ran.out
+    url = troubled_site.url("/pages/reviews.html")
+    assert f"  {url}\n    2 attempts: answered 500 Internal Server Error\n" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_dead_letters_can_be_picked_and_printed_as_records(shoal: Shell, troubled_site: Running) -> None:
+    shoal.crawl(troubled_site.url(), *AT_ONCE)
+    every = shoal("dead", "last", "--json").lines
+    assert {letter["url"] for letter in every} == {
+        troubled_site.url(path) for path in ("/pages/reviews.html", "/pages/stock.html", "/old/checkout")
+    }
+    picked = shoal("dead", "last", "--json", "--where", "reason=http", "--where", "status=500").lines
+    assert [(letter["status"], letter["attempts"]) for letter in picked] == [(500, 1)]
+    none = shoal("dead", "last", "--where", "reason=dns")
+    assert (none.code, none.out) == (0, "") and "no such dead letters" in none.err
+
+
+def test_a_condition_that_cannot_be_asked_is_a_usage_error(shoal: Shell, site: Running) -> None:
+    shoal.crawl(site.url(), "--max-pages", "1")
+    unknown = shoal("dead", "last", "--where", "colour=red")
+    assert unknown.code == 2 and "reason, status, host" in unknown.err
+    for given in (["--where", "status"], ["--where", "status=many"], ["--where", "host=a", "--where", "host=b"]):
+        assert shoal("dead", "last", *given).code == 2
+
+
+def test_a_job_whose_host_came_back_is_retried_and_crawled_whole(shoal: Shell, site: Running) -> None:
+    site.control(status=500)
+    failed = shoal.crawl(site.url(), *AT_ONCE)
+    assert (failed.code, failed.summary["state"], failed.summary["dead"]) == (4, "failed", 1)
+    site.control(status=0)
+
+    retried = shoal("dead", "last", "--retry")
+    assert retried.code == 0 and f"shoal resume {failed.summary['job']}" in retried.err
+    (figures,) = shoal("job", "last", "--json").lines
+    assert (figures["state"], figures["queued"], figures["dead"]) == ("interrupted", 1, 0)
+
+    resumed = shoal("resume", "last", "--json")
+    assert_balanced(shoal, resumed)
+    assert (resumed.code, resumed.summary["state"], resumed.summary["dead"]) == (0, "done", 0)
+    assert resumed.summary["pages"] > 10
+
+
+def test_only_the_dead_letters_that_match_are_retried(shoal: Shell, troubled_site: Running) -> None:
+    shoal.crawl(troubled_site.url(), *AT_ONCE)
+    (said,) = shoal("dead", "last", "--retry", "--where", "status=500", "--json").lines
+    assert said["retried"] == 1
+    assert sorted(letter["status"] for letter in shoal("dead", "last", "--json").lines) == [302, 503]
+    nothing = shoal("dead", "last", "--retry", "--where", "status=500")
+    assert nothing.code == 0 and "nothing to try again" in nothing.err
+
+
+async def test_a_retry_that_was_cut_off_is_repeated_without_counting_twice(
+    shoal: Shell, troubled_site: Running
+) -> None:
+    job = shoal.crawl(troubled_site.url(), *AT_ONCE).summary["job"]
+    with Home(shoal.home) as home:
+        (letters,) = dead_letters(home.store, job, {})
+        requests = [request_of(letter.request) for letter in letters]
+        assert await home.frontier.revive(Caller("cut off").next(), job, requests) == 3
+    (said,) = shoal("dead", job, "--retry", "--json").lines
+    assert said["retried"] == 3
+    (figures,) = shoal("job", job, "--json").lines
+    assert (figures["state"], figures["queued"], figures["dead"]) == ("interrupted", 3, 0)
+    assert shoal("dead", job, "--json").lines == []
+
+
+def test_while_a_crawl_runs_in_the_home_nothing_is_retried(shoal: Shell, troubled_site: Running) -> None:
+    shoal.crawl(troubled_site.url(), *AT_ONCE)
+    with Home(shoal.home) as home, home.locked("another"):
+        refused = shoal("dead", "last", "--retry")
+    assert refused.code == 5 and "another" in refused.err
+    assert len(shoal("dead", "last", "--json").lines) == 3
+
+
+def test_a_retried_page_leads_to_no_page_that_the_job_has_already(shoal: Shell, troubled_site: Running) -> None:
+    first = shoal.crawl(troubled_site.url(), *AT_ONCE).summary
+    for _ in range(2):
+        # The page of stock figures answers at the third try, and links to the front page.
+        shoal("dead", "last", "--retry", "--where", "status=503")
+        last = shoal("resume", "last", "--json").summary
+    assert last["by_status"]["200"] == first["by_status"]["200"] + 1
+    assert (last["pages"], last["dead"]) == (first["pages"] + 1, first["dead"] - 1)
