@@ -30,13 +30,14 @@ def room_of(path: Path) -> str:
 
 def imported_rooms(path: Path) -> Iterator[tuple[str, int]]:
     for node in ast.walk(ast.parse(path.read_text())):
-        names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno} imports relatively"
             module = node.module or ""
             names = [f"shoal.{alias.name}" for alias in node.names] if module == "shoal" else [module]
+        else:
+            continue
         for name in names:
             parts = name.split(".")
             if parts[0] == "shoal" and len(parts) > 1 and parts[1] != "__version__":

@@ -14,13 +14,23 @@ from tests.cli.conftest import Ran, Shell
 
 T = TypeVar("T")
 WITHIN_S = 20.0
+RATE = "1.5"
 
 
 @dataclass
 class Crawling:
     shoal: Shell
+    site: Running
     process: subprocess.Popen[str]
     job: str
+
+    @property
+    def host(self) -> str:
+        return f"{self.site.addresses[0]}:{self.site.port}"
+
+    def hurry(self) -> None:
+        """Lets it come to its end."""
+        assert self.shoal("hosts", self.host, "--rate", "100").code == 0
 
     def figures(self) -> dict[str, Any]:
         (figures,) = self.shoal("job", self.job, "--json").lines
@@ -36,12 +46,12 @@ class Crawling:
 
 
 @contextmanager
-def crawling(shoal: Shell, site: Running, rate: str) -> Iterator[Crawling]:
-    """From its first page on; killed at the end of the block unless it has ended."""
+def crawling(shoal: Shell, site: Running, rate: str = RATE) -> Iterator[Crawling]:
+    """From its first page on, too slow to end by itself within the block, at whose end it is killed."""
     with shoal.start("crawl", site.url(), "--allow-private", "--rate", rate) as process:
         try:
             (job,) = until(lambda: _begun(shoal))
-            yield Crawling(shoal, process, job)
+            yield Crawling(shoal, site, process, job)
         finally:
             process.kill()
 

@@ -21,6 +21,7 @@ def test_secrets_are_masked_in_words_and_in_json(shoal: Shell) -> None:
     rows = shoal("config", "show", "--json", env=secret).lines
     by_name = {row["name"]: row for row in rows}
     assert by_name["token"] == {"name": "token", "value": "***", "origin": "SHOAL_TOKEN"}
+    assert by_name["contact"]["value"] is None, "a program need not know how we show what is not set"
     assert by_name["redis_url"]["value"] == "redis://ann:***@127.0.0.1:6379/0"
     assert "hush" not in shoal("config", "show", env=secret).out
 

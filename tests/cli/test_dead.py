@@ -1,43 +1,64 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from shoal.embedded.home import Home
 from shoal.frontier.contract import Caller
 from shoal.frontier.record import request_of
 from shoal.practice import Running
 from shoal.store.dead import dead_letters
 from tests.cli.conftest import Shell, assert_balanced
+from tests.cli.crawled import Crawled, crawled
 
 AT_ONCE = ("--retries", "0")
 
 
-def test_dead_letters_are_shown_by_cause_with_their_attempts_and_detail(shoal: Shell, troubled_site: Running) -> None:
-    shoal.crawl(troubled_site.url(), "--retries", "1")
-    ran = shoal("dead", "last")
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+    with crawled(tmp_path_factory.mktemp("dead")) as job:
+        yield job
+
+
+def test_dead_letters_are_shown_by_cause_with_their_attempts_and_detail(job: Crawled) -> None:
+    ran = job.shoal("dead", "last")
     assert ran.code == 0
-    assert "500: 1 dead letter" in ran.out and "redirect_loop: 1 dead letter" in ran.out
-    url = troubled_site.url("/pages/reviews.html")
-    assert f"  {url}\n    2 attempts: answered 500 Internal Server Error\n" in ran.out
+    assert "http 500: 1 dead letter" in ran.out and "redirect_loop 302: 1 dead letter" in ran.out
+    url = job.site.url("/pages/reviews.html")
+    assert f"  {url}\n    1 attempt: answered 500 Internal Server Error\n" in ran.out
     assert max(map(len, ran.out.splitlines())) <= 80
 
 
-def test_dead_letters_can_be_picked_and_printed_as_records(shoal: Shell, troubled_site: Running) -> None:
-    shoal.crawl(troubled_site.url(), *AT_ONCE)
-    every = shoal("dead", "last", "--json").lines
+def test_dead_letters_can_be_picked_and_printed_as_records(job: Crawled) -> None:
+    every = job.shoal("dead", "last", "--json").lines
     assert {letter["url"] for letter in every} == {
-        troubled_site.url(path) for path in ("/pages/reviews.html", "/pages/stock.html", "/old/checkout")
+        job.site.url(path) for path in ("/pages/reviews.html", "/pages/stock.html", "/old/checkout")
     }
-    picked = shoal("dead", "last", "--json", "--where", "reason=http", "--where", "status=500").lines
+    picked = job.shoal("dead", "last", "--json", "--where", "reason=http", "--where", "status=500").lines
     assert [(letter["status"], letter["attempts"]) for letter in picked] == [(500, 1)]
-    none = shoal("dead", "last", "--where", "reason=dns")
+    none = job.shoal("dead", "last", "--where", "reason=dns")
     assert (none.code, none.out) == (0, "") and "no such dead letters" in none.err
 
 
-def test_a_condition_that_cannot_be_asked_is_a_usage_error(shoal: Shell, site: Running) -> None:
-    shoal.crawl(site.url(), "--max-pages", "1")
-    unknown = shoal("dead", "last", "--where", "colour=red")
-    assert unknown.code == 2 and "reason, status, host" in unknown.err
-    for given in (["--where", "status"], ["--where", "status=many"], ["--where", "host=a", "--where", "host=b"]):
-        assert shoal("dead", "last", *given).code == 2
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--where", "colour=red"], "reason, status, host"),
+        (["--where", "status"], "KEY=VALUE"),
+        (["--where", "host=a", "--where", "host=b"], "twice"),
+    ],
+)
+def test_a_condition_that_cannot_be_asked_is_a_usage_error(job: Crawled, given: list[str], said: str) -> None:
+    refused = job.shoal("dead", "last", *given)
+    assert refused.code == 2 and said in refused.err
+
+
+def test_while_a_crawl_runs_in_the_home_nothing_is_retried(job: Crawled) -> None:
+    with Home(job.shoal.home) as home, home.locked("another"):
+        refused = job.shoal("dead", "last", "--retry")
+    assert refused.code == 5 and "another" in refused.err
+    assert len(job.shoal("dead", "last", "--json").lines) == 3
 
 
 def test_a_job_whose_host_came_back_is_retried_and_crawled_whole(shoal: Shell, site: Running) -> None:
@@ -79,14 +100,6 @@ async def test_a_retry_that_was_cut_off_is_repeated_without_counting_twice(
     (figures,) = shoal("job", job, "--json").lines
     assert (figures["state"], figures["queued"], figures["dead"]) == ("interrupted", 3, 0)
     assert shoal("dead", job, "--json").lines == []
-
-
-def test_while_a_crawl_runs_in_the_home_nothing_is_retried(shoal: Shell, troubled_site: Running) -> None:
-    shoal.crawl(troubled_site.url(), *AT_ONCE)
-    with Home(shoal.home) as home, home.locked("another"):
-        refused = shoal("dead", "last", "--retry")
-    assert refused.code == 5 and "another" in refused.err
-    assert len(shoal("dead", "last", "--json").lines) == 3
 
 
 def test_a_retried_page_leads_to_no_page_that_the_job_has_already(shoal: Shell, troubled_site: Running) -> None:

@@ -4,18 +4,19 @@ import time
 
 from shoal.practice import Running
 from tests.cli.conftest import Shell
-from tests.cli.crawling import Crawling, crawling, until
+from tests.cli.crawling import RATE, Crawling, crawling, until
 
 
 def test_a_paused_job_requests_nothing_until_it_is_resumed(shoal: Shell, site: Running) -> None:
-    with crawling(shoal, site, "10") as crawl:
+    with crawling(shoal, site) as crawl:
         ran = shoal("pause", crawl.job)
         assert ran.code == 0
         assert f"process {crawl.process.pid}" in ran.err and f"shoal resume {crawl.job}" in ran.err
         until(lambda: crawl.figures()["state"] == "paused")
         seen = len(site.log())
-        time.sleep(0.5)  # five requests' time at this rate
-        assert len(site.log()) == seen
+        time.sleep(2 / float(RATE))
+        assert len(site.log()) == seen, "in the time of two requests"
+        crawl.hurry()
         assert shoal("resume", crawl.job).code == 0
         assert crawl.ended().code == 0
     assert crawl.figures()["state"] == "done"
@@ -23,7 +24,7 @@ def test_a_paused_job_requests_nothing_until_it_is_resumed(shoal: Shell, site: R
 
 
 def test_a_running_job_is_cancelled_and_keeps_its_pages(shoal: Shell, site: Running) -> None:
-    with crawling(shoal, site, "5") as crawl:
+    with crawling(shoal, site) as crawl:
         ran = shoal("cancel", crawl.job, "--json")
         assert ran.lines == [{"id": crawl.job, "state": "cancelled"}]
         assert f"process {crawl.process.pid}" in ran.err
@@ -34,7 +35,7 @@ def test_a_running_job_is_cancelled_and_keeps_its_pages(shoal: Shell, site: Runn
 
 
 def test_an_interrupted_job_is_cancelled_for_good_and_its_figures_add_up(shoal: Shell, site: Running) -> None:
-    with crawling(shoal, site, "5") as crawl:
+    with crawling(shoal, site) as crawl:
         crawl.kill()
         assert crawl.figures()["state"] == "interrupted"
         assert shoal("cancel", crawl.job).code == 0
@@ -43,9 +44,9 @@ def test_an_interrupted_job_is_cancelled_for_good_and_its_figures_add_up(shoal: 
 
 
 def test_an_interrupted_job_can_be_cancelled_while_another_is_crawled(shoal: Shell, site: Running) -> None:
-    with crawling(shoal, site, "5") as interrupted:
+    with crawling(shoal, site) as interrupted:
         interrupted.kill()
-    with crawling(shoal, site, "5") as other:
+    with crawling(shoal, site) as other:
         assert other.job != interrupted.job
         assert shoal("cancel", interrupted.job).code == 0
         assert other.figures()["state"] == "running"
@@ -53,7 +54,7 @@ def test_an_interrupted_job_can_be_cancelled_while_another_is_crawled(shoal: She
 
 
 def test_only_a_running_job_can_be_paused(shoal: Shell, site: Running) -> None:
-    with crawling(shoal, site, "5") as crawl:
+    with crawling(shoal, site) as crawl:
         crawl.kill()
     ran = shoal("pause", crawl.job)
     assert ran.code == 2

@@ -104,8 +104,11 @@ def crawler(tmp_path: Path) -> Iterator[Field]:
         yield Field(home)
 
 
+Pages = Mapping[str, Answer | Callable[[Visit], Answer]]
+
+
 @asynccontextmanager
-async def serving(pages: Mapping[str, Answer | Callable[[Visit], Answer]], hosts: int = 1) -> AsyncIterator[Server]:
+async def serving(pages: Pages, hosts: int = 1) -> AsyncIterator[Server]:
     """A site of a few given answers; a callable is asked with the visit. What is not given is 404."""
 
     def site(visit: Visit) -> Answer:

@@ -7,7 +7,7 @@ from collections import Counter
 
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, ScopeKind
 from shoal.practice import Answer, Visit
-from tests.engine.conftest import Field, html, serving, spec
+from tests.engine.conftest import Field, Pages, html, serving, spec
 
 
 def redirect(location: str, status: int = 302, **headers: str) -> Answer:
@@ -43,7 +43,7 @@ async def test_redirect_loops_and_endless_chains_are_dead(crawler: Field) -> Non
     def endless(visit: Visit) -> Answer:
         return redirect(f"/hop?n={int(visit.query.partition('=')[2] or 0) + 1}")
 
-    pages = {"/": html("/a", "/hop", "/self"), "/a": redirect("/b"), "/b": redirect("/a"), "/hop": endless}
+    pages: Pages = {"/": html("/a", "/hop", "/self"), "/a": redirect("/b"), "/b": redirect("/a"), "/hop": endless}
     async with serving({**pages, "/self": redirect("/self")}) as site:
         seen = await crawler.crawl(spec(), site.url())
         b, own = crawler.ending(site.url("/b")), crawler.ending(site.url("/self"))
@@ -130,7 +130,7 @@ async def test_listed_scope_fetches_what_is_given_and_where_it_redirects(crawler
     def away(visit: Visit) -> Answer:
         return redirect(visit.origin("127.0.0.2") + "/landing")
 
-    pages = {"/": html("/linked"), "/away": away, "/landing": html("/more"), "/linked": html()}
+    pages: Pages = {"/": html("/linked"), "/away": away, "/landing": html("/more"), "/linked": html()}
     async with serving(pages, hosts=2) as site:
         await crawler.crawl(spec(scope=ScopeKind.LISTED), site.url(), site.url("/away"))
     assert set(crawler.pages()) == {"/", "/landing"}

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from shoal.model import DeadLetter, Drop
 from shoal.practice import Answer, Visit
-from tests.engine.conftest import Field, html, serving, spec
+from tests.engine.conftest import Field, Pages, html, serving, spec
 
 PLAIN = "text/plain"
 
@@ -26,7 +26,7 @@ def counted(answer: Answer, visits: Counter[str]) -> Callable[[Visit], Answer]:
 async def test_what_robots_forbids_is_dropped_and_never_requested(crawler: Field) -> None:
     visits: Counter[str] = Counter()
     robots = Answer(200, b"User-agent: shoal\nDisallow: /private/\n", PLAIN)
-    pages = {
+    pages: Pages = {
         "/robots.txt": counted(robots, visits),
         "/": html("/private/x", "/open"),
         "/private/x": counted(html(), visits),
@@ -116,7 +116,7 @@ async def test_sitemaps_from_robots_are_read_nested_and_gzipped(crawler: Field) 
         return Answer(200, gzip.compress(f"<urlset>{urls}</urlset>".encode()), "application/gzip")
 
     hidden = {f"/hidden-{n}": html() for n in range(1500)}
-    pages = {"/": html(), "/robots.txt": robots, "/index.xml": index, "/part.xml.gz": part, **hidden}
+    pages: Pages = {"/": html(), "/robots.txt": robots, "/index.xml": index, "/part.xml.gz": part, **hidden}
     async with serving(pages) as site:
         await crawler.crawl(spec(sitemaps=True, per_host=32), site.url())
     assert set(crawler.pages()) == {"/", "/index.xml", "/part.xml.gz", *hidden}

@@ -30,7 +30,8 @@ def show(session: Session) -> None:
     rows = session.settings.rows()
     if session.json:
         for name, value, origin in rows:
-            session.data({"name": name, "value": value, "origin": origin})
+            unset = getattr(session.settings, name) in (None, ())
+            session.data({"name": name, "value": None if unset else value, "origin": origin})
         return
     name_chars, origin_chars = (max(len(row[place]) for row in rows) for place in (0, 2))
     for name, value, origin in rows:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from shoal.cli.session import Session, safe, table
 from shoal.cli.words import count, duration, plural
-from shoal.embedded.dryrun import HostLoad, DryRun
+from shoal.embedded.dryrun import DryRun, HostLoad
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
 from shoal.spider.lists import reason_words

@@ -10,16 +10,16 @@ from shoal.model import Figures
 
 def summary_line(seen: Overview) -> str:
     job = seen.job
-    said = f"{safe(job.spec.name)}: {seen.state}, {amount(seen)}"
+    said = f"{safe(job.spec.name)}: {seen.state}, {extent(seen)}"
     if not job.seconds:
         # Time is written down when a run ends; of one that was killed nobody knows it.
-        return said
-    return f"{said} in {duration(job.seconds)} ({seen.frontier.pages / job.seconds:.1f} p/s)"
+        return f"{said} ({size(seen.stored.bytes)})"
+    rate = seen.frontier.pages / job.seconds
+    return f"{said} in {duration(job.seconds)} ({rate:.1f} p/s, {size(seen.stored.bytes)})"
 
 
-def amount(seen: Overview) -> str:
-    stored = seen.stored
-    return f"{plural(seen.frontier.pages, 'page')} of {plural(stored.hosts, 'host')}, {size(stored.bytes)}"
+def extent(seen: Overview) -> str:
+    return f"{plural(seen.frontier.pages, 'page')} of {plural(seen.stored.hosts, 'host')}"
 
 
 def statuses(seen: Overview) -> str:

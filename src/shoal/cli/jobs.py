@@ -113,13 +113,13 @@ def _lines(seen: Overview) -> list[str]:
 
 
 def _figures(seen: Overview) -> dict[str, str]:
-    from shoal.cli.figures import amount, other_endings, pending, skipped, statuses
-    from shoal.cli.words import count
+    from shoal.cli.figures import extent, other_endings, pending, skipped, statuses
+    from shoal.cli.words import count, size
     from shoal.model import JobState
 
     return {
         "started": _times(seen.job),
-        "pages": amount(seen),
+        "pages": f"{extent(seen)}, {size(seen.stored.bytes)}",
         "status": statuses(seen),
         "items": count(seen.stored.items) if seen.stored.items else "",
         "also": other_endings(seen.frontier),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -138,11 +137,12 @@ def _list_dead(session: Session, home: Home, job: Job, where: Mapping[str, str])
 
 
 def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    from shoal.cli.words import HINTS, failure_name, plural
+    from shoal.cli.words import HINTS, plural
 
     reason, status = cause
-    yield f"{failure_name(reason, status)}: {plural(n, 'dead letter')}"
-    if hint := HINTS.get(f"{reason} {status}", HINTS.get(reason)):
+    name = reason if status is None else f"{reason} {status}"
+    yield f"{name}: {plural(n, 'dead letter')}"
+    if hint := HINTS.get(name, HINTS.get(reason)):
         yield f"  {hint}"
     for letter in letters:
         yield f"  {safe(letter['url'])}"
@@ -152,6 +152,8 @@ def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]]) -> I
 
 
 def _retry(session: Session, home: Home, job: Job, where: Mapping[str, str]) -> None:
+    import asyncio
+
     from shoal.cli.words import plural
     from shoal.embedded.revive import revive
 

@@ -108,7 +108,8 @@ class Crawl:
         figures = await self._frontier.figures(job.id)
         state, reason = ended(rest, job.spec, figures.pages, figures.dead)
         set_state(self._home.store, job.id, state, time.time(), reason)
-        if rest == "empty":
+        # Dead letters may be tried again, and must not lead to what the job has already.
+        if rest == "empty" and not figures.dead:
             await self._frontier.forget(job.id)
         elif rest == "cancelled":
             await self._frontier.cancel(job.id)
