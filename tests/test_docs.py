@@ -55,6 +55,11 @@ def test_the_reference_names_every_global_option() -> None:
     assert not missing(names(shoal.params), sections()["Global options"])
 
 
+def test_every_command_explains_itself_with_an_example() -> None:
+    without = [title for title, command in commands() if f"{title} " not in f"{command.help} ".replace("\n", " ")]
+    assert not without
+
+
 def test_the_reference_names_every_setting_and_its_variable() -> None:
     text = (REFERENCE / "settings.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, flags=re.MULTILINE))

@@ -174,6 +174,8 @@ class Lease:
     """How often the process died while it was parsing this request's page."""
     wait_s: float
     """The host's clock allows the request only after this many seconds."""
+    gap_s: float
+    """What the host's clock puts between two starts; a holder that starts late must keep it all the same."""
     unreachable: bool
     """The host has never answered this job although it was tried for long enough: do not fetch."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.cli.conftest import TIMEOUT_S, Ran, Shell
 
-RATE = 20
+RATE = 10
 
 
 def test_the_demo_crawls_the_practice_site_politely_and_shows_it(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_job_is_shown_with_its_errors_hints_and_overrides(shoal: Shell, troubl
     shown = shoal("job", job[:-1]).out
     assert f"job {job}: 127.0.0.1:{troubled_site.port}, done" in shown
     assert "4 x 404" in shown and "3 dead letters" in shown
-    assert "500 x1 at" in shown and "shoal dead ID --retry" in shown
+    assert "500 x1 at" in shown and f"shoal dead {job} --retry" in shown
     assert "--ignore-robots, --allow-private, --rate 0" in shown
     assert "depth 9" in shown and "host, not /feed" in shown
 

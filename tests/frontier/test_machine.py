@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shoal.frontier.contract import Caller, Terms
-from shoal.frontier.pace import Pace, gap_of, learn
+from shoal.frontier.pace import Pace, gap_of, learn, slowdown_at
 from shoal.frontier.sqlite import SqliteFrontier
 from shoal.model import Completion, Landing, Lease, Offer, Outcome, Trail
 from tests.frontier.conftest import FakeClock, target
@@ -156,7 +156,8 @@ class FrontierMachine(RuleBasedStateMachine):
         model.held.discard(url)
         del model.queued[url]
         host.in_flight += 1
-        host.next_at = start_at + gap_of(model.terms.gap_s, host.pace.slowdown, 0.0)
+        slowdown = slowdown_at(self.clock.now, host.pace.slowdown, host.pace.learnt_at)
+        host.next_at = start_at + gap_of(model.terms.gap_s, slowdown, 0.0)
         self.leases[lease.token] = (lease, start_at + 60.0, False)
 
     def some_lease(self, data: st.DataObject) -> Lease:

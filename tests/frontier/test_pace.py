@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.frontier.pace import BLOCK_MAX_S, Pace, gap_of, learn
+from shoal.frontier.pace import BLOCK_MAX_S, Pace, gap_of, learn, slowdown_at
 from shoal.model import Landing
 
 
@@ -70,6 +70,14 @@ def test_a_timeout_is_slow_but_no_refusal() -> None:
         learn(pace, Landing(1, 45.0, None, "timeout"), now := now + 45)
     assert pace.fails == 0
     assert pace.slowdown > 2
+
+
+def test_a_host_left_alone_for_a_minute_is_forgiven() -> None:
+    pace = Pace()
+    for _ in range(4):
+        learn(pace, Landing(1, 0.1, 503), 1000.0)
+    assert slowdown_at(1050.0, pace.slowdown, pace.learnt_at) == 16
+    assert slowdown_at(1061.0, pace.slowdown, pace.learnt_at) == 1
 
 
 def test_crawl_delay_is_a_floor() -> None:

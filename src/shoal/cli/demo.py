@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from shoal.practice import Entry, Running
 
 SHOPS = 3
-RATE = 20.0
+RATE = 10.0
 PER_HOST = 2
 RETRIES = 2
 """The shop has a page that always fails; the usual four retries of it would take 15 s."""

@@ -108,7 +108,7 @@ def _lines(seen: Overview) -> list[str]:
     lines = [f"job {seen.job.id}: {safe(seen.job.spec.name)}, {seen.state}"]
     lines += [f"  {heading:<10}  {text}" for heading, text in said.items() if text]
     if seen.failures:
-        lines += ["errors:", *failure_lines(seen.failures)]
+        lines += ["errors:", *failure_lines(seen.failures, seen.job.id)]
     return [*lines, *_way_on(seen)]
 
 

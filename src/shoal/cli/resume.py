@@ -19,6 +19,9 @@ def resume(session: Session, job: str, concurrency: int) -> None:
 
     A job paused by `shoal pause` goes on in the process that runs it; one that was interrupted goes on here,
     without fetching anything again but what was in flight.
+
+    \b
+    shoal resume last
     """
     from shoal.cli.run import run_job
     from shoal.embedded.crawl import resumable

@@ -10,9 +10,10 @@ import time
 from typing import Any
 
 from shoal import telemetry
+from shoal.cli.figures import other_endings, pending, skipped, statuses, summary_line
 from shoal.cli.live import Line, Pulse, until
 from shoal.cli.session import Session, safe
-from shoal.cli.words import count, duration, failure_lines, failure_name, plural, size
+from shoal.cli.words import failure_lines, failure_name, plural
 from shoal.embedded.crawl import Crawl, Report
 from shoal.embedded.home import Home
 from shoal.embedded.report import EXIT_INTERRUPTED, exit_code, is_blocked, summary, why_nothing
@@ -123,17 +124,12 @@ def _report_as_json(session: Session, report: Report) -> None:
 def _report_in_words(session: Session, report: Report, written: int | None) -> None:
     overview = report.overview
     figures, spec = overview.frontier, overview.job.spec
-    rate = figures.pages / overview.job.seconds if overview.job.seconds else 0.0
-    session.say(
-        f"{safe(spec.name)}: {overview.state}, {plural(figures.pages, 'page')} "
-        f"of {plural(overview.stored.hosts, 'host')} in {duration(overview.job.seconds)} "
-        f"({rate:.1f} p/s, {size(overview.stored.bytes)})"
-    )
+    session.say(summary_line(overview))
     for line in _detail_lines(report):
         session.say(line)
     if overview.failures:
         session.say("errors:")
-        for line in failure_lines(overview.failures):
+        for line in failure_lines(overview.failures, overview.job.id):
             session.say(line)
     if figures.pages == 0 or is_blocked(overview):
         session.say(f"error: {why_nothing(overview)}")
@@ -147,21 +143,13 @@ def _report_in_words(session: Session, report: Report, written: int | None) -> N
 
 def _detail_lines(report: Report) -> list[str]:
     overview = report.overview
-    figures, stored = overview.frontier, overview.stored
-    lines = []
-    statuses = ", ".join(f"{count(n)} x {status}" for status, n in stored.by_status.items())
-    if set(stored.by_status) - {"200"}:
-        lines.append(f"  status: {statuses}")
-    others = {"redirect": figures.redirects, "dead letter": figures.dead, "still queued": figures.queued}
-    parts = [plural(n, word) if word != "still queued" else f"{count(n)} {word}" for word, n in others.items() if n]
-    parts += [f"{count(n)} dropped by {reason}" for reason, n in figures.dropped.items()]
-    if parts:
-        lines.append(f"  also: {', '.join(parts)}")
-    if stored.skipped:
-        lines.append(f"  links skipped: {', '.join(f'{count(n)} {reason}' for reason, n in stored.skipped.items())}")
-    if overview.job.reason:
-        lines.append(f"  {overview.job.reason}")
-    return lines
+    said = {
+        "status": statuses(overview) if set(overview.stored.by_status) - {"200"} else "",
+        "also": ", ".join(filter(None, (other_endings(overview.frontier), pending(overview.frontier)))),
+        "links skipped": skipped(overview),
+    }
+    lines = [f"  {heading}: {text}" for heading, text in said.items() if text]
+    return [*lines, f"  {overview.job.reason}"] if overview.job.reason else lines
 
 
 def new_job_id() -> str:

@@ -59,7 +59,7 @@ def failure_name(kind: str, status: int | None) -> str:
     return str(status) if kind == "http" and status else kind
 
 
-def failure_lines(failures: list[Failures], most: int = 8) -> list[str]:
+def failure_lines(failures: list[Failures], job_id: str, most: int = 8) -> list[str]:
     """Failed attempts grouped, each group with a count, a sample and what to do."""
     lines = []
     for group in failures[:most]:
@@ -71,7 +71,7 @@ def failure_lines(failures: list[Failures], most: int = 8) -> list[str]:
             or (HINTS["http 500"] if group.kind == "http" and (group.status or 0) >= 500 else None)
         )
         if hint:
-            lines.append(f"    {hint}")
+            lines.append(f"    {hint.replace(' ID ', f' {job_id} ')}")
     if len(failures) > most:
         lines.append(f"  and {plural(len(failures) - most, 'more group')}")
     return lines

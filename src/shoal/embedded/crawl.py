@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import time
@@ -25,6 +26,7 @@ from shoal.store.writer import Writer
 SEEDS_AT_ONCE = 1_000
 OPEN_FILES_WANTED = 65_536
 OLDER_JOBS_LOOKED_AT = 1_000
+SECONDS_COUNTED_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +61,34 @@ class Crawl:
         await self._take_over(job)
         fetcher = Fetcher(self._agent, Guard(job.spec.allow_private))
         started = time.time()
+        counting = asyncio.create_task(self._count_seconds(job.id))
         rest: str | None = None
         try:
             await self._seed(job)
             self.engine.add(self._work(job, fetcher))
             rest = (await self.engine.run()).get(job.id)
         finally:
+            counting.cancel()
+            await asyncio.gather(counting, return_exceptions=True)
             await self._frontier.pause(job.id)
-            add_seconds(self._home.store, job.id, time.time() - started)
-            set_state(self._home.store, job.id, JobState.INTERRUPTED, time.time())
+            if rest is None:
+                set_state(self._home.store, job.id, JobState.INTERRUPTED, time.time())
             await fetcher.aclose()
-        await self._end(job, rest)
+        if rest is not None:
+            await self._end(job, rest)
         return Report(await overview(self._home, job.id), time.time() - started)
+
+    async def _count_seconds(self, job_id: str) -> None:
+        """Every few seconds, so that a kill loses little of the count."""
+        counted = time.monotonic()
+        try:
+            while True:
+                await asyncio.sleep(SECONDS_COUNTED_EVERY_S)
+                now = time.monotonic()
+                await self._writer.run(add_seconds, job_id, now - counted)
+                counted = now
+        finally:
+            add_seconds(self._home.store, job_id, time.monotonic() - counted)
 
     async def _take_over(self, job: Job) -> None:
         """Nobody else can be at work here: what was leased returns, and only this job may be leased from."""
@@ -102,9 +120,7 @@ class Crawl:
         work.jar.load(load_cookies(self._home.store, job.id))
         return work
 
-    async def _end(self, job: Job, rest: str | None) -> None:
-        if rest is None:
-            return
+    async def _end(self, job: Job, rest: str) -> None:
         figures = await self._frontier.figures(job.id)
         state, reason = ended(rest, job.spec, figures.pages, figures.dead)
         set_state(self._home.store, job.id, state, time.time(), reason)

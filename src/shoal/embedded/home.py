@@ -8,16 +8,20 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import IO, Self
 
 from shoal.engine.mark import Mark
 from shoal.errors import HomeError, Unavailable
 from shoal.frontier.sqlite import SqliteFrontier
 from shoal.store.store import Store
+
+LOCK_TRIES = 10
+LOCK_WAIT_S = 0.02
 
 
 class Home:
@@ -56,14 +60,12 @@ class Home:
     def locked(self, job: str) -> Iterator[None]:
         """Holds the home for a crawl of this job. The lock ends with the process, however it ends."""
         with self._lock_file.open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            if not _lock(file):
                 holder = self.holder() or {"pid": "?", "job": "?"}
                 raise Unavailable(
                     f"{self.path} is in use: process {holder['pid']} is crawling job {holder['job']} there; "
                     "wait for it, or crawl in another home with --home"
-                ) from error
+                )
             file.truncate(0)
             file.write(json.dumps({"pid": os.getpid(), "job": job}))
             file.flush()
@@ -88,3 +90,15 @@ class Home:
     @property
     def _lock_file(self) -> Path:
         return self.path / "lock"
+
+
+def _lock(file: IO[str]) -> bool:
+    """Tried for a moment: a process that only asks who holds the lock takes it too, for as long as that takes."""
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOCK_WAIT_S)
+        else:
+            return True
+    return False

@@ -19,6 +19,7 @@ from shoal.engine.mark import Mark
 from shoal.engine.permission import Permission, Permissions, Say, failure_of
 from shoal.engine.policy import MAX_CRASHES, retry_wait_s
 from shoal.engine.settler import Settler
+from shoal.engine.starts import Starts
 from shoal.engine.work import SITEMAP, Work
 from shoal.fetch.exchange import Exchange, Failure, retry_after_s
 from shoal.frontier.contract import Caller, Frontier
@@ -47,6 +48,7 @@ class Engine:
         self._works: dict[str, Work] = {}
         self._settler = Settler(frontier, writer, self._caller, self._works, self._settled, self._report_landings)
         self._fetching: set[asyncio.Task[None]] = set()
+        self._starts = Starts()
         self._held: set[int] = set()
         self._landings: list[Landing] = []
         self._reporting = asyncio.Lock()
@@ -141,6 +143,7 @@ class Engine:
                 return
             end = await self._refused(lease, work, permission)
         if end is None:
+            await self._starts.wait(lease)
             answer = await work.fetcher.fetch(work.call(lease))
             self._land(lease, answer)
             end = self._conclude(lease, work, answer)

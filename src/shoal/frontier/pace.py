@@ -23,6 +23,8 @@ ERROR_STRETCH = 2.0
 SLOWDOWN_MAX = 16.0
 RECOVERY_HALF_LIFE_S = 8.0
 """While answers are quick the slowdown halves every 8 s: from 16 to 1 in 32 s, whatever the rate."""
+FORGIVEN_AFTER_S = 60.0
+"""A host that nothing was learnt of for this long starts anew."""
 WARM_UP = 20
 """The usual latency is the mean of this many answers, and from then on follows their median."""
 USUAL_DOUBLES_S = 300.0
@@ -54,9 +56,14 @@ def gap_of(gap_s: float, slowdown: float, crawl_delay_s: float) -> float:
     return max(gap_s * slowdown, crawl_delay_s) * GAP_MARGIN
 
 
+def slowdown_at(now: float, slowdown: float, learnt_at: float) -> float:
+    return slowdown if now - learnt_at < FORGIVEN_AFTER_S else 1.0
+
+
 def learn(pace: Pace, landing: Landing, now: float, *, may_block: bool = True) -> None:
     """Takes one landing into account. A host that never answered is not blocked: it is given up on sooner."""
     elapsed_s = max(0.0, now - pace.learnt_at) if pace.learnt_at else 0.0
+    pace.slowdown = slowdown_at(now, pace.slowdown, pace.learnt_at)
     pace.learnt_at = now
     if landing.status in HOST_REFUSALS or landing.failure in HOST_FAILURES:
         _learn_refusal(pace, landing, now, may_block)

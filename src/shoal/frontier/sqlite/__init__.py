@@ -110,6 +110,7 @@ class SqliteFrontier(Outlook):
                 attempt=row["attempt"],
                 crashes=row["crashes"],
                 wait_s=max(0.0, row["start_at"] - now),
+                gap_s=row["gap_s"],
                 unreachable=not row["slot"],
             )
             for row in rows

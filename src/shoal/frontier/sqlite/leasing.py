@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from shoal.frontier.contract import ALL_LANES, LEASE_S
-from shoal.frontier.pace import UNREACHABLE_AFTER_S, gap_of
+from shoal.frontier.pace import UNREACHABLE_AFTER_S, gap_of, slowdown_at
 from shoal.frontier.record import target_of, trail_of
 from shoal.frontier.sqlite.queue import CAPPED, PARKED, Pending, Queue
 from shoal.model import Lane, Lease
@@ -88,7 +88,8 @@ class Leasing:
         held = "AND EXISTS(SELECT 1 FROM queue q WHERE q.job = r.job AND q.host = r.host AND q.held)" * held_only
         return self._db.execute(
             "SELECT r.host AS id, r.taken, r.answered, r.failing_since, h.name, h.next_at, h.in_flight, h.rate, "
-            "h.paused, h.crawl_delay_s, h.slowdown, h.block_until FROM ready r JOIN host h ON h.id = r.host "
+            "h.paused, h.crawl_delay_s, h.slowdown, h.learnt_at, h.block_until "
+            "FROM ready r JOIN host h ON h.id = r.host "
             f"WHERE r.job = ? AND r.at <= ? {held} ORDER BY r.at LIMIT ?",
             (job_id, self._until, n),
         ).fetchall()
@@ -111,7 +112,7 @@ class Leasing:
             return self._look_again(job, host, PARKED)
         if start_at > self._until:
             return self._look_again(job, host, start_at)
-        gap_s = host_gap(job, host)
+        gap_s = host_gap(job, host, self._now)
         starts = quota if gap_s == 0 else int((self._until - start_at) / gap_s) + 1
         pending = self._queue.pop(job["id"], host["id"], min(quota, room, starts), permits)
         if not pending:
@@ -143,7 +144,7 @@ class Leasing:
         for place, p in enumerate(pending):
             self._token = max(self._token + 1, int(self._now * 1e6))
             starts = start_at + place * gap_s
-            times = (starts + LEASE_S, starts)
+            times = (starts + LEASE_S, starts, gap_s)
             rows.append((self._token, job["id"], host["id"], *times, not unreachable, *p[2:4], p.trail, p.line))
             leases.append(
                 Lease(
@@ -154,12 +155,13 @@ class Leasing:
                     attempt=p.attempt,
                     crashes=p.crashes,
                     wait_s=starts - self._now,
+                    gap_s=gap_s,
                     unreachable=unreachable,
                 )
             )
         self._db.executemany(
-            "INSERT INTO lease(token, job, host, deadline, start_at, slot, attempt, crashes, trail, line) "
-            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO lease(token, job, host, deadline, start_at, gap_s, slot, attempt, crashes, trail, line) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
         return leases, fresh
@@ -192,11 +194,12 @@ def leasable_jobs(db: sqlite3.Connection, now: float, lanes: list[int]) -> list[
     ).fetchall()
 
 
-def host_gap(job: sqlite3.Row, host: sqlite3.Row) -> float:
+def host_gap(job: sqlite3.Row, host: sqlite3.Row, now: float) -> float:
     gap_s = job["gap_s"]
     if host["rate"] is not None:
         gap_s = 1 / host["rate"] if host["rate"] else 0.0
-    return gap_of(gap_s, host["slowdown"], host["crawl_delay_s"] if job["robots"] else 0.0)
+    slowdown = slowdown_at(now, host["slowdown"], host["learnt_at"])
+    return gap_of(gap_s, slowdown, host["crawl_delay_s"] if job["robots"] else 0.0)
 
 
 def is_unreachable(host: sqlite3.Row, now: float) -> bool:

@@ -54,8 +54,8 @@ CREATE TABLE later(
 CREATE INDEX later_at ON later(job, at);
 CREATE TABLE lease(
   token INTEGER PRIMARY KEY, job INTEGER NOT NULL, host INTEGER NOT NULL, deadline REAL NOT NULL,
-  start_at REAL NOT NULL, landed INTEGER NOT NULL DEFAULT 0, slot INTEGER NOT NULL, attempt INTEGER NOT NULL,
-  crashes INTEGER NOT NULL, trail TEXT NOT NULL, line TEXT NOT NULL);
+  start_at REAL NOT NULL, gap_s REAL NOT NULL, landed INTEGER NOT NULL DEFAULT 0, slot INTEGER NOT NULL,
+  attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, trail TEXT NOT NULL, line TEXT NOT NULL);
 CREATE INDEX lease_deadline ON lease(deadline);
 CREATE TABLE seen(job INTEGER, fingerprint INTEGER, PRIMARY KEY(job, fingerprint)) WITHOUT ROWID;
 CREATE TABLE fresh(job INTEGER NOT NULL, fingerprint INTEGER NOT NULL);

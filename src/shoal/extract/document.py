@@ -1,0 +1,209 @@
+"""A page to select from. It is parsed when first asked, by lexbor; XPath sees the same tree, taken over to lxml.
+
+A page that lexbor might choke on raises TwistedPage when it is first asked, and every time after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+
+from shoal.extract.faults import TwistedPage
+from shoal.extract.page import MAX_HTML_BYTES
+from shoal.extract.preflight import objection
+from shoal.extract.source import TREE_MAX_BYTES, TREE_MAX_TAGS
+from shoal.extract.vocabulary import UNSEEN
+
+# See tree.py.
+_OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
+_BLOCKS = frozenset(
+    (
+        *"address article aside blockquote br caption dd details dialog div dl dt fieldset figcaption figure".split(),
+        *"footer form h1 h2 h3 h4 h5 h6 header hr legend li main nav ol option p pre section select".split(),
+        *"summary table tbody td tfoot th thead tr ul".split(),
+    )
+)
+"""Elements that part the words before, in and after them; inline ones do not: `$<b>12</b>.99` is `$12.99`."""
+
+Element = Any
+"""An lxml element; lxml has no types."""
+
+
+class Document:
+    """`body` is HTML in UTF-8, of which the first 10 MB are read; `url` is what its links are relative to."""
+
+    __slots__ = ("_body", "_element", "_objection", "_root", "url")
+
+    def __init__(self, body: bytes, url: str) -> None:
+        self.url = url
+        self._body = body[:MAX_HTML_BYTES]
+        self._root: LexborNode | None = None
+        self._objection: str | None = None
+        self._element: Element = None
+
+    @property
+    def root(self) -> LexborNode:
+        if self._root is None:
+            self._root = self._parsed()
+        return self._root
+
+    @property
+    def element(self) -> Element:
+        if self._element is None:
+            self._element = element_of(self.root)
+        return self._element
+
+    def css(self, selector: str) -> list[Node]:
+        return Node(self.root).css(selector)
+
+    def xpath(self, selector: str) -> list[Node]:
+        return _nodes(selector, self.element)
+
+    def _parsed(self) -> LexborNode:
+        if self._objection is None and not _is_small(self._body):
+            self._objection = objection(self._body)
+        if self._objection is not None:
+            raise TwistedPage(self.url, self._objection)
+        root = LexborHTMLParser(self._body, options=_OPTIONS).root
+        # lexbor makes an html element of anything, nothing included.
+        assert root is not None
+        return root
+
+
+class Node:
+    """An element of a page. One found by CSS is, to XPath, the root of a page of its own."""
+
+    __slots__ = ("_element", "_node")
+
+    def __init__(self, node: LexborNode | None, element: Element = None) -> None:
+        self._node = node
+        self._element = element
+
+    @property
+    def root(self) -> LexborNode:
+        if self._node is None:
+            self._node = _node_of(self._element)
+        return self._node
+
+    @property
+    def element(self) -> Element:
+        if self._element is None:
+            self._element = element_of(self.root)
+        return self._element
+
+    @property
+    def text(self) -> str:
+        """Visible text, whitespace folded."""
+        return text_of_element(self._element) if self._node is None else text_of(self._node)
+
+    @property
+    def html(self) -> str:
+        return self.root.html or ""
+
+    def attr(self, name: str) -> str | None:
+        return attribute_of(self.root, name)
+
+    def css(self, selector: str) -> list[Node]:
+        """The elements it matches, this one included; raises BadSelector."""
+        from shoal.extract.selectors import css
+
+        return [Node(node) for node in css(selector).nodes(self.root)]
+
+    def xpath(self, selector: str) -> list[Node]:
+        """Elements only: for strings and numbers use a Selector. Raises BadSelector."""
+        return _nodes(selector, self.element)
+
+
+def _nodes(selector: str, element: Element) -> list[Node]:
+    from shoal.extract.selectors import xpath
+
+    found = xpath(selector).evaluate(element)
+    return [Node(None, each) for each in found if hasattr(each, "tag")] if isinstance(found, list) else []
+
+
+def _is_small(html: bytes) -> bool:
+    return len(html) <= TREE_MAX_BYTES and html.count(b"<") <= TREE_MAX_TAGS
+
+
+def text_of(node: LexborNode) -> str:
+    child = node.first_child
+    if child is None or (child.next is None and child.tag == "-text"):
+        return " ".join(node.text().split())
+    return " ".join("".join(_words(node)).split())
+
+
+def own_text_of(node: LexborNode) -> str:
+    return " ".join(node.text(deep=False).split())
+
+
+def attribute_of(node: LexborNode, name: str) -> str | None:
+    attributes = node.attrs
+    value = attributes.get(name)
+    # lexbor gives None for an empty attribute as for a missing one.
+    return "" if value is None and name in attributes else value
+
+
+def _words(node: LexborNode) -> Iterator[str]:
+    """Depth first without recursion; a pending str stands for the end of a block."""
+    pending: list[LexborNode | str] = [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, str):
+            yield each
+        elif each.tag == "-text":
+            yield each.text()
+        elif each.tag not in UNSEEN:
+            if each.tag in _BLOCKS:
+                yield " "
+                pending.append(" ")
+            children = list(each.iter(include_text=True))
+            children.reverse()
+            pending.extend(children)
+
+
+def element_of(node: LexborNode) -> Element:
+    from lxml import etree  # type: ignore[import-untyped]
+
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=True, remove_pis=True)
+    root = etree.fromstring((node.html or "").encode("utf-8", "replace"), parser)
+    if root is None:
+        return etree.Element("html")
+    if node.tag == "html":
+        return root
+    wanted = next(root.iter(node.tag), root)
+    wanted.tail = None
+    # A root of its own, so that // does not reach the html and body that lxml has put around it.
+    return deepcopy(wanted)
+
+
+def text_of_element(element: Element) -> str:
+    from lxml import etree
+
+    words = []
+    for event, each in etree.iterwalk(element, events=("start", "end")):
+        part = " " if each.tag in _BLOCKS else ""
+        if event == "start":
+            words.append(part + ("" if each.tag in UNSEEN else each.text or ""))
+        else:
+            words.append(part + (each.tail or "" if each is not element else ""))
+    return " ".join("".join(words).split())
+
+
+def html_of_element(element: Element) -> str:
+    from lxml import etree
+
+    return str(etree.tostring(element, encoding="unicode", method="html", with_tail=False))
+
+
+def _node_of(element: Element) -> LexborNode:
+    html = html_of_element(element).encode("utf-8", "replace")
+    if element.tag in ("html", "head", "body"):
+        node = LexborHTMLParser(html, options=_OPTIONS).css_first(element.tag)
+    else:
+        parent = element.getparent()
+        around = "div" if parent is None else parent.tag
+        node = LexborHTMLParser(html, is_fragment=True, fragment_tag=around, options=_OPTIONS).root
+    return node or LexborHTMLParser(html, options=_OPTIONS).css_first("html")
