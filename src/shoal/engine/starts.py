@@ -20,12 +20,16 @@ class Starts:
 
     async def wait(self, lease: Lease) -> None:
         """Returns when the lease's request may begin; from then on it counts as begun."""
+        if not lease.gap_s:
+            return
         host = lease.target.host
-        while lease.gap_s and (early_s := self._last.get(host, 0.0) + lease.gap_s - time.monotonic()) > 0:
+        while True:
+            early_s = self._last.get(host, 0.0) + lease.gap_s - time.monotonic()
+            if early_s <= 0:
+                break
             await asyncio.sleep(early_s)
-        if lease.gap_s:
-            self._forget_some()
-            self._last[host] = time.monotonic()
+        self._forget_some()
+        self._last[host] = time.monotonic()
 
     def _forget_some(self) -> None:
         if len(self._last) >= HOSTS_REMEMBERED:
