@@ -22,6 +22,8 @@ LEVELS = {
     "__main__": 7,
 }
 """Rooms of one level never import each other, except that the nouns of level 0 know one another."""
+NAMED = {("spider/spider.py", "embedded")}
+"""`spider.run()` and `.stream()` start a crawl from below: the one import that goes up, inside these functions."""
 
 
 def room_of(path: Path) -> str:
@@ -57,7 +59,7 @@ def test_imports_go_only_to_a_lower_level() -> None:
             continue
         for other, line in imported_rooms(path):
             same = other == room or LEVELS[room] == LEVELS[other] == 0
-            if not same and LEVELS[other] >= LEVELS[room]:
+            if not same and LEVELS[other] >= LEVELS[room] and (str(path.relative_to(TOP)), other) not in NAMED:
                 wrong.append(f"{path.relative_to(TOP)}:{line} ({room}) imports {other}")
     assert not wrong
 

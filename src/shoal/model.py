@@ -105,6 +105,14 @@ class JobSpec:
     refresh: bool = False
     max_failure_rate: float | None = None
     error_on_limit: bool = False
+    spider: str | None = None
+    """`shop.py:books` or `package.module:books`; loaded anew whenever the job runs."""
+    rules: str | None = None
+    """Rules as JSON text: data, not code, so they travel with the job."""
+    formats: tuple[str, ...] = ()
+    """What page records have besides: metadata, main, markdown, tables."""
+    max_null_share: float | None = None
+    max_change: float | None = None
     output: str | None = None
     """Where the data is written when the job ends, also if it was interrupted in between."""
 
@@ -114,7 +122,7 @@ class JobSpec:
     @classmethod
     def from_json(cls, text: str) -> JobSpec:
         raw = json.loads(text)
-        tuples = ("include", "exclude", "cookies", "proxies", "keep_params", "drop_params")
+        tuples = ("include", "exclude", "cookies", "proxies", "keep_params", "drop_params", "formats")
         return cls(
             **{
                 **raw,
@@ -187,9 +195,14 @@ class Landing:
     token: int
     latency_s: float
     status: int | None
-    """None: no answer at all; `failure` says which kind."""
+    """None: no whole answer; `failure` says which kind."""
     failure: str | None = None
     retry_after_s: float | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether the host spoke at all, be it nonsense."""
+        return self.status is not None or self.failure in ("too_large", "undecodable", "protocol")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +218,8 @@ class Completion:
     """With RETRY: replaces the request's trail."""
     counted: bool = True
     """With RETRY: whether this was an attempt that failed."""
+    started: bool = True
+    """False: the host was never asked, and the start that was planned is left to another."""
     bytes: int = 0
 
 
@@ -219,10 +234,6 @@ class Figures:
     redirects: int = 0
     dead: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def at_rest(self) -> bool:
-        return self.leased == 0
 
 
 @dataclass(slots=True)
@@ -251,6 +262,8 @@ class PageRecord:
     canonical: str | None = None
     content: PageContent | None = None
     """Kept for jobs without spider or rules, whose data is the page itself."""
+    items: list[ItemRecord] = field(default_factory=list)
+    rejects: list[RejectRecord] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -259,6 +272,32 @@ class PageContent:
     language: str | None
     text: str
     links: list[str]
+
+
+@dataclass(slots=True)
+class ItemRecord:
+    """A record extracted from a page, its values as JSON has them; `ItemType` says what they were."""
+
+    type: str
+    data: dict[str, Any]
+    key: str | None = None
+    """Items of a job with the same type and key are one: the last one found."""
+
+
+@dataclass(slots=True)
+class RejectRecord:
+    """An item that failed validation, kept with what was found and why it was not taken."""
+
+    type: str
+    data: dict[str, Any]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemType:
+    name: str
+    kinds: Mapping[str, str]
+    """field -> `text integer number decimal boolean date datetime url list object`"""
 
 
 @dataclass(slots=True)
@@ -328,8 +367,3 @@ class Input:
 
 def fingerprint_hex(fingerprint: int) -> str:
     return f"{fingerprint & 0xFFFF_FFFF_FFFF_FFFF:016x}"
-
-
-def fingerprint_of_hex(text: str) -> int:
-    value = int(text, 16)
-    return value - (1 << 64) if value >= 1 << 63 else value

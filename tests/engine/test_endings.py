@@ -154,3 +154,54 @@ async def test_a_page_that_breaks_reading_ends_alone(crawler: Field) -> None:
         seen = await crawler.crawl(spec(), site.url())
     assert {"/", "/junk", "/ok"} <= set(crawler.pages())
     assert seen.frontier.dead == 0
+
+
+async def test_a_page_without_a_content_type_is_read_if_it_looks_like_one(crawler: Field) -> None:
+    bare = Answer(200, b'<!doctype html><a href="/next">x</a>', content_type="")
+    async with serving({"/": bare, "/next": html()}) as site:
+        await crawler.crawl(spec(), site.url())
+    assert set(crawler.pages()) == {"/", "/next"}
+
+
+async def test_exclusions_hold_for_where_listed_urls_redirect(crawler: Field) -> None:
+    async with serving({"/a": redirect("/login"), "/login": html()}) as site:
+        await crawler.crawl(spec(scope=ScopeKind.LISTED, exclude=("/login",)), site.url("/a"))
+        end = crawler.ending(site.url("/a"))
+    assert (end.reason, crawler.pages()) == ("excluded", {})
+
+
+async def test_secret_headers_stay_where_the_job_began(crawler: Field) -> None:
+    got: dict[str, dict[str, str]] = {}
+
+    def page(visit: Visit) -> Answer:
+        got[visit.host] = dict(visit.headers)
+        return redirect(visit.origin("127.0.0.2") + "/") if visit.host == "127.0.0.1" else html()
+
+    headers = {"X-Api-Key": "sesame", "Accept-Language": "fr"}
+    async with serving({"/": page}, hosts=2) as site:
+        await crawler.crawl(spec(headers=headers), site.url())
+    assert got["127.0.0.1"]["x-api-key"] == "sesame"
+    assert "x-api-key" not in got["127.0.0.2"]
+    assert got["127.0.0.2"]["accept-language"] == "fr"
+
+
+async def test_a_host_that_answered_robots_is_never_called_unreachable(crawler: Field) -> None:
+    tries: Counter[str] = Counter()
+
+    def slow_at_first(visit: Visit) -> Answer:
+        tries["/"] += 1
+        return Answer(500, b"") if tries["/"] == 1 else html()
+
+    async with serving({"/robots.txt": Answer(404, b""), "/": slow_at_first}) as site:
+        await crawler.crawl(spec(), site.url())
+    assert crawler.pages() == {"/": 200}
+
+
+async def test_many_heavy_pages_do_not_pile_up(crawler: Field) -> None:
+    """What is read but not stored is bounded in bytes: all pages arrive although each has thousands of links."""
+    heavy = html(*(f"https://elsewhere.example/{n:06}" for n in range(8_000)))
+    pages = {"/": html(*(f"/{n}" for n in range(24)))} | {f"/{n}": heavy for n in range(24)}
+    async with serving(pages) as site:
+        seen = await crawler.crawl(spec(per_host=24), site.url())
+    assert seen.frontier.pages == 25
+    assert seen.stored.skipped["off_scope"] == 24 * 8_000

@@ -120,3 +120,67 @@ async def test_sitemaps_from_robots_are_read_nested_and_gzipped(crawler: Field) 
     async with serving(pages) as site:
         await crawler.crawl(spec(sitemaps=True, per_host=32), site.url())
     assert set(crawler.pages()) == {"/", "/index.xml", "/part.xml.gz", *hidden}
+
+
+async def test_crawl_delay_holds_from_the_first_page_on(crawler: Field) -> None:
+    """Leases given before robots.txt was known must not start at the old rate."""
+    starts: list[float] = []
+
+    def page(visit: Visit) -> Answer:
+        starts.append(time.monotonic())
+        return html()
+
+    robots = Answer(200, b"User-agent: *\nCrawl-delay: 0.7\n", PLAIN, delay_s=0.1)
+    pages: Pages = {"/robots.txt": robots} | {f"/{n}": page for n in range(4)}
+    async with serving(pages) as site:
+        await crawler.crawl(spec(rate=100, per_host=16), *(site.url(f"/{n}") for n in range(4)))
+    assert len(starts) == 4
+    assert all(later - sooner > 0.65 for sooner, later in pairwise(starts))
+
+
+async def test_refused_links_do_not_use_up_a_hosts_rate(crawler: Field) -> None:
+    robots = Answer(200, b"User-agent: *\nDisallow: /no\n", PLAIN)
+    forbidden = [f"/no/{n}" for n in range(60)]
+    began = time.monotonic()
+    async with serving({"/robots.txt": robots, "/": html(*forbidden, "/yes"), "/yes": html()}) as site:
+        seen = await crawler.crawl(spec(rate=1), site.url())
+    assert seen.frontier.dropped == {"robots": 60}
+    assert set(crawler.pages()) == {"/", "/yes"}
+    assert time.monotonic() - began < 15
+
+
+async def test_sitemaps_are_read_without_robots_too(crawler: Field) -> None:
+    listed = b"<urlset><url><loc>/hidden</loc></url></urlset>"
+    pages = {"/": html(), "/sitemap.xml": Answer(200, listed, "application/xml"), "/hidden": html()}
+    async with serving(pages) as site:
+        await crawler.crawl(spec(sitemaps=True, robots=False), site.url())
+    assert set(crawler.pages()) == {"/", "/sitemap.xml", "/hidden"}
+
+
+async def test_sitemaps_are_not_lost_when_robots_fails_at_first(crawler: Field) -> None:
+    asked: Counter[str] = Counter()
+
+    def robots(visit: Visit) -> Answer:
+        asked["robots"] += 1
+        if asked["robots"] == 1:
+            return Answer(503, b"")
+        return Answer(200, f"Sitemap: {visit.origin(visit.host)}/map.txt\n".encode(), PLAIN)
+
+    def listed(visit: Visit) -> Answer:
+        return Answer(200, f"{visit.origin(visit.host)}/hidden\n".encode(), PLAIN)
+
+    pages: Pages = {"/": html(), "/robots.txt": robots, "/map.txt": listed, "/hidden": html()}
+    async with serving(pages) as site:
+        await crawler.crawl(spec(sitemaps=True), site.url())
+    assert set(crawler.pages()) == {"/", "/map.txt", "/hidden"}
+
+
+async def test_a_redirected_sitemap_does_not_widen_the_scope(crawler: Field) -> None:
+    def moved(visit: Visit) -> Answer:
+        if visit.host == "127.0.0.1":
+            return Answer(302, b"", headers={"Location": visit.origin("127.0.0.2") + "/sitemap.xml"})
+        return Answer(200, f"<urlset><url><loc>{visit.origin('127.0.0.2')}/o</loc></url></urlset>".encode())
+
+    async with serving({"/": html(), "/sitemap.xml": moved, "/o": html()}, hosts=2) as site:
+        await crawler.crawl(spec(sitemaps=True), site.url())
+    assert "/o" not in crawler.pages()

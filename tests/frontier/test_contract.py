@@ -205,6 +205,66 @@ async def test_release_with_a_wait_leaves_the_host_alone(bench: Bench) -> None:
     assert len(await bench.lease()) == 1
 
 
+async def test_a_request_that_was_never_made_leaves_its_start_to_another(bench: Bench) -> None:
+    await bench.job(gap_s=10, per_host=3)
+    await bench.offer(*urls("a", 3))
+    first = await bench.lease()
+    await complete(bench, first, Outcome.DROP, reason="robots", started=False)
+    second = await bench.lease()
+    assert (names(second), second[0].wait_s) == (["http://a/1"], 0)
+    await complete(bench, second, Outcome.DEAD)
+    assert await bench.lease() == []
+
+
+async def test_a_robots_answer_makes_a_host_reachable(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=1)
+    await bench.offer("http://a/1")
+    leases = await bench.lease()
+    await bench.frontier.met("job", "a", 0.0)
+    for _ in range(3):
+        await land(bench, leases, None, failure="timeout")
+        await complete(bench, leases, Outcome.RETRY, delay_s=20.0)
+        bench.clock.advance(20)
+        leases = await bench.lease()
+    assert [lease.unreachable for lease in leases] == [False]
+
+
+async def test_the_slowest_crawl_delay_of_a_day_holds(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=5)
+    await bench.offer(*urls("a", 3))
+    await bench.frontier.met("job", "a", 7.0)
+    await bench.frontier.met("job", "a", 0.0)
+    (host,) = await bench.frontier.hosts()
+    assert host.crawl_delay_s == 7.0
+
+
+async def test_time_in_pause_does_not_use_up_a_limit_of_seconds(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=5, stop_at=bench.clock.now + 10)
+    await bench.offer("http://a/1")
+    await bench.frontier.pause("job")
+    bench.clock.advance(100)
+    await bench.frontier.resume("job")
+    assert len(await bench.lease()) == 1
+
+
+async def test_a_kill_at_the_page_limit_leaves_a_worker_that_sleeps(bench: Bench) -> None:
+    await bench.job(gap_s=30, per_host=5, pages=1)
+    await bench.offer("http://a/1", "http://b/1")
+    await bench.lease(1)
+    bench.restart()
+    await bench.frontier.reap(all_leases=True)
+    assert await bench.lease() == []
+    assert await bench.frontier.next_ready_in() == pytest.approx(30, abs=1)
+
+
+async def test_focus_pauses_every_other_job(bench: Bench) -> None:
+    for name in ("one", "two"):
+        await bench.job(name, gap_s=0, per_host=5)
+        await bench.offer("http://a/1", job=name)
+    await bench.frontier.focus(["two"])
+    assert [lease.job for lease in await bench.lease()] == ["two"]
+
+
 async def test_extend_keeps_a_lease_and_says_which_are_held(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=3)
     await bench.offer(*urls("a", 2))
@@ -454,7 +514,7 @@ async def test_crawl_delay_is_a_floor_for_jobs_that_honour_robots(bench: Bench) 
     await bench.job(gap_s=0, per_host=5)
     await bench.offer(*urls("a", 3))
     await fetch(bench, await bench.lease(1))
-    await bench.frontier.slow_to("a", 7.0)
+    await bench.frontier.met("job", "a", 7.0)
     assert await bench.lease() == []
     bench.clock.advance(7.2)
     assert len(await bench.lease()) == 1

@@ -217,6 +217,9 @@ class FrontierMachine(RuleBasedStateMachine):
     def release(self, data: st.DataObject) -> None:
         lease = self.some_lease(data)
         self.run(self.frontier.release(self.caller.next(), [lease.token]))
+        host, start_at = self.hosts[lease.target.host], self.leases[lease.token][1] - 60.0
+        if abs(host.next_at - (start_at + lease.gap_s)) < 1e-4:
+            host.next_at = start_at
         self.end_lease(lease).queued[lease.target.url] = 0.0
         self.give_permit_back(lease)
 

@@ -16,6 +16,9 @@ from shoal.cli.session import Command, global_options
 from shoal.errors import ShoalError
 
 COMMANDS = {
+    "new": ("new", "Write a spider or rules file to start from."),
+    "check": ("check", "Show what each field of a spider or rules file gives on a page."),
+    "shell": ("shell", "Fetch one page and try selectors on it."),
     "demo": ("demo", "Serve the practice site on loopback, crawl it, show the result."),
     "crawl": ("crawl", "Crawl here and now, with live progress."),
     "resume": ("resume", "Continue a paused or interrupted job."),
@@ -25,6 +28,7 @@ COMMANDS = {
     "pause": ("steer", "Stop leasing from a job, for now."),
     "cancel": ("steer", "End a job and keep its data."),
     "pages": ("records", "List the pages of a job."),
+    "items": ("items", "List the items of a job, or what was rejected and why."),
     "dead": ("records", "List the dead letters of a job, or try them again."),
     "explain": ("explain", "Say what happened to a URL, or what would, and why."),
     "export": ("export", "Write a job's data to a file."),

@@ -9,16 +9,18 @@ from typing import Any
 
 import click
 
-from shoal.cli.options import Wish, job_options
-from shoal.cli.session import Command, Session, safe
+from shoal.cli.options import job_options
+from shoal.cli.session import Command, Session, safe, shortened
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
 from shoal.spider.lists import reason_words
-from shoal.spider.sources import Sources, read_sources, seed_scope
+from shoal.spider.loading import spider_among
+from shoal.spider.sources import Sources, read_sources
+from shoal.spider.wish import Wish
 from shoal.store.export import check_writable
-from shoal.urls import Params, Scope
 
 BAD_LINES_SHOWN = 20
+SPELT_SHOWN = 200
 
 
 @click.command(cls=Command)
@@ -43,21 +45,25 @@ def crawl(
 ) -> None:
     """Crawl SOURCE here and now, with live progress; resumable after anything.
 
-    SOURCE is one or more URLs, or @FILE (or - for stdin): a list of URLs, of which just those are fetched.
+    SOURCE is one or more URLs; or @FILE (or - for stdin): a list of URLs, of which just those are fetched; or a spider
+    (shop.py, shop.py:name, package.module:name) or rules (shop.yaml).
 
     \b
     shoal crawl https://example.com -o pages.jsonl
     shoal crawl https://example.com/docs/ --scope prefix --max-pages 500
     shoal crawl @urls.txt --rate 1 -o pages.csv
+    shoal crawl books.py -o books.parquet
     """
     if output is not None:
         check_writable(output)
-    wish = Wish(options, session.settings.allow_private)
-    params = Params(frozenset(options["keep_params"]), frozenset(options["drop_params"]))
-    sources = read_sources(source, params, wish.group, column, sys.stdin.buffer)
-    asked = ScopeKind(options["scope"]) if options["scope"] else None
-    spec = wish.spec(sources.name, seed_scope(sources.listed, asked), output)
-    Scope(spec.scope, (), spec.include, spec.exclude)
+    spider, words = spider_among(source)
+    if spider is not None:
+        words = [*spider.urls, *words]
+    if not words:
+        raise UsageError(f"the spider {spider.name if spider else ''} names no URL to start from: give one")
+    wish = Wish.of(_given(options), spider, session.settings.allow_private)
+    sources = read_sources(words, wish.params, wish.group, column, sys.stdin.buffer)
+    spec = wish.spec(sources, output)
     if dry_run:
         from shoal.cli.dryrun import show_dry_run
 
@@ -66,8 +72,19 @@ def crawl(
     raise click.exceptions.Exit(_crawl(session, spec, sources, concurrency, strict))
 
 
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Those that were typed, not those that have a default."""
+    context = click.get_current_context()
+    return {
+        name: value
+        for name, value in options.items()
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    }
+
+
 def _crawl(session: Session, spec: JobSpec, sources: Sources, concurrency: int, strict: bool) -> int:
-    from shoal.cli.run import new_job_id, run_job
+    from shoal.cli.run import run_job
+    from shoal.embedded.job_id import new_job_id
     from shoal.store.jobs import create_job
 
     def spec_once_read() -> JobSpec:
@@ -75,8 +92,8 @@ def _crawl(session: Session, spec: JobSpec, sources: Sources, concurrency: int, 
         _report_bad_lines(session, sources, strict)
         return replace(spec, credentials=sources.credentials)
 
-    with session.open_home(must_exist=False) as home:
-        job_id = new_job_id()
+    job_id = new_job_id()
+    with session.open_home(must_exist=False) as home, home.locked(job_id):
         create_job(home.store, job_id, spec_once_read, sources.inputs, time.time())
         if not session.quiet and not session.json:
             _announce(session, job_id, spec, sources)
@@ -93,7 +110,7 @@ def _announce(session: Session, job_id: str, spec: JobSpec, sources: Sources) ->
 
 def _report_bad_lines(session: Session, sources: Sources, strict: bool) -> None:
     for line, spelt, reason in sources.bad[:BAD_LINES_SHOWN]:
-        session.say(f"line {line}: {safe(spelt)!r}: {reason_words(reason)}")
+        session.say(f"line {line}: {shortened(safe(spelt), SPELT_SHOWN)!r}: {reason_words(reason)}")
     if sources.bad_count > BAD_LINES_SHOWN:
         session.say(
             f"and {sources.bad_count - BAD_LINES_SHOWN:,} more bad lines; `shoal export ID --inputs` has them all"

@@ -52,7 +52,7 @@ def demo(session: Session) -> None:
     shoal demo
     shoal demo --home /tmp/demo
     """
-    from shoal.cli.run import new_job_id
+    from shoal.embedded.job_id import new_job_id
     from shoal.embedded.report import EXIT_INTERRUPTED
     from shoal.practice import Shop, read_log, running
 
@@ -88,7 +88,7 @@ def _crawl(session: Session, site: Running, job_id: str) -> int:
     if not session.quiet and not session.json:
         session.say(f"a chain of shops has opened on loopback, the first at {site.url()}")
         session.say(f"job {job_id}: crawling it into {session.settings.home}")
-    with session.open_home(must_exist=False) as home:
+    with session.open_home(must_exist=False) as home, home.locked(job_id):
         create_job(home.store, job_id, lambda: spec, _inputs(site), time.time())
         return run_job(session, home, job_id, CONCURRENCY)
 

@@ -22,6 +22,13 @@ def extent(seen: Overview) -> str:
     return f"{plural(seen.frontier.pages, 'page')} of {plural(seen.stored.hosts, 'host')}"
 
 
+def extracted(seen: Overview) -> str:
+    """Items, and what was found but not taken."""
+    parts = [count(seen.stored.items)] if seen.stored.items or seen.stored.rejected else []
+    parts += [f"{count(seen.stored.rejected)} rejected"] if seen.stored.rejected else []
+    return ", ".join(parts)
+
+
 def statuses(seen: Overview) -> str:
     return ", ".join(f"{count(n)} x {status}" for status, n in seen.stored.by_status.items())
 

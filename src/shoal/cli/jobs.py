@@ -93,10 +93,11 @@ def job(session: Session, job: str) -> None:
 
     with session.open_home() as home:
         seen = asyncio.run(overview(home, find_job(home.store, job).id))
+        quality = [] if session.json else _quality_lines(home, seen.job)
     if session.json:
         session.data(seen.as_dict())
         return
-    for line in _lines(seen):
+    for line in [*_lines(seen), *quality, *_way_on(seen)]:
         session.show(line)
 
 
@@ -109,19 +110,27 @@ def _lines(seen: Overview) -> list[str]:
     lines += [f"  {heading:<10}  {text}" for heading, text in said.items() if text]
     if seen.failures:
         lines += ["errors:", *failure_lines(seen.failures, seen.job.id)]
-    return [*lines, *_way_on(seen)]
+    return lines
+
+
+def _quality_lines(home: Home, job: Job) -> list[str]:
+    from shoal.cli.quality import quality_lines
+    from shoal.store.quality import last_quality, load_quality
+
+    before = last_quality(home.store, job.spec.name, job.id)
+    return quality_lines(load_quality(home.store, job.id), before, get_terminal_size().columns)
 
 
 def _figures(seen: Overview) -> dict[str, str]:
-    from shoal.cli.figures import extent, other_endings, pending, skipped, statuses
-    from shoal.cli.words import count, size
+    from shoal.cli.figures import extent, extracted, other_endings, pending, skipped, statuses
+    from shoal.cli.words import size
     from shoal.model import JobState
 
     return {
         "started": _times(seen.job),
         "pages": f"{extent(seen)}, {size(seen.stored.bytes)}",
         "status": statuses(seen),
-        "items": count(seen.stored.items) if seen.stored.items else "",
+        "items": extracted(seen),
         "also": other_endings(seen.frontier),
         "pending": pending(seen.frontier),
         "skipped": skipped(seen),

@@ -1,16 +1,14 @@
-"""The options of a crawl, and the job they describe."""
+"""The options of a crawl."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
-from shoal.errors import UsageError
-from shoal.model import JobSpec, Lane, Limits, Politeness, ScopeKind
+from shoal.model import Lane, ScopeKind
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,13 +33,30 @@ class Duration(click.ParamType[float]):
         found = _DURATION.fullmatch(str(value))
         if not found:
             self.fail(f"{value!r} is no duration: give seconds, or 90s, 10m, 2h, 1d", param, ctx)
+        if not float(found[1]):
+            self.fail("no time at all is left to crawl", param, ctx)
         return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2].lower()]
 
 
-_AT_LEAST_1 = click.IntRange(min=1)
+class Rate(click.ParamType[float]):
+    name = "rate"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            rate = float(value)
+        except ValueError:
+            rate = -1.0
+        if rate != 0 and not 1e-6 <= rate <= 1e6:
+            self.fail(
+                f"{value!r} is no rate: give requests per second, such as 2 or 0.1, or 0 for no limit", param, ctx
+            )
+        return rate
+
+
+_AT_LEAST_1 = click.IntRange(1, 10**15)
 _OPTIONS = (
     click.option("--max-pages", type=_AT_LEAST_1, metavar="N", help="Store at most N pages."),
-    click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Follow links at most N deep."),
+    click.option("--max-depth", type=click.IntRange(0, 10**6), metavar="N", help="Follow links at most N deep."),
     click.option("--max-bytes", type=Size(), metavar="SIZE", help="Stop after this much, e.g. 500M."),
     click.option("--max-seconds", type=Duration(), metavar="TIME", help="Stop after this long, e.g. 90 or 10m."),
     click.option("--max-pages-per-host", type=_AT_LEAST_1, metavar="N", help="Store at most N pages of a host."),
@@ -55,7 +70,7 @@ _OPTIONS = (
     click.option("--sitemaps", is_flag=True, help="Also what the hosts' sitemaps list."),
     click.option(
         "--rate",
-        type=click.FloatRange(min=0),
+        type=Rate(),
         default=2.0,
         show_default=True,
         metavar="R",
@@ -70,7 +85,7 @@ _OPTIONS = (
         help="What shares a rate.",
     ),
     click.option(
-        "--retries", type=click.IntRange(min=0), default=4, show_default=True, metavar="N", help="Per request."
+        "--retries", type=click.IntRange(0, 1000), default=4, show_default=True, metavar="N", help="Per request."
     ),
     click.option(
         "--lane",
@@ -79,7 +94,7 @@ _OPTIONS = (
         show_default=True,
         help="Class of service.",
     ),
-    click.option("--priority", type=int, default=0, metavar="N", help="Higher goes first."),
+    click.option("--priority", type=click.IntRange(-(10**6), 10**6), default=0, metavar="N", help="Higher goes first."),
     click.option("--proxy", multiple=True, metavar="URL", help="Fetch through this proxy."),
     click.option("--header", multiple=True, metavar="K:V", help="Send this header."),
     click.option("--cookie", multiple=True, metavar="K=V", help="Send this cookie where the crawl begins."),
@@ -87,12 +102,30 @@ _OPTIONS = (
     click.option("--allow-private", is_flag=True, help="Let it reach private and loopback addresses."),
     click.option("--keep-params", multiple=True, metavar="NAME", help="Query parameters that matter."),
     click.option("--drop-params", multiple=True, metavar="NAME", help="Query parameters that do not."),
+    click.option(
+        "--formats",
+        multiple=True,
+        metavar="NAME,…",
+        help="Keep these of each page too: metadata, main, markdown, tables.",
+    ),
     click.option("--name", metavar="NAME", help="What to call the job."),
     click.option(
         "--max-failure-rate",
         type=click.FloatRange(0, 1),
         metavar="SHARE",
         help="Exit 3 if more than this share is dead, e.g. 0.05.",
+    ),
+    click.option(
+        "--max-null-share",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Exit 3 if a field of the items is empty more often, e.g. 0.2.",
+    ),
+    click.option(
+        "--max-change",
+        type=click.FloatRange(0, 1),
+        metavar="SHARE",
+        help="Exit 3 if items fell or empty fields rose by more than this since the last run of the same name.",
     ),
     click.option("--error-on-limit", is_flag=True, help="Exit 6 if a limit ended it."),
 )
@@ -102,67 +135,3 @@ def job_options(function: F) -> F:
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """The options as given, before the sources are known."""
-
-    values: dict[str, Any]
-    allow_private: bool
-
-    @property
-    def group(self) -> str:
-        return str(self.values["group"])
-
-    def spec(self, name: str, scope: ScopeKind, output: str | None) -> JobSpec:
-        given = self.values
-        return JobSpec(
-            name=given["name"] or name,
-            scope=scope,
-            include=given["include"],
-            exclude=given["exclude"],
-            sitemaps=given["sitemaps"],
-            limits=Limits(
-                pages=given["max_pages"],
-                depth=given["max_depth"],
-                bytes=given["max_bytes"],
-                seconds=given["max_seconds"],
-                pages_per_host=given["max_pages_per_host"],
-            ),
-            politeness=Politeness(
-                rate=given["rate"],
-                per_host=given["per_host"],
-                group=given["group"],
-                robots=not given["ignore_robots"],
-            ),
-            lane=Lane(given["lane"]),
-            priority=given["priority"],
-            retries=given["retries"],
-            headers=dict(_pair(text, ":", "--header") for text in given["header"]),
-            cookies=tuple("=".join(_pair(text, "=", "--cookie")) for text in given["cookie"]),
-            proxies=tuple(_proxy(url) for url in given["proxy"]),
-            allow_private=given["allow_private"] or self.allow_private,
-            keep_params=_names(given["keep_params"]),
-            drop_params=_names(given["drop_params"]),
-            max_failure_rate=given["max_failure_rate"],
-            error_on_limit=given["error_on_limit"],
-            output=output,
-        )
-
-
-def _pair(text: str, separator: str, flag: str) -> tuple[str, str]:
-    name, found, value = text.partition(separator)
-    if not found or not name.strip() or "\n" in text or "\r" in text:
-        raise UsageError(f"{flag} {text!r}: give it as NAME{separator}VALUE, on one line")
-    return name.strip(), value.strip()
-
-
-def _proxy(url: str) -> str:
-    if not re.match(r"(https?|socks5h?|socks4a?)://[^/\s]+", url):
-        raise UsageError(f"--proxy {url!r}: give it as http://HOST:PORT (or https, socks5, socks5h)")
-    return url
-
-
-def _names(given: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())

@@ -6,12 +6,14 @@ import asyncio
 import os
 import signal
 import sys
-import time
+from shutil import get_terminal_size
 from typing import Any
 
 from shoal import telemetry
-from shoal.cli.figures import other_endings, pending, skipped, statuses, summary_line
+from shoal.cli.figures import extracted, other_endings, pending, skipped, statuses, summary_line
 from shoal.cli.live import Line, Pulse, until
+from shoal.cli.output import default_data, write_data
+from shoal.cli.quality import quality_lines, quality_records
 from shoal.cli.session import Session, safe
 from shoal.cli.words import failure_lines, failure_name, plural
 from shoal.embedded.crawl import Crawl, Report
@@ -19,12 +21,13 @@ from shoal.embedded.home import Home
 from shoal.embedded.report import EXIT_INTERRUPTED, exit_code, is_blocked, summary, why_nothing
 from shoal.engine.ending import Ending
 from shoal.model import JobState
-from shoal.store.columns import PAGE_WITH_CONTENT
-from shoal.store.export import export
 from shoal.store.jobs import load_job
-from shoal.store.records import list_pages_with_content
+from shoal.store.quality import FieldQuality, last_quality, load_quality
 
 JSON_EVERY_S = 5.0
+
+Quality = tuple[list[FieldQuality], list[FieldQuality]]
+"""Of this run, and of the last one."""
 
 
 def run_job(session: Session, home: Home, job_id: str, concurrency: int) -> int:
@@ -33,10 +36,11 @@ def run_job(session: Session, home: Home, job_id: str, concurrency: int) -> int:
     crawl = Crawl(home, job_id, session.settings.user_agent, concurrency)
     report = _event_loop_run(_watched(session, home, crawl))
     written = _write_output(session, home, job_id)
+    quality = _quality(home, report)
     if session.json:
-        _report_as_json(session, report)
+        _report_as_json(session, report, quality)
     elif not session.quiet:
-        _report_in_words(session, report, written)
+        _report_in_words(session, report, quality, written)
     return exit_code(report.overview)
 
 
@@ -102,13 +106,16 @@ def _stop_on_signals(session: Session, crawl: Crawl, line: Line) -> None:
 
 
 def _write_output(session: Session, home: Home, job_id: str) -> int | None:
-    output = load_job(home.store, job_id).spec.output
-    if output is None:
-        return None
-    return export(list_pages_with_content(home.store, job_id, {}), output, PAGE_WITH_CONTENT)
+    spec = load_job(home.store, job_id).spec
+    return None if spec.output is None else write_data(home.store, job_id, default_data(spec), spec.output)
 
 
-def _report_as_json(session: Session, report: Report) -> None:
+def _quality(home: Home, report: Report) -> Quality:
+    job = report.overview.job
+    return load_quality(home.store, job.id), last_quality(home.store, job.spec.name, job.id)
+
+
+def _report_as_json(session: Session, report: Report, quality: Quality) -> None:
     for group in report.overview.failures:
         error = {
             "kind": group.kind,
@@ -118,14 +125,18 @@ def _report_as_json(session: Session, report: Report) -> None:
             "sample": group.sample,
         }
         session.data({"type": "error", **error})
+    for record in quality_records(*quality):
+        session.data(record)
     session.data(summary(report))
 
 
-def _report_in_words(session: Session, report: Report, written: int | None) -> None:
+def _report_in_words(session: Session, report: Report, quality: Quality, written: int | None) -> None:
     overview = report.overview
     figures, spec = overview.frontier, overview.job.spec
     session.say(summary_line(overview))
     for line in _detail_lines(report):
+        session.say(line)
+    for line in quality_lines(*quality, get_terminal_size().columns):
         session.say(line)
     if overview.failures:
         session.say("errors:")
@@ -138,25 +149,17 @@ def _report_in_words(session: Session, report: Report, written: int | None) -> N
     if overview.state is JobState.INTERRUPTED:
         session.say(f"resume: shoal resume {overview.job.id}")
     else:
-        session.say(f"look further: shoal job {overview.job.id} | pages {overview.job.id} | dead {overview.job.id}")
+        kinds = ("job", "items", "pages", "dead") if default_data(spec) == "items" else ("job", "pages", "dead")
+        session.say(f"look further: shoal {' | '.join(f'{kind} {overview.job.id}' for kind in kinds)}")
 
 
 def _detail_lines(report: Report) -> list[str]:
     overview = report.overview
     said = {
+        "items": extracted(overview),
         "status": statuses(overview) if set(overview.stored.by_status) - {"200"} else "",
         "also": ", ".join(filter(None, (other_endings(overview.frontier), pending(overview.frontier)))),
         "links skipped": skipped(overview),
     }
     lines = [f"  {heading}: {text}" for heading, text in said.items() if text]
     return [*lines, f"  {overview.job.reason}"] if overview.job.reason else lines
-
-
-def new_job_id() -> str:
-    """Short enough to type; later jobs sort after earlier ones of the same home for some years."""
-    from secrets import choice
-
-    digits = "0123456789abcdefghjkmnpqrstvwxyz"
-    seconds = int(time.time())
-    head = "".join(digits[seconds >> shift & 31] for shift in (25, 20, 15, 10, 5, 0))
-    return head + "".join(choice(digits) for _ in range(2))

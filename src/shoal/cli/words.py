@@ -17,6 +17,7 @@ HINTS = {
     "undecodable": "the body could not be decompressed",
     "redirect_loop": "its redirects lead back to themselves; it may want a cookie or login",
     "too_many_redirects": "more than 20 redirects in a row",
+    "callback": "the spider failed on this page: mend it, then `shoal dead ID --retry`",
     "sitemap": "the sitemap is broken; what stood before the fault was taken",
     "poison": "its page ended the process three times; kept for review",
     "unreadable": "the page could not be read; --verbose logs why",

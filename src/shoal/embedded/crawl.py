@@ -18,14 +18,17 @@ from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
 from shoal.frontier.contract import Caller, Terms
 from shoal.model import JobSpec, JobState, Offer, Target
+from shoal.spider.loading import load_spider
+from shoal.spider.spider import Spider
 from shoal.store.inputs import seed_targets
-from shoal.store.jobs import Job, add_seconds, list_jobs, load_job, mark_seeded, set_state
+from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
+from shoal.store.quality import last_quality, measure_quality, verdict
 from shoal.store.remembered import load_cookies
+from shoal.store.store import Store
 from shoal.store.writer import Writer
 
 SEEDS_AT_ONCE = 1_000
 OPEN_FILES_WANTED = 65_536
-OLDER_JOBS_LOOKED_AT = 1_000
 SECONDS_COUNTED_EVERY_S = 5.0
 
 
@@ -41,8 +44,10 @@ class Report:
 class Crawl:
     """Make one, `await run()`; `engine` is there to be watched and stopped while it does."""
 
-    def __init__(self, home: Home, job_id: str, agent: str, concurrency: int) -> None:
+    def __init__(self, home: Home, job_id: str, agent: str, concurrency: int, spider: Spider | None = None) -> None:
+        """A spider that is at hand need not be loaded by what the job says of it."""
         self._home = home
+        self._spider = spider
         self._agent = agent
         self.job_id = job_id
         self._frontier = home.frontier
@@ -58,15 +63,15 @@ class Crawl:
                 self._writer.close()
 
     async def _run(self, job: Job) -> Report:
+        # Before anything is changed: what cannot be loaded leaves the job as it is.
+        spider = self._spider or spider_of(job.spec)
         await self._take_over(job)
         fetcher = Fetcher(self._agent, Guard(job.spec.allow_private))
         started = time.time()
         counting = asyncio.create_task(self._count_seconds(job.id))
         rest: str | None = None
         try:
-            await self._seed(job)
-            self.engine.add(self._work(job, fetcher))
-            rest = (await self.engine.run()).get(job.id)
+            rest = await self._work_on(job, fetcher, spider)
         finally:
             counting.cancel()
             await asyncio.gather(counting, return_exceptions=True)
@@ -77,6 +82,17 @@ class Crawl:
         if rest is not None:
             await self._end(job, rest)
         return Report(await overview(self._home, job.id), time.time() - started)
+
+    async def _work_on(self, job: Job, fetcher: Fetcher, spider: Spider | None) -> str | None:
+        if not await self._seed(job):
+            return None
+        # Only now does the job's time begin: a list of a million takes a while to be offered.
+        await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
+        seeds = (target.url for part in self._seeds(job.id) for target in part)
+        work = await asyncio.to_thread(Work, job.id, job.spec, seeds, job.admitted, fetcher, spider)
+        work.jar.load(load_cookies(self._home.store, job.id))
+        self.engine.add(work)
+        return (await self.engine.run()).get(job.id)
 
     async def _count_seconds(self, job_id: str) -> None:
         """Every few seconds, so that a kill loses little of the count."""
@@ -92,21 +108,25 @@ class Crawl:
 
     async def _take_over(self, job: Job) -> None:
         """Nobody else can be at work here: what was leased returns, and only this job may be leased from."""
-        for other in list_jobs(self._home.store, OLDER_JOBS_LOOKED_AT):
-            if other.id != job.id and other.started_at and other.finished_at is None:
-                await self._frontier.pause(other.id)
         await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
+        await self._frontier.focus([job.id])
         await self._frontier.reap(self._home.mark.left_behind(), all_leases=True)
         self._home.mark.clear()
         set_state(self._home.store, job.id, JobState.RUNNING, time.time())
 
-    async def _seed(self, job: Job) -> None:
-        if job.seeded:
-            return
+    async def _seed(self, job: Job) -> bool:
+        """Offers the job's inputs; False if it was stopped before all were."""
+        # A frontier that knows nothing of a job whose inputs were offered has been lost.
+        if job.seeded and (await self._frontier.figures(job.id)).found:
+            return True
         caller = Caller(f"seed-{job.id}-{time.time()}")
         for targets in self._seeds(job.id):
             await self._frontier.offer(caller.next(), [Offer(job.id, targets)])
+            await asyncio.sleep(0)
+            if self.engine.stopping:
+                return False
         mark_seeded(self._home.store, job.id)
+        return True
 
     def _seeds(self, job_id: str) -> Iterator[list[Target]]:
         line = -1
@@ -114,15 +134,12 @@ class Crawl:
             line = part[-1].line
             yield [given.target for given in part if given.target is not None]
 
-    def _work(self, job: Job, fetcher: Fetcher) -> Work:
-        seeds = (target.url for part in self._seeds(job.id) for target in part)
-        work = Work(job.id, job.spec, seeds, job.admitted, fetcher)
-        work.jar.load(load_cookies(self._home.store, job.id))
-        return work
-
     async def _end(self, job: Job, rest: str) -> None:
         figures = await self._frontier.figures(job.id)
         state, reason = ended(rest, job.spec, figures.pages, figures.dead)
+        if state in (JobState.DONE, JobState.LIMITED):
+            poor = judge_quality(self._home.store, job)
+            state, reason = (JobState.FAILED, poor) if poor else (state, reason)
         set_state(self._home.store, job.id, state, time.time(), reason)
         # Dead letters may be tried again, and must not lead to what the job has already.
         if rest == "empty" and not figures.dead:
@@ -131,13 +148,29 @@ class Crawl:
             await self._frontier.cancel(job.id)
 
 
+def judge_quality(store: Store, job: Job) -> str | None:
+    """Measures the items of a job, and says what about them is not as was asked."""
+    if job.spec.spider is None and job.spec.rules is None:
+        return None
+    return verdict(job.spec, measure_quality(store, job.id), last_quality(store, job.spec.name, job.id))
+
+
+def spider_of(spec: JobSpec) -> Spider | None:
+    """Loaded anew for every run, so that a mended file is what runs after a `dead --retry`."""
+    if spec.rules is not None:
+        from shoal.spider import rules
+
+        return rules.from_json(spec.rules)
+    return load_spider(spec.spider) if spec.spider is not None else None
+
+
 def ended(rest: str, spec: JobSpec, pages: int, dead: int) -> tuple[JobState, str | None]:
     """The state a job ends in, and why, by what it rests for."""
     if rest == "cancelled":
         return JobState.CANCELLED, None
-    if pages == 0:
+    if pages == 0 and rest == "empty":
         return JobState.FAILED, "no page could be fetched"
-    if spec.max_failure_rate is not None and dead / (pages + dead) > spec.max_failure_rate:
+    if spec.max_failure_rate is not None and dead > spec.max_failure_rate * (pages + dead):
         return JobState.FAILED, f"{dead / (pages + dead):.1%} of requests are dead letters"
     if rest == "empty":
         return JobState.DONE, None

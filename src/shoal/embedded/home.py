@@ -27,6 +27,7 @@ LOCK_WAIT_S = 0.02
 class Home:
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._held = False
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -58,7 +59,13 @@ class Home:
 
     @contextmanager
     def locked(self, job: str) -> Iterator[None]:
-        """Holds the home for a crawl of this job. The lock ends with the process, however it ends."""
+        """Holds the home for a crawl of this job. The lock ends with the process, however it ends.
+
+        Whoever holds it may ask again: to make a job and run it are one piece of work.
+        """
+        if self._held:
+            yield
+            return
         with self._lock_file.open("a+") as file:
             if not _lock(file):
                 holder = self.holder() or {"pid": "?", "job": "?"}
@@ -69,9 +76,11 @@ class Home:
             file.truncate(0)
             file.write(json.dumps({"pid": os.getpid(), "job": job}))
             file.flush()
+            self._held = True
             try:
                 yield
             finally:
+                self._held = False
                 file.truncate(0)
 
     def holder(self) -> dict[str, object] | None:

@@ -29,6 +29,7 @@ def summary(report: Report) -> dict[str, Any]:
         "pages": figures["pages"],
         "redirects": figures["redirects"],
         "items": figures["items"],
+        "rejected": report.overview.stored.rejected,
         "dead": figures["dead"],
         "dropped": figures["dropped"],
         "skipped": figures["skipped"],
@@ -48,10 +49,8 @@ def exit_code(overview: Overview) -> int:
         return EXIT_DONE
     if is_blocked(overview):
         return EXIT_BLOCKED
-    if figures.pages == 0:
-        return EXIT_NOTHING
     if overview.state is JobState.FAILED:
-        return EXIT_FAILURES
+        return EXIT_FAILURES if figures.pages else EXIT_NOTHING
     if overview.state is JobState.LIMITED and spec.error_on_limit:
         return EXIT_LIMIT
     return EXIT_DONE

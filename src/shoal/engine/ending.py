@@ -28,10 +28,12 @@ class Ending:
     skips: dict[str, int] = field(default_factory=dict)
     failed: tuple[str, int | None] | None = None
     """An attempt that failed: its kind, and the status if there was an answer."""
+    why: str = ""
+    """More on that, where the kind does not say it all."""
 
 
-def retry(lease: Lease, kind: str, status: int | None, delay_s: float) -> Ending:
-    completion = Completion(lease.token, Outcome.RETRY, reason=kind, delay_s=delay_s)
+def retry(lease: Lease, kind: str, status: int | None, delay_s: float, started: bool = True) -> Ending:
+    completion = Completion(lease.token, Outcome.RETRY, reason=kind, delay_s=delay_s, started=started)
     return Ending(lease, completion, failed=(kind, status))
 
 
@@ -54,7 +56,7 @@ def dead(lease: Lease, kind: str, status: int | None, detail: str) -> Ending:
     return Ending(lease, Completion(lease.token, Outcome.DEAD, reason=kind), letter, failed=(kind, status))
 
 
-def drop(lease: Lease, reason: str, detail: str) -> Ending:
+def drop(lease: Lease, reason: str, detail: str, started: bool = True) -> Ending:
     refused = Drop(
         job=lease.job,
         fingerprint=lease.target.fingerprint,
@@ -67,4 +69,10 @@ def drop(lease: Lease, reason: str, detail: str) -> Ending:
         parent=lease.trail.parent,
         dropped_at=time.time(),
     )
-    return Ending(lease, Completion(lease.token, Outcome.DROP, reason=reason), refused)
+    return Ending(lease, Completion(lease.token, Outcome.DROP, reason=reason, started=started), refused)
+
+
+def add_skips(done: Ending, more: dict[str, int]) -> None:
+    for reason, n in more.items():
+        if n:
+            done.skips[reason] = done.skips.get(reason, 0) + n

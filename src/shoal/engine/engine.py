@@ -14,9 +14,11 @@ import time
 from collections.abc import Callable
 
 from shoal.engine import ending
+from shoal.engine.conclusion import conclude
 from shoal.engine.ending import Ending
 from shoal.engine.mark import Mark
-from shoal.engine.permission import Permission, Permissions, Say, failure_of
+from shoal.engine.offers import sitemap_offer, sitemap_offers
+from shoal.engine.permission import GO, Permission, Permissions, Say, failure_of
 from shoal.engine.policy import MAX_CRASHES, retry_wait_s
 from shoal.engine.settler import Settler
 from shoal.engine.starts import Starts
@@ -28,12 +30,16 @@ from shoal.store.writer import Writer
 from shoal.urls import origin_of
 
 BACKLOG_PER_FETCH = 4
+BACKLOG_BYTES = 32_000_000
+"""Of pages read but not stored; a page with tens of thousands of links weighs in memory many times its size."""
 GATHER_S = 0.003
 """While plenty is in flight, landings gather this long, so that one call serves several."""
 POLL_S = 0.5
 """How soon an idle engine sees what another terminal wrote."""
 KEEP_EVERY_S = 20.0
 ASKING_WAIT_S = 0.25
+WORTH_WAITING_S = 0.5
+"""A lease whose start turns out to be further off goes back instead."""
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +66,10 @@ class Engine:
 
     def add(self, work: Work) -> None:
         self._works[work.job] = work
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopping.is_set()
 
     @property
     def in_flight(self) -> int:
@@ -94,6 +104,8 @@ class Engine:
         room = min(
             self._concurrency - len(self._fetching), BACKLOG_PER_FETCH * self._concurrency - self._settler.backlog
         )
+        if self._settler.backlog_bytes > BACKLOG_BYTES:
+            room = 0
         leases = await self._frontier.lease(self._caller.next(), room) if room > 0 else []
         for lease in leases:
             self._start(lease)
@@ -136,6 +148,7 @@ class Engine:
             await self._give_back(lease)
             return
         end = self._not_worth_it(lease)
+        permission = GO
         if end is None:
             permission = await self._permissions.ask(lease, work)
             if permission.say is Say.ASKING:
@@ -143,13 +156,24 @@ class Engine:
                 return
             end = await self._refused(lease, work, permission)
         if end is None:
-            await self._starts.wait(lease)
+            if not await self._may_begin(lease, permission):
+                await self._give_back(lease)
+                return
             answer = await work.fetcher.fetch(work.call(lease))
             self._land(lease, answer)
-            end = self._conclude(lease, work, answer)
+            end = await self._conclude(lease, work, answer)
             if lease.trail.callback == SITEMAP and end.completion.outcome is Outcome.DONE:
                 await self._offer_sitemap(work, answer, end)
         self._settler.put(end)
+
+    async def _may_begin(self, lease: Lease, permission: Permission) -> bool:
+        """Waits out what is left of the gap; False if that is long, or the engine is stopping."""
+        gap_s = max(lease.gap_s, permission.crawl_delay_s)
+        while gap_s and (early_s := self._starts.early_s(lease.target.host, gap_s)) > 0:
+            if early_s > WORTH_WAITING_S or await self._stopped_within(early_s):
+                return False
+        self._starts.begin(lease.target.host)
+        return True
 
     async def _stopped_within(self, seconds: float) -> bool:
         try:
@@ -173,11 +197,12 @@ class Engine:
     async def _refused(self, lease: Lease, work: Work, permission: Permission) -> Ending | None:
         """None if the page may be fetched now; otherwise how this ends."""
         robots = permission.robots
+        if robots is None or not robots.not_now:
+            await self._offer_sitemaps_of(lease, work, robots.rules.sitemaps if robots else [])
         if robots is None:
             return None
-        await self._offer_sitemaps_of(lease, work, robots.rules.sitemaps if not robots.not_now else [])
         if permission.say is Say.FORBIDDEN:
-            return ending.drop(lease, "robots", "robots.txt does not allow it")
+            return ending.drop(lease, "robots", "robots.txt does not allow it", started=False)
         if permission.say is Say.GO:
             return None
         if permission.asked:
@@ -186,17 +211,20 @@ class Engine:
             self._landings.append(Landing(lease.token, latency_s, robots.status, failure, robots.retry_after_s))
         kind, status, detail = failure_of(robots)
         if kind == "address_refused":
-            return ending.drop(lease, kind, detail)
+            return ending.drop(lease, kind, detail, started=False)
         if lease.attempt < work.spec.retries:
-            return ending.retry(lease, kind, status, retry_wait_s(lease.attempt))
-        return ending.dead(lease, kind, status, detail)
+            end = ending.retry(lease, kind, status, retry_wait_s(lease.attempt), permission.asked)
+        else:
+            end = ending.dead(lease, kind, status, detail)
+        end.why = detail
+        return end
 
     async def _offer_sitemaps_of(self, lease: Lease, work: Work, listed: list[str]) -> None:
         origin = origin_of(lease.target.url)
         if not work.spec.sitemaps or (work.job, origin) in self._mapped or work.scope.refusal(lease.target.url):
             return
         self._mapped.add((work.job, origin))
-        offer = work.sitemap_offer(listed or [f"{origin}/sitemap.xml"])
+        offer = sitemap_offer(work, listed or [f"{origin}/sitemap.xml"])
         await self._frontier.offer(self._caller.next(), [offer])
 
     def _land(self, lease: Lease, answer: Exchange | Failure) -> None:
@@ -214,10 +242,10 @@ class Engine:
             if landings:
                 await self._frontier.landed(self._caller.next(), landings)
 
-    def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure) -> Ending:
+    async def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure) -> Ending:
         self._mark.set(lease.token)
         try:
-            return work.conclude(lease, answer)
+            return await conclude(work, lease, answer)
         except Exception as error:
             # A page that we fail to read is that page's end, not the crawl's.
             log.exception("could not read %s", lease.target.url)
@@ -230,7 +258,7 @@ class Engine:
         """Offered part by part, before the sitemap's own lease completes: a million entries need no memory."""
         if not isinstance(answer, Exchange) or not 200 <= answer.status < 300:
             return
-        for offer in work.sitemap_offers(end, answer):
+        for offer in sitemap_offers(work, end, answer):
             await self._frontier.offer(self._caller.next(), [offer])
             await asyncio.sleep(0)
 

@@ -41,6 +41,10 @@ class Permission:
     asked: bool = False
     """This lease fetched robots.txt itself, and so used its host's slot."""
 
+    @property
+    def crawl_delay_s(self) -> float:
+        return 0.0 if self.robots is None or self.robots.not_now else _crawl_delay_s(self.robots)
+
 
 GO = Permission(Say.GO)
 ASKING = Permission(Say.ASKING)
@@ -69,7 +73,7 @@ class Permissions:
             self._asking.discard(origin)
         self._remember(origin, robots)
         if not robots.not_now:
-            await self._frontier.slow_to(lease.target.host, _crawl_delay_s(robots))
+            await self._frontier.met(lease.job, lease.target.host, _crawl_delay_s(robots))
         return _judge(robots, lease, asked)
 
     async def _get(self, origin: str, work: Work) -> tuple[RobotsFile, bool]:

@@ -14,6 +14,7 @@ from shoal.engine.work import Work
 from shoal.frontier.contract import Caller, Frontier
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
 from shoal.store.batch import Batch
+from shoal.store.items import save_item_types
 from shoal.store.jobs import admit
 from shoal.store.remembered import save_cookies
 from shoal.store.writer import Writer
@@ -40,14 +41,20 @@ class Settler:
         self._endings: list[Ending] = []
         self._some = asyncio.Event()
         self._settling = 0
+        self._bytes = 0
         self._fault: BaseException | None = None
 
     @property
     def backlog(self) -> int:
         return len(self._endings) + self._settling
 
+    @property
+    def backlog_bytes(self) -> int:
+        return self._bytes
+
     def put(self, ending: Ending) -> None:
         self._endings.append(ending)
+        self._bytes += _bytes(ending)
         self._some.set()
 
     def fail(self, error: BaseException | None) -> None:
@@ -67,6 +74,7 @@ class Settler:
             self._settling = len(endings)
             await self._settle(endings)
             self._settling = 0
+            self._bytes -= sum(map(_bytes, endings))
             self._on_settled(endings)
 
     async def _settle(self, endings: list[Ending]) -> None:
@@ -84,9 +92,16 @@ class Settler:
         if work.newly_admitted:
             admitted, work.newly_admitted = work.newly_admitted, []
             await self._writer.run(admit, work.job, admitted)
+        if work.new_types:
+            types, work.new_types = work.new_types, []
+            await self._writer.run(save_item_types, work.job, types)
         if work.cookies_changed:
             work.cookies_changed = False
             await self._writer.run(save_cookies, work.job, work.jar.lines())
+
+
+def _bytes(ending: Ending) -> int:
+    return ending.record.bytes if isinstance(ending.record, PageRecord) else 0
 
 
 def batches(endings: list[Ending]) -> list[Batch]:
@@ -108,5 +123,6 @@ def batches(endings: list[Ending]) -> list[Batch]:
             batch.skips[lease.target.fingerprint] = ending.skips
         if ending.failed:
             kind, status = ending.failed
-            batch.add_failure(kind, status, lease.target.host, lease.target.url)
+            sample = f"{lease.target.url}: {ending.why}" if ending.why else lease.target.url
+            batch.add_failure(kind, status, lease.target.host, sample)
     return list(by_job.values())

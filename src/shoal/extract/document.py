@@ -19,14 +19,18 @@ from shoal.extract.vocabulary import UNSEEN
 
 # See tree.py.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
-_BLOCKS = frozenset(
-    (
-        *"address article aside blockquote br caption dd details dialog div dl dt fieldset figcaption figure".split(),
-        *"footer form h1 h2 h3 h4 h5 h6 header hr legend li main nav ol option p pre section select".split(),
-        *"summary table tbody td tfoot th thead tr ul".split(),
-    )
-)
+_BLOCK_TAGS = """
+    address article aside blockquote br caption dd details dialog div dl dt fieldset figcaption figure footer form
+    h1 h2 h3 h4 h5 h6 header hr legend li main nav ol option p pre section select summary table tbody td tfoot th
+    thead tr ul
+"""
+_BLOCKS = frozenset(_BLOCK_TAGS.split())
 """Elements that part the words before, in and after them; inline ones do not: `$<b>12</b>.99` is `$12.99`."""
+_CONTEXTS = {
+    **dict.fromkeys(("caption", "colgroup", "tbody", "tfoot", "thead"), "table"),
+    **{"tr": "tbody", "td": "tr", "th": "tr", "col": "colgroup"},
+}
+"""Where an element must stand for a parser of HTML to see it at all."""
 
 Element = Any
 """An lxml element; lxml has no types."""
@@ -67,10 +71,7 @@ class Document:
             self._objection = objection(self._body)
         if self._objection is not None:
             raise TwistedPage(self.url, self._objection)
-        root = LexborHTMLParser(self._body, options=_OPTIONS).root
-        # lexbor makes an html element of anything, nothing included.
-        assert root is not None
-        return root
+        return _whole_tree(self._body)
 
 
 class Node:
@@ -200,10 +201,17 @@ def html_of_element(element: Element) -> str:
 
 def _node_of(element: Element) -> LexborNode:
     html = html_of_element(element).encode("utf-8", "replace")
-    if element.tag in ("html", "head", "body"):
-        node = LexborHTMLParser(html, options=_OPTIONS).css_first(element.tag)
-    else:
-        parent = element.getparent()
-        around = "div" if parent is None else parent.tag
+    if element.tag not in ("html", "head", "body"):
+        around = _CONTEXTS.get(element.tag, "div")
         node = LexborHTMLParser(html, is_fragment=True, fragment_tag=around, options=_OPTIONS).root
-    return node or LexborHTMLParser(html, options=_OPTIONS).css_first("html")
+        if node is not None:
+            return node
+    root = _whole_tree(html)
+    return root.css_first(element.tag) or root
+
+
+def _whole_tree(html: bytes) -> LexborNode:
+    root = LexborHTMLParser(html, options=_OPTIONS).root
+    # lexbor makes an html element of anything, nothing included.
+    assert root is not None
+    return root

@@ -1,4 +1,4 @@
-"""What extraction raises on purpose: selectors that cannot work, pages that must not be parsed, texts that are no value."""
+"""What extraction raises on purpose, of selectors that cannot work and pages or texts that cannot be read."""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -10,14 +12,22 @@ from shoal.extract.faults import BadJson
 
 MAX_DEPTH = 200
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+# A pair, a half, or any other escape, of which `\\` must be taken whole lest its second half begin an escape.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+
 Json = Any
-"""dict, list, str, int, Decimal (fractions, exactly as written), bool or None."""
+"""dict, list, str, int, Decimal (fractions, exactly as written) or float, bool or None."""
 
 
-def parsed_json(text: str | bytes) -> Json:
-    """Raises BadJson."""
+def parsed_json(text: str | bytes, fractions: Callable[[str], Json] = Decimal) -> Json:
+    """`fractions` makes the number of one that is no integer; raises BadJson."""
     try:
-        value = _DECODER.decode(text.decode("utf-8-sig") if isinstance(text, bytes) else text.removeprefix("\ufeff"))
+        spelt = text.decode("utf-8-sig") if isinstance(text, bytes) else text.removeprefix("\ufeff")
+        decoder = json.JSONDecoder(parse_float=fractions, parse_constant=_refuse, strict=False)
+        value = decoder.decode(_ESCAPE.sub(_whole, spelt) if _SURROGATE.search(spelt) else spelt)
     except RecursionError:
         raise BadJson(f"it is nested more than {MAX_DEPTH} deep") from None
     except ValueError as error:
@@ -27,11 +37,12 @@ def parsed_json(text: str | bytes) -> Json:
     return value
 
 
+def _whole(escape: re.Match[str]) -> str:
+    return r"\ufffd" if escape[1] else escape[0]
+
+
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
-
-
-_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse, strict=False)
 
 
 def _is_deeper(value: Json, depth: int) -> bool:

@@ -1,7 +1,8 @@
 """JSONPath, the part people use: `$ .name ['name'] [0] [-1] [1:3] [*] .* ..name [?(@.a == 'x')] [?(@.a)]`.
 
 A path is read once into steps and never evaluated as code. A filter compares a path below `@` with a string, number,
-true, false or null by `== != < <= > >=`, or asks whether there is one. At most MAX_RESULTS values are held after any step.
+true, false or null by `== != < <= > >=`, or asks whether there is one. At most MAX_RESULTS values are held after any
+step, and `..` may stand twice, outside filters, because each one may visit all that the one before it has found.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from shoal.extract.json_text import MAX_DEPTH, Json
 
 MAX_RESULTS = 100_000
 MAX_STEPS = 50
+MAX_DESCENTS = 2
+MAX_FILTER_DEPTH = 3
 
 Step = Callable[[Json], Iterable[Json]]
 
@@ -134,6 +137,8 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self._descents = 0
+        self._filters = 0
 
     def path(self) -> list[Step]:
         self._take("$", "a path begins with $")
@@ -152,6 +157,10 @@ class _Reader:
 
     def _step(self) -> Step | None:
         if self._skip(".."):
+            self._descents += 1
+            if self._descents > MAX_DESCENTS or self._filters:
+                self._at -= len("..")
+                self._fail(f".. may stand {MAX_DESCENTS} times in a path, and not in a filter")
             return _below(self._bracketed() if self._skip("[") else self._name())
         if self._skip("."):
             return self._name()
@@ -191,6 +200,9 @@ class _Reader:
         return _sliced(slice(*(None if part is None else int(part) for part in (first, stop, stride))))
 
     def _filter(self) -> Step:
+        self._filters += 1
+        if self._filters > MAX_FILTER_DEPTH:
+            self._fail(f"filters may be nested {MAX_FILTER_DEPTH} deep")
         self._blank()
         closing = ")" if self._skip("(") else ""
         self._blank()
@@ -205,6 +217,7 @@ class _Reader:
             test = lambda value: bool(_walked(steps, value))  # noqa: E731
         self._blank()
         self._take(closing + "]", f"{closing}] belongs here")
+        self._filters -= 1
         return _filtered(test)
 
     def _literal(self) -> Json:

@@ -1,8 +1,7 @@
-"""Whether a big page may be given to a tree builder: one pass over its bytes that follows what a builder would hold open.
+"""Whether a big page may be given to a tree builder: one pass over its bytes, following what a builder holds open.
 
-What it counts is never less than what lexbor holds, but for a factor of about five (cells, list items and other
-elements that close themselves are not counted), and on honest pages much the same. Where the two could disagree it
-counts the dearer reading.
+It is no parser: where it and lexbor could disagree it means to count the dearer reading, and paragraphs, list items and
+others that close themselves are not counted, so a tree may be a few times deeper than the bound.
 """
 
 from __future__ import annotations
@@ -73,9 +72,8 @@ class _Preflight:
             position = token.end()
             if endless or name == b"plaintext":
                 return None
-            if cdata and self._foreign:
-                # Text here, a comment ending at the next ">" elsewhere.
-                self._unsure += 1
+            if cdata:
+                position = self._after_cdata(position)
             if not name:
                 continue
             name = name.lower()
@@ -173,6 +171,14 @@ class _Preflight:
                 return
             if name in _BARRIERS:
                 return
+
+    def _after_cdata(self, position: int) -> int:
+        """Text in foreign elements, a comment that ends at the next ">" elsewhere."""
+        if self._foreign:
+            self._unsure += 1
+            return position
+        end = self._html.find(b">", position)
+        return len(self._html) if end < 0 else end + 1
 
     def _after_raw(self, name: bytes, position: int) -> int:
         end = _RAW_END[name].search(self._html, position)

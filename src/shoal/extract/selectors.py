@@ -25,14 +25,12 @@ _KEPT = 4_096
 _SUFFIX = re.compile(r"::(?:text|html|attr\(\s*([^()\s]+)\s*\))\s*\Z")
 _PAIRS = {")": "(", "]": "["}
 _XPATH_TOKEN = re.compile(r""""[^"]*"|'[^']*'|(\$)|([A-Za-z_][\w.-]*+):(?![:\s])|([A-Za-z_][\w.-]*+)\s*+\(""")
-_XPATH_CALLS = frozenset(
-    (
-        *"boolean ceiling concat contains count false floor id lang last local-name name namespace-uri".split(),
-        *"normalize-space not number position round starts-with string string-length substring".split(),
-        *"substring-after substring-before sum translate true".split(),
-        *"comment node processing-instruction text and or div mod".split(),
-    )
-)
+_XPATH_WORDS = """
+    boolean ceiling concat contains count false floor id lang last local-name name namespace-uri normalize-space not
+    number position round starts-with string string-length substring substring-after substring-before sum translate
+    true comment node processing-instruction text and or div mod
+"""
+_XPATH_CALLS = frozenset(_XPATH_WORDS.split())
 """The functions of XPath 1.0, and what else may stand before a parenthesis."""
 
 Place = Document | Node
@@ -110,7 +108,7 @@ class XPath:
             self._compiled = etree.XPath(text, regexp=False)
             self._compiled(etree.Element("html"))
         except etree.XPathError as error:
-            raise BadSelector(text, _column(error), str(error).lower()) from None
+            raise BadSelector(text, _column(text, error), str(error).lower()) from None
         except ValueError as error:
             # A control character.
             raise BadSelector(text, 1, str(error)) from None
@@ -122,7 +120,7 @@ class XPath:
             return self._compiled(element)
         except etree.XPathError as error:
             # Such as a wrong number of arguments in a predicate that was never reached before.
-            raise BadSelector(self.text, _column(error), str(error).lower()) from None
+            raise BadSelector(self.text, _column(self.text, error), str(error).lower()) from None
 
     def select(self, place: Place) -> list[str]:
         return list(self._strings(place))
@@ -264,5 +262,6 @@ def _check_xpath(text: str) -> None:
             raise BadSelector(text, token.start() + 1, f"XPath 1.0 has no function {call}()")
 
 
-def _column(error: Any) -> int:
-    return max((entry.column for entry in error.error_log), default=0) + 1
+def _column(text: str, error: Any) -> int:
+    bytes_before = max((entry.column for entry in error.error_log), default=0)
+    return len(text.encode()[:bytes_before].decode(errors="ignore")) + 1

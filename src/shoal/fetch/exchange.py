@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import ada_url
 
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
+REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _BLANK = re.compile(rb"\r?\n\r?\n")
 
 

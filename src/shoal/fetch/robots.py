@@ -92,10 +92,12 @@ async def fetch_robots(
     answer = await fetcher.fetch(
         replace(_CALL, url=f"{origin}/robots.txt", proxy=proxy, credentials=credentials, headers=headers)
     )
+    visited = {f"{origin}/robots.txt"}
     for _ in range(MAX_REDIRECTS):
         url = answer.location if isinstance(answer, Exchange) else None
-        if url is None or not url.startswith(("http://", "https://")):
+        if url is None or url in visited or not url.startswith(("http://", "https://")):
             break
+        visited.add(url)
         own = url.startswith(f"{origin}/")
         call = replace(_CALL, url=url, proxy=proxy)
         answer = await fetcher.fetch(replace(call, credentials=credentials, headers=headers) if own else call)

@@ -121,6 +121,9 @@ class Frontier(Protocol):
 
     async def cancel(self, job: str) -> None: ...
 
+    async def focus(self, jobs: Sequence[str]) -> None:
+        """Pauses every job but these."""
+
     async def forget(self, job: str) -> None:
         """Removes everything kept for the job but its figures."""
 
@@ -129,8 +132,8 @@ class Frontier(Protocol):
     async def whereabouts(self, job: str, fingerprint: int, host: str) -> str | None:
         """`queued`, `waiting` (for a retry), `leased`, `seen` (offered once, now ended), or None."""
 
-    async def slow_to(self, host: str, crawl_delay_s: float) -> None:
-        """Sets the host's crawl-delay, a floor under every gap."""
+    async def met(self, job: str, host: str, crawl_delay_s: float) -> None:
+        """The host has answered the job's question for robots.txt, and asks for a delay: a floor under every gap."""
 
     async def override(self, host: str, *, rate: float | None, paused: bool) -> None:
         """An operator's word on a host; takes effect on the next lease."""

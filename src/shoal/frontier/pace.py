@@ -33,7 +33,8 @@ FAILS_TO_BLOCK = 10
 BLOCK_S = 60.0
 BLOCK_MAX_S = 86_400.0
 UNREACHABLE_AFTER_S = 15.0
-"""A host that has never answered a job is tried for this long."""
+UNREACHABLE_FAILURES = 2
+"""A host that has never answered a job is tried for this long, and at least so often."""
 
 HOST_FAILURES = frozenset({"dns", "connect", "tls"})
 HOST_REFUSALS = frozenset({429, 503})
@@ -68,7 +69,7 @@ def learn(pace: Pace, landing: Landing, now: float, *, may_block: bool = True) -
     if landing.status in HOST_REFUSALS or landing.failure in HOST_FAILURES:
         _learn_refusal(pace, landing, now, may_block)
         return
-    if landing.status is not None:
+    if landing.answered:
         pace.fails = pace.blocks = 0
     pace.recent_s += RECENT_WEIGHT * (landing.latency_s - pace.recent_s) if pace.answers else landing.latency_s
     if pace.answers and pace.recent_s > SLOW_FACTOR * max(pace.usual_s, LATENCY_FLOOR_S):

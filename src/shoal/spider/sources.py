@@ -31,7 +31,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9]+(?:[/?#\\]|\Z))")
 """Not the host of `localhost:8000`."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _AUTHORITY_WITH_USER = re.compile(r"\A((?:https?:)?[/\\]*)[^/\\?#]*@", re.IGNORECASE)
-_RULES_OR_SPIDER = re.compile(r"(.+\.(?:ya?ml|json|py))(?::\w+)?", re.IGNORECASE)
 
 
 class BadLine(NamedTuple):
@@ -73,6 +72,8 @@ class Sources:
                 line = before + place
                 if text or problem or not source.is_list:
                     yield self._input(line, text, problem)
+        # A hundred bytes for each line, of no use any more.
+        self._lines.clear()
 
     def _input(self, line: int, text: str, problem: str | None) -> Input:
         try:
@@ -135,17 +136,7 @@ def _list_path(word: str) -> Path | None:
         return Path(word[1:])
     if "://" in word:
         return None
-    _refuse_rules_and_spiders(word)
     return Path(word) if _is_there(word) else None
-
-
-def _refuse_rules_and_spiders(word: str) -> None:
-    named = _RULES_OR_SPIDER.fullmatch(word)
-    if named and _is_there(named[1]):
-        raise UsageError(
-            f"{word!r} looks like a spider or rules, which this version cannot run yet. "
-            f"Give URLs, or @{named[1]} if it is a list of them."
-        )
 
 
 def _is_there(word: str) -> bool:

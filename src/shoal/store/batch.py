@@ -6,8 +6,9 @@ wrote the row is ignored. Whatever was known of a request before gives way to it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -17,6 +18,7 @@ from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
 from shoal.store import tables
 from shoal.store.content import Packer
 from shoal.store.endings import ENDINGS, Ending, endings
+from shoal.store.item_rows import Row, clear_items, item_rows, reject_rows, write_items, write_rejects
 from shoal.store.store import Store
 from shoal.store.text import storable_row
 from shoal.store.upsert import Upsert, add_count, replace_unless_older
@@ -77,6 +79,7 @@ def save(store: Store, batch: Batch) -> None:
     newest = batch.newest()
     # Before the transaction: the longest part of a save need not hold the write lock.
     packed = _packed_contents(newest)
+    items, rejects = _rows_of(newest, item_rows), _rows_of(newest, reject_rows)
     with store.write() as db:
         standing = endings(db, batch.job, newest)
         fresh = {
@@ -89,6 +92,8 @@ def save(store: Store, batch: Batch) -> None:
             rows = [values(record) for outcome, record in fresh.values() if outcome == kind]
             upsert.write(db, [storable_row(row) for row in rows])
         _CONTENTS.write(db, [row for fingerprint, row in packed.items() if fingerprint in fresh])
+        write_items(db, chain.from_iterable(rows for page, rows in items.items() if page in fresh))
+        write_rejects(db, [row for page, rows in rejects.items() if page in fresh for row in rows])
         _TALLIES.write(db, _tally_rows(batch, fresh, standing))
 
 
@@ -101,13 +106,19 @@ def _packed_contents(found: Found) -> dict[int, tuple[str, int, int, bytes]]:
     }
 
 
+def _rows_of(found: Found, rows_of: Callable[[PageRecord], list[Row]]) -> dict[int, list[Row]]:
+    return {fingerprint: rows_of(page) for fingerprint, (_, page) in found.items() if isinstance(page, PageRecord)}
+
+
 def _clear(db: Connection, job: str, fresh: Found, standing: Mapping[int, Ending]) -> None:
-    """Removes what the fresh records do not overwrite: rows in another table, and what a page used to say."""
+    """Removes what the fresh records do not overwrite: rows in another table, and what a page used to say and give."""
     overtaken = [old for fingerprint, old in standing.items() if fingerprint in fresh]
     for kind, table in ENDINGS.items():
         moved = [old for old in overtaken if old.outcome == kind != fresh[old.fingerprint][0]]
         _delete(db, table, job, moved)
-    _delete(db, tables.contents, job, [old for old in overtaken if old.outcome == "page"])
+    pages = [old for old in overtaken if old.outcome == "page"]
+    _delete(db, tables.contents, job, pages)
+    clear_items(db, job, [old.fingerprint for old in pages])
 
 
 def _delete(db: Connection, table: Table, job: str, old: Sequence[Ending]) -> None:

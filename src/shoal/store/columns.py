@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -14,6 +14,17 @@ class Kind(StrEnum):
     """ISO 8601, UTC, to the millisecond."""
     TEXTS = "texts"
     """A list of texts."""
+    WHOLE = "whole"
+    """An integer of any size."""
+    NUMBER = "number"
+    DECIMAL = "decimal"
+    """Digits as text, exactly as they were found."""
+    BOOLEAN = "boolean"
+    DATE = "date"
+    DATETIME = "datetime"
+    """ISO 8601, with or without a zone."""
+    LIST = "list"
+    OBJECT = "object"
 
 
 Columns = Mapping[str, Kind]
@@ -43,6 +54,14 @@ PAGE_WITH_CONTENT: Columns = {
     "text": Kind.TEXT,
     "links": Kind.TEXTS,
 }
+
+FORMATS: Columns = {
+    "metadata": Kind.OBJECT,
+    "main": Kind.TEXT,
+    "markdown": Kind.TEXT,
+    "tables": Kind.OBJECT,
+}
+"""What a page with content has besides, for a job that asked for it."""
 
 DEAD: Columns = {
     "url": Kind.TEXT,
@@ -77,6 +96,10 @@ INPUT: Columns = {
     "reason": Kind.TEXT,
     "duplicate_of": Kind.INTEGER,
 }
+
+
+def page_columns(formats: Iterable[str]) -> Columns:
+    return {**PAGE_WITH_CONTENT, **{name: FORMATS[name] for name in formats}}
 
 
 def iso_time(at: float) -> str:

@@ -13,25 +13,21 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from shoal.errors import UsageError
-from shoal.store.columns import Columns, Kind
+from shoal.store.columns import Columns
+from shoal.store.parquet import Rows, write_parquet
 from shoal.store.text import storable
 
 STDOUT = "-"
 """As a path: JSON lines on standard output."""
 
-Rows = Iterable[Mapping[str, Any]]
-
-_ROWS_PER_GROUP = 2048
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*")
+_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)*([eE][+-]?[0-9]+)?")
 
 
 def check_writable(path: str) -> None:
@@ -40,7 +36,7 @@ def check_writable(path: str) -> None:
         return
     file = Path(path)
     writer = _writer(file)
-    if writer is _write_parquet and importlib.util.find_spec("pyarrow") is None:
+    if writer is write_parquet and importlib.util.find_spec("pyarrow") is None:
         raise UsageError(f"{path}: Parquet needs pyarrow: pip install 'shoal[parquet]'")
     if file.is_dir():
         raise UsageError(f"{path} is a directory: name a file in it")
@@ -51,28 +47,15 @@ def check_writable(path: str) -> None:
 
 
 def export(rows: Rows, path: str, columns: Columns) -> int:
-    """Writes the rows and returns how many they were."""
-    counted = _Counted(rows)
+    """Writes the rows and returns how many they were. What `write_parquet` asks of them holds here too."""
     if path == STDOUT:
-        _write_jsonl(counted, sys.stdout.buffer, columns)
+        written = _write_jsonl(rows, sys.stdout.buffer, columns)
         sys.stdout.buffer.flush()
-        return counted.n
+        return written
     check_writable(path)
     file = Path(path)
     with _whole(file) as out:
-        _writer(file)(counted, out, columns)
-    return counted.n
-
-
-class _Counted:
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-        self.n = 0
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        for row in self._rows:
-            self.n += 1
-            yield row
+        return _writer(file)(rows, out, columns)
 
 
 @contextmanager
@@ -90,22 +73,28 @@ def _whole(file: Path) -> Iterator[IO[bytes]]:
         part.unlink(missing_ok=True)
 
 
-def _write_jsonl(rows: Rows, out: IO[bytes], columns: Columns) -> None:
+def _write_jsonl(rows: Rows, out: IO[bytes], columns: Columns) -> int:
+    written = 0
     for row in rows:
         out.write(_json(row).encode() + b"\n")
+        written += 1
+    return written
 
 
-def _write_csv(rows: Rows, out: IO[bytes], columns: Columns) -> None:
+def _write_csv(rows: Rows, out: IO[bytes], columns: Columns) -> int:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text)
     writer.writerow(columns)
+    written = 0
     for row in rows:
-        writer.writerow([_cell(row[name]) for name in columns])
+        writer.writerow([_cell(row.get(name)) for name in columns])
+        written += 1
     text.detach()
+    return written
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, list | dict):
+    if isinstance(value, list | dict | bool):
         return _json(value)
     if not isinstance(value, str):
         return value
@@ -120,39 +109,10 @@ def _json(value: Any) -> str:
     return text if text.isascii() else storable(text)
 
 
-def _write_parquet(rows: Rows, out: IO[bytes], columns: Columns) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    types: dict[Kind, pa.DataType] = {
-        Kind.TEXT: pa.string(),
-        Kind.INTEGER: pa.int64(),
-        Kind.TIME: pa.timestamp("ms", tz="UTC"),
-        Kind.TEXTS: pa.list_(pa.string()),
-    }
-    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
-    remaining = iter(rows)
-    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-        while group := list(islice(remaining, _ROWS_PER_GROUP)):
-            arrays = {name: [_VALUES[kind](row[name]) for row in group] for name, kind in columns.items()}
-            writer.write_table(pa.table(arrays, schema=schema))
+_WRITERS = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": write_parquet}
 
 
-def _unless_none(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else convert(value)
-
-
-_VALUES: Mapping[Kind, Callable[[Any], Any]] = {
-    Kind.TEXT: _unless_none(storable),
-    Kind.INTEGER: lambda value: value,
-    Kind.TIME: _unless_none(datetime.fromisoformat),
-    Kind.TEXTS: _unless_none(lambda texts: [storable(text) for text in texts]),
-}
-
-_WRITERS = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": _write_parquet}
-
-
-def _writer(file: Path) -> Callable[[Rows, IO[bytes], Columns], None]:
+def _writer(file: Path) -> Callable[[Rows, IO[bytes], Columns], int]:
     try:
         return _WRITERS[file.suffix.lower()]
     except KeyError:

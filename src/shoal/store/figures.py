@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Table, func, select
 
 from shoal.store.batch import FAILED, SKIPPED
 from shoal.store.store import Store
-from shoal.store.tables import dead, drops, items, pages, redirects, tallies
+from shoal.store.tables import dead, drops, items, pages, redirects, rejects, tallies
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class StoredFigures:
     dropped: dict[str, int]
     skipped: dict[str, int]
     items: int
+    rejected: int
     bytes: int
     hosts: int
     by_status: dict[str, int]
@@ -50,6 +51,7 @@ def stored_figures(store: Store, job: str) -> StoredFigures:
             dropped=dict(db.execute(by_reason.group_by(drops.c.reason)).all()),
             skipped={key: n for key, n, _ in _tallies(db, job, SKIPPED)},
             items=_count(db, items, job),
+            rejected=_count(db, rejects, job),
             bytes=sum(size for _, _, size in statuses),
             hosts=db.execute(hosts).scalar_one(),
             by_status={str(status): n for status, n, _ in statuses},

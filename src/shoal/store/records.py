@@ -6,7 +6,7 @@ rows whatever the job's size. Close or exhaust it: until then it holds a connect
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, select
@@ -21,11 +21,13 @@ from shoal.store.store import Store
 Where = Mapping[str, str]
 """Column -> the value it must have; which columns, see `conditions`."""
 
-_FETCHED_AT_ONCE = 500
+FETCHED_AT_ONCE = 500
 _FILTERS = {
     tables.pages: ("status", "host"),
     tables.dead: ("reason", "status", "host"),
     tables.drops: ("reason", "host"),
+    tables.items: ("type",),
+    tables.rejects: ("type", "reason"),
 }
 _RECORDS = (
     (tables.pages, PageRecord),
@@ -36,25 +38,27 @@ _RECORDS = (
 
 
 def list_pages(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
-    for row in _stream(store, _listing(tables.pages, PAGE, job, where)):
+    for row in stream(store, _listing(tables.pages, PAGE, job, where)):
         yield _shown(PAGE, row)
 
 
-def list_pages_with_content(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
+def list_pages_with_content(
+    store: Store, job: str, where: Where, formats: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
     pages, contents = tables.pages, tables.contents
     of_page = (contents.c.job == pages.c.job) & (contents.c.fingerprint == pages.c.fingerprint)
     listing = _listing(pages, PAGE, job, where).add_columns(contents.c.packed).outerjoin(contents, of_page)
-    for row in _stream(store, listing):
-        yield {**_shown(PAGE, row), **_content(row[-1])}
+    for row in stream(store, listing):
+        yield {**_shown(PAGE, row), **_content(row[-1], formats)}
 
 
 def list_dead(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
-    for row in _stream(store, _listing(tables.dead, DEAD, job, where)):
+    for row in stream(store, _listing(tables.dead, DEAD, job, where)):
         yield _shown(DEAD, row)
 
 
 def list_drops(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
-    for row in _stream(store, _listing(tables.drops, DROP, job, where)):
+    for row in stream(store, _listing(tables.drops, DROP, job, where)):
         yield _shown(DROP, row)
 
 
@@ -102,9 +106,10 @@ def _listing(table: Table, columns: Columns, job: str, where: Where) -> Select[*
     )
 
 
-def _stream(store: Store, statement: Select[*tuple[Any, ...]]) -> Iterator[Any]:
+def stream(store: Store, statement: Select[*tuple[Any, ...]]) -> Iterator[Any]:
+    """The rows of one snapshot, some at a time."""
     with store.read() as db:
-        yield from db.execution_options(yield_per=_FETCHED_AT_ONCE).execute(statement)
+        yield from db.execution_options(yield_per=FETCHED_AT_ONCE).execute(statement)
 
 
 def _shown(columns: Columns, row: Any) -> dict[str, Any]:
@@ -116,13 +121,14 @@ def _shown(columns: Columns, row: Any) -> dict[str, Any]:
     return shown
 
 
-def _content(packed: bytes | None) -> dict[str, Any]:
+def _content(packed: bytes | None, formats: Sequence[str]) -> dict[str, Any]:
     if packed is None:
-        return {"description": None, "language": None, "text": None, "links": None}
+        return dict.fromkeys(("description", "language", "text", "links", *formats))
     content = unpack(packed)
     return {
         "description": content.description,
         "language": content.language,
         "text": content.text,
         "links": content.links,
+        **{name: content.formats.get(name) for name in formats},
     }

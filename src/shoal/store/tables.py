@@ -7,7 +7,7 @@ decides which of two answers is the newer one. Whoever changes a table adds a mi
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Double, Index, Integer, LargeBinary, MetaData, Table, Text, text
 
 metadata = MetaData()
 
@@ -137,6 +137,44 @@ items = Table(
     Column("key", Text),
     Column("data", Text, nullable=False),
     Column("token", BigInteger, nullable=False),
+    # Partial, so that items without a key pay nothing for it.
+    Index("items_by_key", "job", "type", "key", unique=True, sqlite_where=text("key IS NOT NULL")),
+)
+
+rejects = Table(
+    "rejects",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("page", BigInteger, primary_key=True),
+    Column("ordinal", Integer, primary_key=True),
+    Column("type", Text, nullable=False),
+    Column("data", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+)
+
+item_types = Table(
+    "item_types",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("place", Integer, nullable=False),
+    Column("kinds", Text, nullable=False),
+)
+
+quality = Table(
+    "quality",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("type", Text, primary_key=True),
+    Column("field", Text, primary_key=True),
+    Column("place", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("n", BigInteger, nullable=False),
+    Column("nulls", BigInteger, nullable=False),
+    Column("distinct", Integer, nullable=False),
+    Column("least", Text),
+    Column("most", Text),
 )
 
 tallies = Table(

@@ -51,6 +51,16 @@ def replace_unless_older(statement: Insert, table: Table) -> Insert:
     )
 
 
+def take_over_key(statement: Insert, table: Table) -> Insert:
+    """The newer lease's row takes the place of an older one with its key, and moves it to its own page."""
+    return statement.on_conflict_do_update(
+        index_elements=[table.c.job, table.c.type, table.c.key],
+        index_where=table.c.key.is_not(None),
+        set_={name: statement.excluded[name] for name in ("page", "ordinal", "data", "token")},
+        where=statement.excluded.token >= table.c.token,
+    )
+
+
 def replace(statement: Insert, table: Table) -> Insert:
     return statement.on_conflict_do_update(
         index_elements=list(table.primary_key),

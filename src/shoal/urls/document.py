@@ -18,10 +18,11 @@ _TABS_AND_NEWLINES = {ord(char): None for char in "\t\n\r"}
 class Document:
     """What hrefs are resolved against, by the canonical URL of a page or of its <base>."""
 
-    __slots__ = ("_path", "_scheme", "_url", "directory", "origin")
+    __slots__ = ("_is_page", "_path", "_scheme", "_url", "directory", "origin")
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, is_page: bool = True) -> None:
         self._url = url
+        self._is_page = is_page
         self._path = url.partition("?")[0]
         self._scheme = url[: url.index(":") + 1]
         self.origin = url[: url.index("/", len(self._scheme) + 2)]
@@ -54,7 +55,8 @@ class Document:
         if first in _SLASHES:
             return (self._scheme if href[1:2] in _SLASHES else self.origin) + href, self.origin
         if first == "#":
-            return None
+            # On a page with another <base> even a bare fragment leads away.
+            return None if self._is_page else (self._url, None)
         if first == "?":
             return self._path + href, None
         return (self.directory + href, self.directory) if first else (self._url, None)

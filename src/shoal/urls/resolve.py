@@ -50,7 +50,9 @@ class Resolver:
 
         `base` is the page's own <base href>, ignored where it is not one.
         """
-        page = Document(self._base(canonical(url, self._params), base))
+        own = canonical(url, self._params)
+        against = self._base(own, base)
+        page = Document(against, is_page=against == own)
         if self._scope.width != self._width:
             self._memory.clear()
             self._width = self._scope.width

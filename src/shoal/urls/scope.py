@@ -44,7 +44,7 @@ class Scope:
         """None, or why a canonical URL does not belong: `off_scope` or `excluded`."""
         if not self._covers(url):
             reason = "off_scope"
-        elif self._is_excluded(url):
+        elif self.excludes(url):
             reason = "excluded"
         else:
             return None
@@ -57,7 +57,8 @@ class Scope:
             return any(directory in self._places for directory in _directories(url))
         return self._place(url) in self._places
 
-    def _is_excluded(self, url: str) -> bool:
+    def excludes(self, url: str) -> bool:
+        """By the patterns alone."""
         if self._exclude and any(matches(url) for matches in self._exclude):
             return True
         return bool(self._include) and not any(matches(url) for matches in self._include)

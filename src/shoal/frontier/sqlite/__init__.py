@@ -26,6 +26,7 @@ from shoal.frontier.sqlite.settling import Settling, expired, wake
 from shoal.model import Completion, Landing, Lane, Lease, Offer, Target, Trail
 
 HOST_IDS_REMEMBERED = 50_000
+CRAWL_DELAY_FRESH_S = 86_000.0
 
 
 class SqliteFrontier(Outlook):
@@ -53,7 +54,8 @@ class SqliteFrontier(Outlook):
             )
             # A new try gives silent hosts their time again, and capped ones a look under the new limits.
             self._db.execute(
-                "UPDATE ready SET failing_since = NULL, at = CASE at WHEN ? THEN ? ELSE at END WHERE job = ?",
+                "UPDATE ready SET failing_since = NULL, failures = 0, at = CASE at WHEN ? THEN ? ELSE at END "
+                "WHERE job = ?",
                 (CAPPED, self._clock(), self._job_id(job)),
             )
 
@@ -159,24 +161,33 @@ class SqliteFrontier(Outlook):
             for token in tokens:
                 settling.expire(token, token in blamed)
             settling.write_counts()
+            if all_leases:
+                # Nobody is left who might repeat a call.
+                self._db.execute("DELETE FROM call")
         return len(tokens)
 
     async def pause(self, job: str) -> None:
-        self._set_state(job, "paused", "active")
-
-    async def resume(self, job: str) -> None:
-        self._set_state(job, "active", "paused")
-
-    async def cancel(self, job: str) -> None:
-        self._set_state(job, "cancelled", "active", "paused")
-
-    def _set_state(self, job: str, state: str, *from_states: str) -> None:
-        marks = ",".join("?" * len(from_states))
         with self._transaction():
             self._db.execute(
-                f"UPDATE job SET state = ? WHERE id = ? AND state IN ({marks})",
-                (state, self._job_id(job), *from_states),
+                "UPDATE job SET state = 'paused', paused_at = ? WHERE id = ? AND state = 'active'",
+                (self._clock(), self._job_id(job)),
             )
+
+    async def resume(self, job: str) -> None:
+        with self._transaction():
+            self._db.execute(
+                "UPDATE job SET state = 'active', stop_at = stop_at + ? - paused_at WHERE id = ? AND state = 'paused'",
+                (self._clock(), self._job_id(job)),
+            )
+
+    async def focus(self, jobs: Sequence[str]) -> None:
+        marks = ",".join("?" * len(jobs))
+        with self._transaction():
+            self._db.execute(f"UPDATE job SET state = 'paused' WHERE state = 'active' AND name NOT IN ({marks})", jobs)
+
+    async def cancel(self, job: str) -> None:
+        with self._transaction():
+            self._db.execute("UPDATE job SET state = 'cancelled' WHERE id = ?", (self._job_id(job),))
 
     async def forget(self, job: str) -> None:
         with self._transaction():
@@ -205,11 +216,17 @@ class SqliteFrontier(Outlook):
         self._db.execute("UPDATE job SET dead = dead - ?1, queued = queued + ?1 WHERE id = ?2", (len(again), job_id))
         return len(again)
 
-    async def slow_to(self, host: str, crawl_delay_s: float) -> None:
+    async def met(self, job: str, host: str, crawl_delay_s: float) -> None:
+        now = self._clock()
         with self._transaction():
+            job_id, host_id = self._job_id(job), self._host_id(host)
+            self._db.execute("UPDATE ready SET answered = 1 WHERE job = ? AND host = ?", (job_id, host_id))
+            # Several origins may share a host's clock: of what they ask for within a day the slowest holds.
             self._db.execute(
-                "UPDATE host SET crawl_delay_s = ?, next_at = max(next_at, ?) WHERE id = ?",
-                (crawl_delay_s, self._clock() + crawl_delay_s * GAP_MARGIN, self._host_id(host)),
+                "UPDATE host SET "
+                "crawl_delay_s = max(?1, CASE WHEN crawl_delay_at > ?2 - ?3 THEN crawl_delay_s ELSE 0 END), "
+                "crawl_delay_at = ?2, next_at = max(next_at, ?2 + ?1 * ?4) WHERE id = ?5",
+                (crawl_delay_s, now, CRAWL_DELAY_FRESH_S, GAP_MARGIN, host_id),
             )
 
     async def override(self, host: str, *, rate: float | None, paused: bool) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from shoal.frontier.contract import ALL_LANES, LEASE_S
-from shoal.frontier.pace import UNREACHABLE_AFTER_S, gap_of, slowdown_at
+from shoal.frontier.pace import UNREACHABLE_AFTER_S, UNREACHABLE_FAILURES, gap_of, slowdown_at
 from shoal.frontier.record import target_of, trail_of
 from shoal.frontier.sqlite.queue import CAPPED, PARKED, Pending, Queue
 from shoal.model import Lane, Lease
@@ -87,8 +87,8 @@ class Leasing:
     def _due_hosts(self, job_id: int, n: int, held_only: bool) -> list[sqlite3.Row]:
         held = "AND EXISTS(SELECT 1 FROM queue q WHERE q.job = r.job AND q.host = r.host AND q.held)" * held_only
         return self._db.execute(
-            "SELECT r.host AS id, r.taken, r.answered, r.failing_since, h.name, h.next_at, h.in_flight, h.rate, "
-            "h.paused, h.crawl_delay_s, h.slowdown, h.learnt_at, h.block_until "
+            "SELECT r.host AS id, r.taken, r.answered, r.failing_since, r.failures, h.name, h.next_at, "
+            "h.in_flight, h.rate, h.paused, h.crawl_delay_s, h.slowdown, h.learnt_at, h.block_until "
             "FROM ready r JOIN host h ON h.id = r.host "
             f"WHERE r.job = ? AND r.at <= ? {held} ORDER BY r.at LIMIT ?",
             (job_id, self._until, n),
@@ -185,7 +185,8 @@ def leasable_jobs(db: sqlite3.Connection, now: float, lanes: list[int]) -> list[
     """Active jobs with something queued that no limit stops altogether, in the order they are served."""
     marks = ",".join("?" * len(lanes))
     return db.execute(
-        f"SELECT id, name, lane, priority FROM job WHERE state = 'active' AND queued > 0 AND lane IN ({marks}) "
+        "SELECT id, name, lane, priority, pages_max IS NOT NULL AND permits >= pages_max AS spent "
+        f"FROM job WHERE state = 'active' AND queued > 0 AND lane IN ({marks}) "
         "AND (stop_at IS NULL OR stop_at > ?) AND (bytes_max IS NULL OR bytes < bytes_max) "
         "AND (pages_max IS NULL OR permits < pages_max "
         "     OR EXISTS(SELECT 1 FROM queue WHERE queue.job = job.id AND held)) "
@@ -203,8 +204,9 @@ def host_gap(job: sqlite3.Row, host: sqlite3.Row, now: float) -> float:
 
 
 def is_unreachable(host: sqlite3.Row, now: float) -> bool:
-    since = host["failing_since"]
-    return not host["answered"] and since is not None and now - since >= UNREACHABLE_AFTER_S
+    if host["answered"] or host["failures"] < UNREACHABLE_FAILURES:
+        return False
+    return bool(now - host["failing_since"] >= UNREACHABLE_AFTER_S)
 
 
 def shift_clocks(db: sqlite3.Connection, back_s: float) -> None:
@@ -213,4 +215,5 @@ def shift_clocks(db: sqlite3.Connection, back_s: float) -> None:
     db.execute("UPDATE host SET next_at = next_at - ?1, block_until = block_until - ?1", (back_s,))
     db.execute("UPDATE ready SET at = at - ?, failing_since = failing_since - ? WHERE at < ?", (back_s, back_s, PARKED))
     db.execute("UPDATE later SET at = at - ?", (back_s,))
-    db.execute("UPDATE lease SET deadline = deadline - ?", (back_s,))
+    db.execute("UPDATE lease SET deadline = deadline - ?1, start_at = start_at - ?1", (back_s,))
+    db.execute("UPDATE job SET stop_at = stop_at - ?1, paused_at = paused_at - ?1", (back_s,))

@@ -25,13 +25,23 @@ class Outlook:
         now = self._clock()
         soonest = PARKED
         for job in leasable_jobs(self._db, now, list(range(len(ALL_LANES)))):
-            (at,) = self._db.execute(
-                "SELECT min(coalesce((SELECT min(at) FROM ready WHERE job = ?1), ?2), "
-                "coalesce((SELECT min(at) FROM later WHERE job = ?1), ?2))",
-                (job["id"], PARKED),
-            ).fetchone()
-            soonest = min(soonest, at)
+            soonest = min(soonest, self._soonest(job))
         return None if soonest >= PARKED else max(0.0, soonest - now)
+
+    def _soonest(self, job: sqlite3.Row) -> float:
+        """When to look at one of the job's hosts; with no permit left, at one that holds a request with its own."""
+        if job["spent"]:
+            query = (
+                "SELECT min(r.at) FROM ready r JOIN queue q ON q.job = r.job AND q.host = r.host "
+                "WHERE q.job = ? AND q.held"
+            )
+        else:
+            query = (
+                "SELECT min(at) FROM (SELECT min(at) AS at FROM ready WHERE job = ?1 "
+                "UNION ALL SELECT min(at) FROM later WHERE job = ?1)"
+            )
+        (at,) = self._db.execute(query, (job["id"],)).fetchone()
+        return PARKED if at is None else float(at)
 
     async def rest(self, job: str) -> str | None:
         row = self._job_row(job)
@@ -63,13 +73,12 @@ class Outlook:
     async def limiting(self, job: str) -> str | None:
         job_id = self._job_row(job)["id"]
         now = self._clock()
-        row = self._db.execute(
-            "SELECT h.name, h.paused, h.block_until, h.block_reason, h.next_at, h.in_flight, count(*) OVER () AS hosts "
-            "FROM ready r JOIN host h ON h.id = r.host WHERE r.job = ? AND r.at IS NOT NULL AND r.at <> ? "
-            "ORDER BY max(h.next_at, h.block_until), r.at LIMIT 1",
+        rows = self._db.execute(
+            "SELECT h.name, h.paused, h.block_until, h.block_reason, h.next_at, h.in_flight "
+            "FROM ready r JOIN host h ON h.id = r.host WHERE r.job = ? AND r.at < ? ORDER BY r.at LIMIT 2",
             (job_id, CAPPED),
-        ).fetchone()
-        return None if row is None else why_waiting(row, now)
+        ).fetchall()
+        return why_waiting(rows[0], now, len(rows) > 1) if rows else None
 
     async def figures(self, job: str) -> Figures:
         row = self._job_row(job)
@@ -123,9 +132,9 @@ class Outlook:
         return row
 
 
-def why_waiting(host: sqlite3.Row, now: float) -> str | None:
+def why_waiting(host: sqlite3.Row, now: float, others_too: bool) -> str | None:
     """What keeps the host that comes first from being fetched now."""
-    others = f" and {host['hosts'] - 1} more hosts" if host["hosts"] > 1 else ""
+    others = " and other hosts" if others_too else ""
     if host["paused"]:
         return f"{host['name']} is paused by the operator{others}"
     if host["block_until"] > now:

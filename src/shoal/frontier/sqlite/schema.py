@@ -27,19 +27,21 @@ CREATE TABLE job(
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL, turn INTEGER NOT NULL DEFAULT 0,
   lane INTEGER NOT NULL, priority INTEGER NOT NULL, gap_s REAL NOT NULL, per_host INTEGER NOT NULL,
   robots INTEGER NOT NULL, pages_max INTEGER, pages_per_host INTEGER, bytes_max INTEGER, stop_at REAL,
+  paused_at REAL,
   permits INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,
   found INTEGER NOT NULL DEFAULT 0, queued INTEGER NOT NULL DEFAULT 0, leased INTEGER NOT NULL DEFAULT 0,
   pages INTEGER NOT NULL DEFAULT 0, redirects INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE host(
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, next_at REAL NOT NULL DEFAULT 0,
   in_flight INTEGER NOT NULL DEFAULT 0, rate REAL, paused INTEGER NOT NULL DEFAULT 0,
-  crawl_delay_s REAL NOT NULL DEFAULT 0, slowdown REAL NOT NULL DEFAULT 1, usual_s REAL NOT NULL DEFAULT 0,
+  crawl_delay_s REAL NOT NULL DEFAULT 0, crawl_delay_at REAL NOT NULL DEFAULT 0,
+  slowdown REAL NOT NULL DEFAULT 1, usual_s REAL NOT NULL DEFAULT 0,
   recent_s REAL NOT NULL DEFAULT 0, answers INTEGER NOT NULL DEFAULT 0, learnt_at REAL NOT NULL DEFAULT 0,
   fails INTEGER NOT NULL DEFAULT 0, blocks INTEGER NOT NULL DEFAULT 0, block_until REAL NOT NULL DEFAULT 0,
   block_reason TEXT NOT NULL DEFAULT '');
 CREATE TABLE ready(
   job INTEGER, host INTEGER, at REAL, taken INTEGER NOT NULL DEFAULT 0, answered INTEGER NOT NULL DEFAULT 0,
-  failing_since REAL, PRIMARY KEY(job, host)) WITHOUT ROWID;
+  failing_since REAL, failures INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(job, host)) WITHOUT ROWID;
 CREATE INDEX ready_at ON ready(job, at);
 CREATE INDEX ready_host ON ready(host, at);
 CREATE TABLE queue(
@@ -93,8 +95,10 @@ def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def unusable(path: Path, error: sqlite3.DatabaseError) -> HomeError | Unavailable:
-    """SQLite's complaint as ours: what is wrong with the file, and the way out."""
+def unusable(path: Path, error: sqlite3.DatabaseError) -> Exception:
+    """SQLite's complaint as ours, with the way out; a mistake of our own stays what it is."""
     if isinstance(error, sqlite3.OperationalError):
         return Unavailable(f"{path} cannot be used now: {error}")
-    return HomeError(f"{path} is not a Shoal database ({error}): move it away or choose another home with --home")
+    if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return HomeError(f"{path} is not a Shoal database ({error}): move it away or choose another home with --home")
+    return error

@@ -32,7 +32,7 @@ class Settling:
 
     def land(self, landing: Landing) -> None:
         row = self._db.execute(
-            "SELECT l.job, l.host, l.landed, r.answered, r.failing_since, h.next_at, h.paused, "
+            "SELECT l.job, l.host, l.landed, r.answered, h.next_at, h.paused, "
             f"{', '.join('h.' + name for name in PACE_COLUMNS)} "
             "FROM lease l JOIN host h ON h.id = l.host JOIN ready r ON r.job = l.job AND r.host = l.host "
             "WHERE l.token = ?",
@@ -41,7 +41,7 @@ class Settling:
         if row is None or row["landed"]:
             return
         pace = Pace(*(row[name] for name in PACE_COLUMNS))
-        learn(pace, landing, self._now, may_block=bool(row["answered"]) or landing.status is not None)
+        learn(pace, landing, self._now, may_block=bool(row["answered"]) or landing.answered)
         self._db.execute("UPDATE lease SET landed = 1 WHERE token = ?", (landing.token,))
         self._db.execute(
             f"UPDATE host SET in_flight = in_flight - 1, {', '.join(name + ' = ?' for name in PACE_COLUMNS)} "
@@ -54,11 +54,14 @@ class Settling:
 
     def _note_answer(self, row: sqlite3.Row, landing: Landing) -> None:
         """A host that has answered a job once is never unreachable to it; the first failure starts the count."""
-        if landing.status is not None and not row["answered"]:
+        if row["answered"]:
+            return
+        if landing.answered:
             self._db.execute("UPDATE ready SET answered = 1 WHERE job = ? AND host = ?", (row["job"], row["host"]))
-        elif landing.status is None and not row["answered"] and row["failing_since"] is None:
+        else:
             self._db.execute(
-                "UPDATE ready SET failing_since = ? WHERE job = ? AND host = ?",
+                "UPDATE ready SET failures = failures + 1, failing_since = coalesce(failing_since, ?) "
+                "WHERE job = ? AND host = ?",
                 (self._now - landing.latency_s, row["job"], row["host"]),
             )
 
@@ -66,6 +69,8 @@ class Settling:
         lease = self._end(completion.token)
         if lease is None:
             return False
+        if not completion.started:
+            self._return_start(lease)
         counts = self._counts[lease["job"]]
         counts["leased"] -= 1
         counts[COUNTED.get(completion.outcome, "")] += 1
@@ -87,6 +92,7 @@ class Settling:
         if lease is None:
             return
         self._counts[lease["job"]].update(leased=-1, queued=1)
+        self._return_start(lease)
         self._return_permit(lease)
         self._queue.give_back(lease["job"], lease["host"], _pending(lease, held=False), self._now)
         if wait_s:
@@ -121,6 +127,18 @@ class Settling:
             self._db.execute("UPDATE host SET in_flight = in_flight - 1 WHERE id = ?", (lease["host"],))
             wake(self._db, lease["host"], self._now)
         return lease
+
+    def _return_start(self, lease: sqlite3.Row) -> None:
+        """A request that was never made leaves its start to another, if none was planned after it."""
+        start_at, host = lease["start_at"], lease["host"]
+        returned = lease["slot"] and self._db.execute(
+            "UPDATE host SET next_at = ? WHERE id = ? AND abs(next_at - ?) < 1e-4",
+            (start_at, host, start_at + lease["gap_s"]),
+        )
+        if returned and returned.rowcount:
+            self._db.execute(
+                "UPDATE ready SET at = ?1 WHERE host = ?2 AND at > ?1 AND at < ?3", (start_at, host, PARKED)
+            )
 
     def _return_permit(self, lease: sqlite3.Row) -> None:
         self._counts[lease["job"]]["permits"] -= 1

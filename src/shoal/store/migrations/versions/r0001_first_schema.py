@@ -121,6 +121,36 @@ def upgrade() -> None:
         sa.Column("token", sa.BigInteger, nullable=False),
     )
     op.create_table(
+        "rejects",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("page", sa.BigInteger, primary_key=True),
+        sa.Column("ordinal", sa.Integer, primary_key=True),
+        sa.Column("type", sa.Text, nullable=False),
+        sa.Column("data", sa.Text, nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("token", sa.BigInteger, nullable=False),
+    )
+    op.create_table(
+        "item_types",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("name", sa.Text, primary_key=True),
+        sa.Column("place", sa.Integer, nullable=False),
+        sa.Column("kinds", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "quality",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("type", sa.Text, primary_key=True),
+        sa.Column("field", sa.Text, primary_key=True),
+        sa.Column("place", sa.Integer, nullable=False),
+        sa.Column("kind", sa.Text, nullable=False),
+        sa.Column("n", sa.BigInteger, nullable=False),
+        sa.Column("nulls", sa.BigInteger, nullable=False),
+        sa.Column("distinct", sa.Integer, nullable=False),
+        sa.Column("least", sa.Text),
+        sa.Column("most", sa.Text),
+    )
+    op.create_table(
         "tallies",
         sa.Column("job", sa.Text, primary_key=True),
         sa.Column("kind", sa.Text, primary_key=True),
@@ -141,3 +171,6 @@ def upgrade() -> None:
         sa.Column("lines", sa.Text, nullable=False),
     )
     op.create_index("pages_by_time", "pages", ["job", "fetched_at"])
+    op.create_index(
+        "items_by_key", "items", ["job", "type", "key"], unique=True, sqlite_where=sa.text("key IS NOT NULL")
+    )

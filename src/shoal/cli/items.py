@@ -1,0 +1,158 @@
+"""`shoal items`: what a job extracted, and what it found but could not take."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.session import Command, Session, safe, shortened, table
+
+if TYPE_CHECKING:
+    from shoal.store.store import Store
+
+ROWS_SHOWN = 100
+REJECTS_SHOWN = 5
+"""Of those rejected for the same reason."""
+CELL_WIDTH = 24
+DATA_WIDTH = 200
+
+Cause = tuple[str, str]
+"""Type and reason: rejects with the same are shown together."""
+
+
+@click.command(cls=Command)
+@click.argument("job")
+@click.option("--type", metavar="T", help="Only items of this type.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"At most N items. Default: {ROWS_SHOWN}; with --json all.",
+)
+@click.option("--rejected", is_flag=True, help="What failed validation, by reason.")
+@click.option("--provenance", is_flag=True, help="With --json: also _url, _page and _type of each item.")
+def items(session: Session, job: str, type: str | None, limit: int | None, rejected: bool, provenance: bool) -> None:
+    """List the items of JOB (an id, the beginning of one, or "last"), in the order of the crawl.
+
+    \b
+    shoal items last
+    shoal items last --type Book --json | jq -r .title
+    shoal items last --rejected
+    """
+    from shoal.store.jobs import find_job
+
+    where = {} if type is None else {"type": type}
+    with session.open_home() as home:
+        found = find_job(home.store, job).id
+        if rejected:
+            _list_rejects(session, home.store, found, where, limit)
+        elif session.json:
+            for row in islice(_records(home.store, found, where, provenance), limit):
+                session.data(row)
+        else:
+            _show_items(session, home.store, found, where, limit or ROWS_SHOWN)
+
+
+def _records(store: Store, job: str, where: Mapping[str, str], provenance: bool) -> Iterator[dict[str, Any]]:
+    """As an export has them, unless their origin is asked for."""
+    from shoal.store.items import item_table, list_items
+
+    if provenance:
+        yield from list_items(store, job, where, provenance=True)
+        return
+    with item_table(store, job, where) as rows:
+        yield from rows
+
+
+def _show_items(session: Session, store: Store, job: str, where: Mapping[str, str], limit: int) -> None:
+    from shoal.store.items import list_items
+
+    found = list(islice(list_items(store, job, where, provenance=True), limit + 1))
+    if not found:
+        session.say("there are no such items; with --rejected: what failed validation")
+        return
+    by_type: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for item in found[:limit]:
+        by_type[item["_type"]].append(item)
+    width = shutil.get_terminal_size().columns
+    for name, of_type in by_type.items():
+        if len(by_type) > 1:
+            session.show(f"{safe(name)}:")
+        for line in _item_lines(of_type, width):
+            session.show(line)
+    if len(found) > limit:
+        session.say(f"these are the first {limit:,}: --limit shows more, --json all")
+
+
+def _item_lines(found: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    """As many fields as fit side by side; the others are named."""
+    names = [name for name in dict.fromkeys(name for item in found for name in item) if not name.startswith("_")]
+    columns = {name: [_cell(item.get(name)) for item in found] for name in names}
+    fitting: list[str] = []
+    taken = 0
+    for name in names:
+        taken += min(CELL_WIDTH, max(map(len, [safe(name), *columns[name]]))) + 2
+        if fitting and taken - 2 > width:
+            break
+        fitting.append(name)
+    header = [safe(name) for name in fitting]
+    rows = zip(*(columns[name] for name in fitting), strict=True)
+    lines = table(rows, header, width, right=frozenset())
+    left_out = [safe(name) for name in names if name not in fitting]
+    return [*lines, shortened(f"also: {', '.join(left_out)} (--json has them)", width)] if left_out else lines
+
+
+def _cell(value: Any) -> str:
+    return shortened(_text(value), CELL_WIDTH)
+
+
+def _text(value: Any) -> str:
+    import json
+
+    if value is None:
+        return "–"
+    return safe(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _list_rejects(session: Session, store: Store, job: str, where: Mapping[str, str], limit: int | None) -> None:
+    from shoal.store.items import list_rejects
+
+    rows = islice(list_rejects(store, job, where), limit)
+    if session.json:
+        for row in rows:
+            session.data(row)
+        return
+    counts, samples = _by_cause(rows)
+    for cause, n in counts.most_common():
+        for line in _reject_lines(cause, n, samples[cause]):
+            session.show(line)
+    if not counts:
+        session.say("nothing was rejected")
+
+
+def _by_cause(
+    rows: Iterable[Mapping[str, Any]],
+) -> tuple[Counter[Cause], Mapping[Cause, list[Mapping[str, Any]]]]:
+    counts: Counter[Cause] = Counter()
+    samples: defaultdict[Cause, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        cause = row["type"], row["reason"]
+        counts[cause] += 1
+        if counts[cause] <= REJECTS_SHOWN:
+            samples[cause].append(row)
+    return counts, samples
+
+
+def _reject_lines(cause: Cause, n: int, rejects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    type, reason = cause
+    yield f"{safe(type)}: {safe(reason)}: {n:,} rejected"
+    for reject in rejects:
+        yield f"  {safe(reject['url'])}"
+        yield f"    {shortened(_text(reject['data']), DATA_WIDTH)}"
+    if n > REJECTS_SHOWN:
+        yield f"  and {n - REJECTS_SHOWN:,} more: --json lists all"

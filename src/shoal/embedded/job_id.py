@@ -1,0 +1,15 @@
+"""Names for new jobs."""
+
+from __future__ import annotations
+
+import time
+from secrets import choice
+
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def new_job_id() -> str:
+    """Short enough to type; later jobs sort after earlier ones of the same home for some years."""
+    seconds = int(time.time())
+    head = "".join(_DIGITS[seconds >> shift & 31] for shift in (25, 20, 15, 10, 5, 0))
+    return head + "".join(choice(_DIGITS) for _ in range(2))

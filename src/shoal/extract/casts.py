@@ -1,0 +1,82 @@
+"""From a text on a page to a value of the wanted type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+from ada_url import join_url
+
+from shoal.extract.dates import date_in, datetime_in
+from shoal.extract.faults import CastError
+from shoal.extract.numbers import number_in
+
+
+class Url(str):
+    """An absolute http or https URL."""
+
+    __slots__ = ()
+
+
+_TRUE = frozenset(("true", "yes", "1", "on"))
+_FALSE = frozenset(("false", "no", "0", "off"))
+
+
+def cast(text: str, to: type, *, base_url: str) -> Any:
+    """`to` is str, int, float, Decimal, bool, date, datetime or Url (see `castable`); raises CastError."""
+    try:
+        return _CASTS[to](text.strip(), base_url)
+    except ValueError as error:
+        raise CastError(text, to.__name__, str(error)) from None
+
+
+def castable(to: type) -> bool:
+    return to in _CASTS
+
+
+def _int(text: str, base_url: str) -> int:
+    value = number_in(text)
+    if value != value.to_integral_value():
+        raise ValueError("it has decimals")
+    return int(value)
+
+
+def _float(text: str, base_url: str) -> float:
+    value = float(number_in(text))
+    if not isfinite(value):
+        raise ValueError("it is too large")
+    return value
+
+
+def _bool(text: str, base_url: str) -> bool:
+    word = text.lower()
+    if word not in _TRUE and word not in _FALSE:
+        raise ValueError("it is none of yes, no, true, false, on, off, 1, 0")
+    return word in _TRUE
+
+
+def _url(text: str, base_url: str) -> Url:
+    if not text:
+        raise ValueError("it is empty")
+    try:
+        absolute = join_url(base_url, text)
+    except ValueError:
+        raise ValueError(f"it does not make a URL with {base_url}") from None
+    if not absolute.startswith(("http://", "https://")):
+        raise ValueError("it leads to no page")
+    return Url(absolute)
+
+
+_CASTS: dict[type, Callable[[str, str], Any]] = {
+    str: lambda text, base_url: text,
+    int: _int,
+    float: _float,
+    Decimal: lambda text, base_url: number_in(text),
+    bool: _bool,
+    date: lambda text, base_url: date_in(text),
+    datetime: lambda text, base_url: datetime_in(text),
+    Url: _url,
+}

@@ -1,0 +1,181 @@
+"""A page as a callback sees it: select from it, make items of it, follow its links."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import ada_url
+
+from shoal.extract.document import Document, Node
+from shoal.extract.json_text import parsed_json
+from shoal.extract.page import Reading, read
+from shoal.spider.item import Item, Reject, plan_of
+from shoal.spider.picks import Data, Place, pick_by_spelling
+
+I = TypeVar("I", bound=Item)  # noqa: E741
+
+Callback = Callable[..., Any]
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+HTML_TYPES = ("text/html", "application/xhtml+xml")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request to offer. Scope, robots and limits still decide whether it is fetched."""
+
+    url: str
+    method: str = "GET"
+    body: bytes = b""
+    content_type: str = ""
+    callback: str | None = None
+    """None: the callback that made it."""
+    meta: Mapping[str, Any] | None = None
+    priority: int = 0
+
+
+@dataclass
+class Page:
+    url: str
+    body: bytes
+    """Without its content codings; text is UTF-8 in `html`."""
+    status: int = 200
+    content_type: str = "text/html"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    depth: int = 0
+    html: bytes = b""
+    rejects: list[Reject] = field(default_factory=list)
+    """Items that failed validation."""
+
+    @cached_property
+    def document(self) -> Document:
+        return Document(self.html or self.body, self.url)
+
+    @cached_property
+    def reading(self) -> Reading:
+        return read(self.html or self.body)
+
+    @property
+    def text(self) -> str:
+        """Visible text, whitespace folded."""
+        return self.reading.text()
+
+    @property
+    def title(self) -> str | None:
+        return self.reading.title
+
+    @cached_property
+    def base_url(self) -> str:
+        """What its links are relative to."""
+        node = self.document.root.css_first("base[href]") if self.content_type in HTML_TYPES else None
+        base = node.attrs.get("href") if node else None
+        try:
+            return ada_url.join_url(self.url, base) if base else self.url
+        except ValueError:
+            return self.url
+
+    @cached_property
+    def data(self) -> Any:
+        """The body as JSON; raises BadJson."""
+        return parsed_json(self.html or self.body)
+
+    def css(self, selector: str) -> list[Node]:
+        return self.document.css(selector)
+
+    def xpath(self, selector: str) -> list[Node]:
+        return self.document.xpath(selector)
+
+    def json(self, path: str = "$") -> list[Any]:
+        """The values of a JSON body that a path leads to."""
+        return pick_by_spelling(path).values(Data(self.data))
+
+    def each(self, selector: str, cls: type[I]) -> Iterator[I]:
+        """An item of each element (CSS, or XPath from `/`) or JSON value (from `$`) that matches."""
+        picked = pick_by_spelling(selector)
+        plan, base_url = plan_of(cls), self.base_url
+        for place in picked.places(self._place(picked.kind)):
+            item = plan.read(place, base_url)
+            if isinstance(item, Reject):
+                self.rejects.append(item)
+            else:
+                yield item  # type: ignore[misc]
+
+    def item(self, cls: type[I]) -> I | None:
+        """One item from the whole page; None if it failed validation, which is counted and kept."""
+        plan = plan_of(cls)
+        from_data = any(slot.pick.kind == "jsonpath" for slot in plan.slots)
+        item = plan.read(self._place("jsonpath" if from_data else "css"), self.base_url)
+        if isinstance(item, Reject):
+            self.rejects.append(item)
+            return None
+        return item  # type: ignore[return-value]
+
+    def follow(
+        self,
+        selector: str,
+        to: Callback | str | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        priority: int = 0,
+    ) -> Iterator[Request]:
+        """Requests for where the matching elements lead (href or src), or for the URLs that the selector gives."""
+        for link in self._links(selector):
+            try:
+                url = ada_url.join_url(self.base_url, link)
+            except ValueError:
+                continue
+            yield Request(url, callback=_name(to), meta=meta, priority=priority)
+
+    def request(
+        self,
+        url: str,
+        to: Callback | str | None = None,
+        *,
+        method: str | None = None,
+        form: Mapping[str, str] | None = None,
+        json: Any = None,
+        meta: Mapping[str, Any] | None = None,
+        priority: int = 0,
+    ) -> Request:
+        """A request of any kind: `form` and `json` make it a POST unless `method` says otherwise."""
+        body, content_type = _encoded(form, json)
+        return Request(
+            ada_url.join_url(self.base_url, url),
+            method or ("POST" if body else "GET"),
+            body,
+            content_type,
+            _name(to),
+            meta,
+            priority,
+        )
+
+    def _place(self, kind: str) -> Place:
+        return Data(self.data) if kind == "jsonpath" else self.document
+
+    def _links(self, selector: str) -> Iterator[str]:
+        picked = pick_by_spelling(selector)
+        if picked.kind == "jsonpath" or "::" in selector or "@" in selector.rpartition("/")[2]:
+            yield from (str(value) for value in picked.values(self._place(picked.kind)))
+            return
+        for node in picked.places(self.document):
+            link = node.attr("href") or node.attr("src") if isinstance(node, Node) else None
+            if link:
+                yield link
+
+
+def _name(to: Callback | str | None) -> str | None:
+    return to if to is None or isinstance(to, str) else to.__name__
+
+
+def _encoded(form: Mapping[str, str] | None, data: Any) -> tuple[bytes, str]:
+    if form is not None:
+        return urlencode(form).encode(), FORM
+    if data is not None:
+        return json.dumps(data).encode(), JSON
+    return b"", ""

@@ -1,0 +1,111 @@
+"""From options by name, as flags, a spider or a caller give them, to the job they describe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.errors import UsageError
+from shoal.extract.formats import asked_formats
+from shoal.model import JobSpec, Lane, Limits, Politeness, ScopeKind
+from shoal.spider.sources import Sources, seed_scope
+from shoal.spider.spider import Spider
+from shoal.urls import Params, Scope
+
+DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(("max_pages", "max_depth", "max_bytes", "max_seconds", "max_pages_per_host", "scope", "name")),
+    **dict.fromkeys(("max_failure_rate", "max_null_share", "max_change")),
+    **dict.fromkeys(("include", "exclude", "proxy", "header", "cookie", "keep_params", "drop_params", "formats"), ()),
+    **dict.fromkeys(("sitemaps", "ignore_robots", "allow_private", "error_on_limit"), False),
+    "rate": 2.0,
+    "per_host": 2,
+    "group": "host",
+    "retries": 4,
+    "lane": "batch",
+    "priority": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The options as given, before the sources are known. What is given wins over what the spider says."""
+
+    values: Mapping[str, Any]
+    spider: Spider | None
+    allow_private: bool
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], spider: Spider | None, allow_private: bool) -> Wish:
+        said = dict(spider.options) if spider else {}
+        return cls({**DEFAULTS, **said, **given}, spider, allow_private)
+
+    @property
+    def params(self) -> Params:
+        return Params(frozenset(_names(self.values["keep_params"])), frozenset(_names(self.values["drop_params"])))
+
+    @property
+    def group(self) -> str:
+        return str(self.values["group"])
+
+    def spec(self, sources: Sources, output: str | None) -> JobSpec:
+        """Raises UsageError for what cannot work, patterns included."""
+        given, spider = self.values, self.spider
+        asked = ScopeKind(given["scope"]) if given["scope"] else None
+        scope = seed_scope(sources.listed, asked)
+        Scope(scope, (), given["include"], given["exclude"])
+        return JobSpec(
+            name=given["name"] or (spider.name if spider else sources.name),
+            scope=scope,
+            include=tuple(given["include"]),
+            exclude=tuple(given["exclude"]),
+            sitemaps=given["sitemaps"],
+            limits=Limits(
+                pages=given["max_pages"],
+                depth=given["max_depth"],
+                bytes=given["max_bytes"],
+                seconds=given["max_seconds"],
+                pages_per_host=given["max_pages_per_host"],
+            ),
+            politeness=Politeness(
+                rate=given["rate"],
+                per_host=given["per_host"],
+                group=given["group"],
+                robots=not given["ignore_robots"],
+            ),
+            lane=Lane(given["lane"]),
+            priority=given["priority"],
+            retries=given["retries"],
+            headers=dict(pair(text, ":", "--header") for text in given["header"]),
+            cookies=tuple("=".join(pair(text, "=", "--cookie")) for text in given["cookie"]),
+            proxies=tuple(proxy_url(url) for url in given["proxy"]),
+            allow_private=given["allow_private"] or self.allow_private,
+            keep_params=_names(given["keep_params"]),
+            drop_params=_names(given["drop_params"]),
+            max_failure_rate=given["max_failure_rate"],
+            error_on_limit=given["error_on_limit"],
+            formats=asked_formats(_names(given["formats"])),
+            max_null_share=given["max_null_share"],
+            max_change=given["max_change"],
+            spider=spider.reference if spider and spider.rules is None else None,
+            rules=spider.rules if spider else None,
+            output=output,
+        )
+
+
+def pair(text: str, separator: str, flag: str) -> tuple[str, str]:
+    name, found, value = text.partition(separator)
+    if not found or not name.strip() or "\n" in text or "\r" in text:
+        raise UsageError(f"{flag} {text!r}: give it as NAME{separator}VALUE, on one line")
+    return name.strip(), value.strip()
+
+
+def proxy_url(url: str) -> str:
+    if not re.match(r"(https?|socks5h?|socks4a?)://[^/\s]+", url):
+        raise UsageError(f"--proxy {url!r}: give it as http://HOST:PORT (or https, socks5, socks5h)")
+    return url
+
+
+def _names(given: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())

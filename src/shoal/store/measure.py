@@ -1,0 +1,79 @@
+"""What a field's values amount to, looked at some at a time and never kept.
+
+Distinct values are told apart by their hash, up to a number beyond which nobody counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from shoal.store.values import date_of, datetime_of, decimal_of
+
+MOST_DISTINCT = 10_000
+
+_NULLS: tuple[Any, ...] = (None, "", [], {})
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, str | list) else len(str(value))
+
+
+_SIZES: dict[str, Callable[[Any], Any]] = {
+    "text": _length,
+    "url": _length,
+    "list": _length,
+    "integer": decimal_of,
+    "number": decimal_of,
+    "decimal": decimal_of,
+    "date": date_of,
+    "datetime": datetime_of,
+}
+"""By what the least and the most are found; kinds without an order are not here."""
+
+
+class FieldMeasure:
+    def __init__(self, kind: str) -> None:
+        self._size = _SIZES.get(kind)
+        self._least: Any = None
+        self._most: Any = None
+        self._hashes: set[Any] = set()
+        self.nulls = 0
+
+    @property
+    def distinct(self) -> int:
+        """One more than MOST_DISTINCT if there are more."""
+        return min(len(self._hashes), MOST_DISTINCT + 1)
+
+    @property
+    def range(self) -> tuple[str | None, str | None]:
+        return _shown(self._least), _shown(self._most)
+
+    def look(self, values: list[Any]) -> None:
+        found = [value for value in values if value not in _NULLS]
+        self.nulls += len(values) - len(found)
+        if len(self._hashes) <= MOST_DISTINCT:
+            self._hashes.update(map(_identity, found))
+        if self._size is not None:
+            self._widen([size for size in map(self._size, found) if size is not None])
+
+    def _widen(self, sizes: Iterable[Any]) -> None:
+        for size in sizes:
+            if self._least is None or size < self._least:
+                self._least = size
+            if self._most is None or size > self._most:
+                self._most = size
+
+
+def _identity(value: Any) -> Any:
+    if isinstance(value, list | dict):
+        value = json.dumps(value)
+    # The hash of a number is no identity: -1 and -2 have the same.
+    return hash(value) if isinstance(value, str) else value
+
+
+def _shown(size: Any) -> str | None:
+    if size is None:
+        return None
+    return size.isoformat() if hasattr(size, "isoformat") else f"{size}"

@@ -1,0 +1,173 @@
+"""How good a job's items are, field by field, and whether that is good enough.
+
+A job is compared with the last one of its name that ended well: one that failed is no measure, or a selector that
+stays broken would be noticed only once. A type that has vanished gave no items. Empty text and empty lists count as
+null, as a broken selector gives them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from itertools import islice
+
+from sqlalchemy import Connection, delete, select
+
+from shoal.model import ItemType, JobSpec, JobState
+from shoal.store.items import item_types
+from shoal.store.measure import FieldMeasure
+from shoal.store.records import stream
+from shoal.store.store import Store
+from shoal.store.tables import items, jobs, quality
+from shoal.store.text import storable
+from shoal.store.upsert import Upsert, replace
+
+MOST_FIELDS_NAMED = 3
+
+_CHUNK = 1000
+_UPSERT = Upsert(quality, replace)
+_ENDED_WELL = (JobState.DONE, JobState.LIMITED)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldQuality:
+    type: str
+    field: str
+    kind: str
+    n: int
+    """Items of the type."""
+    nulls: int
+    distinct: int
+    """Exact up to MOST_DISTINCT, and one more than that if there are more."""
+    least: str | None
+    """The smallest number, the earliest date, the length of the shortest text or list."""
+    most: str | None
+
+    @property
+    def null_share(self) -> float:
+        return self.nulls / self.n if self.n else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A field in this job and in the one before; None if it is new."""
+
+    now: FieldQuality
+    before: FieldQuality | None
+
+    @property
+    def items(self) -> float | None:
+        """By which share the number of items rose; negative if it fell."""
+        return (self.now.n - self.before.n) / self.before.n if self.before and self.before.n else None
+
+    @property
+    def null_share(self) -> float | None:
+        """By how much the null share rose. Without items there is nothing to compare."""
+        if self.before is None or not self.before.n or not self.now.n:
+            return None
+        return self.now.null_share - self.before.null_share
+
+
+def measure_quality(store: Store, job: str) -> list[FieldQuality]:
+    """Measures the job's items, in memory bounded by the number of fields, and remembers the result."""
+    measured = [found for one in item_types(store, job) for found in _measure(store, job, one)]
+    with store.write() as db:
+        db.execute(delete(quality).where(quality.c.job == job))
+        _UPSERT.write(db, [_row(job, place, found) for place, found in enumerate(measured)])
+    return measured
+
+
+def load_quality(store: Store, job: str) -> list[FieldQuality]:
+    with store.read() as db:
+        return _load(db, job)
+
+
+def last_quality(store: Store, spider_name: str, before_job: str) -> list[FieldQuality]:
+    """Of the last job of this name that ended well before this one began and was measured; empty if there is none."""
+    began = select(jobs.c.created_at).where(jobs.c.id == before_job).scalar_subquery()
+    measured = select(quality.c.job).where(quality.c.job == jobs.c.id).exists()
+    last = (
+        select(jobs.c.id)
+        .where(jobs.c.name == storable(spider_name), jobs.c.state.in_(_ENDED_WELL), jobs.c.created_at < began, measured)
+        .order_by(jobs.c.created_at.desc())
+        .limit(1)
+    )
+    with store.read() as db:
+        job = db.execute(last).scalar()
+        return [] if job is None else _load(db, job)
+
+
+def changes(now: Sequence[FieldQuality], before: Sequence[FieldQuality]) -> list[Change]:
+    """One for each field of now, then for those of types that gave nothing any more."""
+    known = {(one.type, one.field): one for one in before}
+    types = {one.type for one in now}
+    gone = [Change(FieldQuality(one.type, one.field, one.kind, 0, 0, 0, None, None), one) for one in before]
+    return [
+        *(Change(one, known.get((one.type, one.field))) for one in now),
+        *(change for change in gone if change.now.type not in types),
+    ]
+
+
+def verdict(spec: JobSpec, now: Sequence[FieldQuality], before: Sequence[FieldQuality]) -> str | None:
+    """Why these items are not good enough by the job's thresholds; None if they are."""
+    faults: list[str] = []
+    if spec.max_null_share is not None:
+        faults += _too_empty(spec.max_null_share, now)
+    if spec.max_change is not None:
+        faults += _too_changed(spec.max_change, changes(now, before))
+    if not faults:
+        return None
+    more = len(faults) - MOST_FIELDS_NAMED
+    return "; ".join(faults[:MOST_FIELDS_NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _too_empty(most: float, now: Sequence[FieldQuality]) -> list[str]:
+    if not any(one.n for one in now):
+        return ["no items were found"]
+    return [
+        f"{one.type}.{one.field} is empty in {one.null_share:.1%} of {one.n:,} items, allowed are {most:.1%}"
+        for one in now
+        if one.null_share > most
+    ]
+
+
+def _too_changed(most: float, changed: Sequence[Change]) -> list[str]:
+    fewer = {
+        one.now.type: f"{one.now.type}: {one.now.n:,} items, {-one.items:.1%} fewer than the {one.before.n:,} before, "
+        f"allowed are {most:.1%}"
+        for one in changed
+        if one.before is not None and one.items is not None and -one.items > most
+    }
+    emptier = [
+        f"{one.now.type}.{one.now.field} is empty in {one.now.null_share:.1%} of {one.now.n:,} items, before in "
+        f"{one.before.null_share:.1%}, allowed is a rise of {most:.1%}"
+        for one in changed
+        if one.before is not None and one.null_share is not None and one.null_share > most
+    ]
+    return [*fewer.values(), *emptier]
+
+
+def _measure(store: Store, job: str, of: ItemType) -> list[FieldQuality]:
+    measures = {name: FieldMeasure(kind) for name, kind in of.kinds.items()}
+    n = 0
+    rows = stream(store, select(items.c.data).where(items.c.job == job, items.c.type == of.name))
+    while found := [json.loads(row.data) for row in islice(rows, _CHUNK)]:
+        n += len(found)
+        for name, measure in measures.items():
+            measure.look([item.get(name) for item in found])
+    return [
+        FieldQuality(of.name, name, of.kinds[name], n, one.nulls, one.distinct, *one.range)
+        for name, one in measures.items()
+    ]
+
+
+def _load(db: Connection, job: str) -> list[FieldQuality]:
+    columns = [quality.c[one.name] for one in fields(FieldQuality)]
+    rows = db.execute(select(*columns).where(quality.c.job == job).order_by(quality.c.place))
+    return [FieldQuality(*row) for row in rows]
+
+
+def _row(job: str, place: int, found: FieldQuality) -> tuple[object, ...]:
+    type, field, *rest = astuple(found)
+    return (job, type, field, place, *rest)

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.practice import Running, Shop, running
+from shoal.spider.page import Page
+from shoal.spider.proposal import Proposal, ProposedField, propose
+from shoal.spider.sketch import as_python, spider_name
+from tests.cli.conftest import Shell
+
+KITCHEN = "/category/kitchen/index.html"
+
+
+@pytest.fixture
+def paged(tmp_path: Path) -> Iterator[Running]:
+    """Each of its categories has two pages."""
+    shop = Shop(hosts=1, categories=2, products=12, per_page=4, troubled=False)
+    with running(shop, log=tmp_path / "site.log") as site:
+        yield site
+
+
+@pytest.mark.parametrize("file", ["shop.py", "shop.yaml"])
+def test_what_is_written_passes_the_check_and_runs(shoal: Shell, paged: Running, file: str) -> None:
+    url = paged.url(KITCHEN)
+    assert shoal("new", file, url, "--allow-private").code == 0
+    *_, summary = shoal("check", file, "--url", url, "--allow-private", "--json").lines
+    assert (summary["items"], summary["rejects"], summary["missing"]) == (4, 0, [])
+    crawled = shoal("crawl", file, "--allow-private", "--rate", "0", "--json")
+    assert crawled.code == 0
+    (told,) = (line for line in crawled.lines if line["type"] == "summary")
+    # Two pages of the category, and a detail page for each of its six products.
+    assert (told["pages"], told["items"], told["dead"]) == (8, 12, 0)
+
+
+def test_block_fields_next_page_and_details_are_proposed(shoal: Shell, paged: Running) -> None:
+    (told,) = shoal("new", "shop.yaml", paged.url(KITCHEN), "--allow-private", "--json").lines
+    assert told["each"] == "article.product_pod"
+    assert told["fields"] == ["title", "url", "price"]
+    assert (told["next"], told["details"]) == ("li.next a", "article.product_pod h3 a")
+    assert "price: {css: \".price_color\", type: decimal}" in (shoal.folder / "shop.yaml").read_text()
+    assert [visit.path for visit in paged.log()] == ["/robots.txt", KITCHEN]
+
+
+def test_the_same_page_gives_the_same_file(shoal: Shell, site: Running) -> None:
+    written = []
+    for folder in ("a", "b"):
+        (shoal.folder / folder).mkdir()
+        shoal("new", f"{folder}/shop.py", site.url(), "--allow-private")
+        written.append((shoal.folder / folder / "shop.py").read_text())
+    assert written[0] == written[1] != ""
+
+
+@pytest.mark.parametrize("file", ["shop.py", "shop.yaml"])
+def test_a_page_that_repeats_nothing_is_one_item(shoal: Shell, site: Running, file: str) -> None:
+    url = site.url("/about.html")
+    shoal("new", file, url, "--allow-private")
+    shown, summary = shoal("check", file, "--url", url, "--allow-private", "--json").lines
+    assert summary["items"] == 1 and summary["missing"] == []
+    assert shown["items"][0]["data"]["title"] == "About us"
+
+
+@pytest.mark.parametrize("file", ["shop.py", "shop.yml"])
+def test_without_a_url_it_is_a_template_that_works(shoal: Shell, file: str) -> None:
+    assert shoal("new", file).code == 0
+    (shoal.folder / "page.html").write_text("<h1>Hello</h1><a rel=next href=2>more</a>")
+    shown, _ = shoal("check", file, "--file", "page.html", "--json").lines
+    assert [item["data"] for item in shown["items"]] == [{"title": "Hello"}]
+    assert [follow["url"] for follow in shown["follows"]] == ["https://example.com/2"]
+
+
+def test_a_file_that_is_there_is_left_alone_unless_forced(shoal: Shell, site: Running) -> None:
+    mine = shoal.folder / "mine.py"
+    mine.write_text("# mine\n")
+    ran = shoal("new", "mine.py", site.url(), "--allow-private")
+    assert ran.code == 2 and "--force" in ran.err
+    assert mine.read_text() == "# mine\n" and site.log() == []
+    assert shoal("new", "mine.py", site.url(), "--allow-private", "--force").code == 0
+    assert "article.product_pod" in mine.read_text()
+
+
+def test_an_ending_that_says_nothing_is_refused_before_any_request(shoal: Shell, site: Running) -> None:
+    ran = shoal("new", "shop.txt", site.url(), "--allow-private")
+    assert ran.code == 2 and ".py for a spider" in ran.err
+    assert site.log() == []
+
+
+def test_robots_and_private_addresses_are_respected(shoal: Shell, site: Running) -> None:
+    assert shoal("new", "a.py", site.url()).code == 4
+    assert site.log() == []
+    refused = shoal("new", "a.py", site.url("/private/orders.html"), "--allow-private")
+    assert refused.code == 4 and "--ignore-robots" in refused.err
+    assert [visit.path for visit in site.log()] == ["/robots.txt"]
+    assert not (shoal.folder / "a.py").exists()
+
+
+def test_what_answers_an_error_or_is_no_html_gives_no_file(shoal: Shell, site: Running) -> None:
+    for path, said in (("/nowhere.html", "answered 404"), ("/feed.xml", "not HTML")):
+        ran = shoal("new", "a.py", site.url(path), "--allow-private")
+        assert ran.code == 4 and said in ran.err
+    assert not (shoal.folder / "a.py").exists()
+
+
+def test_a_password_in_the_url_is_not_written_down(shoal: Shell, site: Running) -> None:
+    url = site.url().replace("//", "//ann:hunter2@")
+    ran = shoal("new", "shop.py", url, "--allow-private")
+    assert ran.code == 0
+    assert "hunter2" not in ran.out + ran.err + (shoal.folder / "shop.py").read_text()
+    bad = shoal("new", "b.py", "http://ann:hunter2@[half/", "--allow-private")
+    assert bad.code == 2 and "hunter2" not in bad.out + bad.err
+
+
+def test_the_block_is_what_is_repeated_not_what_lies_around_or_in_it() -> None:
+    def card(n: int) -> str:
+        tags = "".join(f"<a class=tag href=/t/{tag}>{tag}</a>" for tag in "abc")
+        return f"<div class=quote><span class=text>Saying {n}</span><small class=by>Ann {n}</small><p>{tags}</p></div>"
+
+    rows = "".join(f"<div class=row>{card(n)}{card(n + 10)}</div>" for n in range(3))
+    found = proposal(f"<nav>{card(99)}</nav><main>{rows}</main><a href=/2>Next →</a>".replace("<nav>", "<nav hidden>"))
+    assert found.each is None or found.each != "div.row"
+
+
+def test_prices_of_other_countries_dates_and_pictures_are_seen() -> None:
+    cards = "".join(
+        f"<li class=card><img src=/{n}.png><h2>Lamp {n}</h2><b>1.23{n},50 €</b><time datetime=2026-01-0{n}>x</time></li>"
+        for n in range(1, 5)
+    )
+    found = proposal(f"<ul>{cards}</ul>")
+    assert found.each == "li.card" and found.details is None
+    assert set(found.fields) == {
+        ProposedField("title", "h2"),
+        ProposedField("price", "b", "decimal"),
+        ProposedField("image", "img::attr(src)", "url"),
+        ProposedField("published", "time::attr(datetime)", "datetime"),
+    }
+
+
+def test_a_field_that_some_blocks_lack_is_optional() -> None:
+    cards = "".join(f"<li class=card><h2>Lamp {n}</h2>{f'<i class=note>n{n}</i>' if n else ''}</li>" for n in range(9, -1, -1))
+    assert ProposedField("note", ".note", optional=True) in proposal(f"<ul>{cards}</ul>").fields
+
+
+def test_a_next_link_is_known_by_its_word_too() -> None:
+    assert proposal("<h1>x</h1><a href=/2>Next →</a>").next_page == "//a[normalize-space()='Next →']"
+
+
+@pytest.mark.parametrize("stem", ["class", "2024", "détail", "detail", "my-shop", "Item", "…"])
+def test_any_file_name_gives_a_python_name(stem: str) -> None:
+    compile(as_python(spider_name(stem), "https://a.test/", Proposal((ProposedField("title", "h1"),))), stem, "exec")
+
+
+def proposal(html: str) -> Proposal:
+    return propose(Page("https://shop.test/", html.encode(), html=html.encode()))

@@ -1,0 +1,145 @@
+"""Values out of texts as people and sites write them."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.extract.casts import Url, cast, castable
+from shoal.extract.faults import CastError
+
+BASE = "http://x.test/p/q"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("£51.77", "51.77"),
+        ("1.234,50 €", "1234.50"),
+        ("1,234.50", "1234.50"),
+        ("1 234,50", "1234.50"),
+        ("1\u00a0234,50\u202f€", "1234.50"),
+        ("1\u202f234", "1234"),
+        ("1'234.50", "1234.50"),
+        ("USD 1,299", "1299"),
+        ("Rs.1,299", "1299"),
+        ("12,34,567.00", "1234567.00"),
+        ("kr. 1.299,00", "1299.00"),
+        ("€ 5,-", "5"),
+        ("-5%", "-5"),
+        ("−7", "-7"),
+        ("-$5", "-5"),
+        ("5-", "-5"),
+        ("(12.00)", "-12.00"),
+        ("１２３．５", "123.5"),
+        ("٣٤", "34"),
+        ("1.234", "1.234"),
+        ("1,234", "1234"),
+        ("1.234.567", "1234567"),
+        ("0,125", "0.125"),
+        ("12345,678", "12345.678"),
+        (".5", "0.5"),
+        ("1.5e3", "1500"),
+    ],
+)
+def test_a_number_as_people_write_it(text: str, number: str) -> None:
+    assert cast(text, Decimal, base_url=BASE) == Decimal(number)
+
+
+@pytest.mark.parametrize("text", ["", "free", "3 - 5", "5 of 10", "10 20", "1,234,5", "1 2345", "9" * 300, "1,2 3"])
+def test_what_is_no_single_number_is_refused(text: str) -> None:
+    with pytest.raises(CastError):
+        cast(text, Decimal, base_url=BASE)
+
+
+LOCALES = [(",", "."), (".", ","), (" ", ","), ("\u00a0", ","), ("\u202f", ","), ("'", "."), ("", "."), ("", ",")]
+
+
+@given(
+    st.decimals(min_value=-(10**12), max_value=10**12, places=2),
+    st.sampled_from(LOCALES),
+    st.sampled_from(["{}", "£{}", "{} €", "USD {}", "{}\u00a0zł", "Price: {}"]),
+)
+def test_a_formatted_decimal_comes_back(value: Decimal, signs: tuple[str, str], frame: str) -> None:
+    group, point = signs
+    whole, _, cents = f"{value:,.2f}".partition(".")
+    assert cast(frame.format(whole.replace(",", group) + point + cents), Decimal, base_url=BASE) == value
+
+
+def test_int_and_float() -> None:
+    assert cast("1,204 results", int, base_url=BASE) == 1204
+    assert cast(" 2.5 ", float, base_url=BASE) == 2.5
+    with pytest.raises(CastError, match="decimals"):
+        cast("2.5", int, base_url=BASE)
+    with pytest.raises(CastError, match="too large"):
+        cast("1e999", float, base_url=BASE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("2026-11-15", "20261115", "2026/11/15", "15.11.2026", "15. 11. 2026", "11/15/2026", "15/11/2026"),
+        *("15 Nov 2026", "Nov 15, 2026", "November 15th, 2026", "Sunday, 15 November 2026", "15-Nov-2026"),
+        *("Sun, 15 Nov 2026 23:59:00 -0800", "2026-11-15T00:00:00Z"),
+    ],
+)
+def test_a_date_as_sites_write_it(text: str) -> None:
+    assert cast(text, date, base_url=BASE) == date(2026, 11, 15)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-11-15T10:20:30Z", datetime(2026, 11, 15, 10, 20, 30, tzinfo=UTC)),
+        ("2026-11-15 10:20", datetime(2026, 11, 15, 10, 20)),
+        ("2026-11-15T10:20:30.25+02:00", datetime(2026, 11, 15, 10, 20, 30, 250_000, timezone(timedelta(hours=2)))),
+        ("Sun, 15 Nov 2026 10:20:30 -0330", datetime(2026, 11, 15, 10, 20, 30, 0, timezone(-timedelta(minutes=210)))),
+        ("Nov 15, 2026 at 12:05 AM", datetime(2026, 11, 15, 0, 5)),
+        ("15 Nov 2026", datetime(2026, 11, 15)),
+    ],
+)
+def test_a_moment_keeps_its_zone(text: str, moment: datetime) -> None:
+    found = cast(text, datetime, base_url=BASE)
+    assert (found, found.utcoffset()) == (moment, moment.utcoffset())
+
+
+@pytest.mark.parametrize(
+    "text", ["", "5/6/2026", "31.02.2026", "2026-13-01", "15 Brumaire 2026", "2026-11-15T25:00", "yesterday", "1" * 200]
+)
+def test_a_date_that_is_none_or_could_be_two_is_refused(text: str) -> None:
+    with pytest.raises(CastError):
+        cast(text, date, base_url=BASE)
+
+
+@given(
+    st.datetimes(timezones=st.sampled_from([None, UTC, timezone(timedelta(hours=-9))]), min_value=datetime(1000, 1, 1))
+)
+def test_an_iso_moment_comes_back(moment: datetime) -> None:
+    assert cast(moment.isoformat(), datetime, base_url=BASE) == moment
+
+
+def test_truth_values_are_the_plain_ones() -> None:
+    assert [cast(text, bool, base_url=BASE) for text in ("Yes", "true", "1", "no", "False", "0")] == [True] * 3 + [
+        False
+    ] * 3
+    with pytest.raises(CastError, match="in stock"):
+        cast("in stock", bool, base_url=BASE)
+
+
+def test_urls_become_absolute() -> None:
+    assert cast(" /a b", Url, base_url=BASE) == "http://x.test/a%20b"
+    assert cast("//y.test/z", Url, base_url=BASE) == "http://y.test/z"
+    for text in ("mailto:a@x.test", "javascript:x", "http://[", ""):
+        with pytest.raises(CastError):
+            cast(text, Url, base_url=BASE)
+
+
+@given(st.text(max_size=40), st.sampled_from([int, float, Decimal, bool, date, datetime, Url]))
+def test_any_text_is_cast_or_refused(text: str, to: type) -> None:
+    assert castable(to)
+    try:
+        cast(text, to, base_url=BASE)
+    except CastError as refused:
+        assert refused.text == text
