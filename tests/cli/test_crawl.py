@@ -45,9 +45,7 @@ def test_a_crawl_stores_every_page_and_writes_it(shoal: Shell, site: Running) ->
 
 def test_the_summary_has_the_fields_of_the_interface(shoal: Shell, site: Running) -> None:
     summary = shoal.crawl(site.url(), "--max-pages", "3").summary
-    names = (
-        "type job name state pages redirects items dead dropped skipped by_status bytes seconds pages_per_second hosts"
-    )
+    names = "type job name state pages redirects items rejected dead dropped skipped by_status bytes seconds pages_per_second hosts"
     assert list(summary) == names.split()
     assert (summary["state"], summary["pages"]) == ("limited", 3)
 
@@ -162,6 +160,9 @@ def test_robots_that_refuses_all_ends_with_4_and_says_so(shoal: Shell, site: Run
     ran = shoal("crawl", site.url("/private/cellar.html"), *ALLOWED)
     assert ran.code == 4
     assert "robots.txt refuses" in ran.err
+    told = shoal("crawl", site.url("/private/cellar.html"), *ALLOWED, "--json").lines[-1]
+    assert (told["type"], told["code"]) == ("exit_error", 4)
+    assert "robots.txt refuses" in told["message"]
     assert {entry.path for entry in site.log()} == {"/robots.txt"}
 
 
@@ -236,6 +237,7 @@ def test_a_home_in_use_is_said_with_its_user(shoal: Shell, site: Running) -> Non
         second = shoal("crawl", site.url(), *ALLOWED)
         process.send_signal(signal.SIGKILL)
     assert second.code == 5
+    assert len(shoal("jobs", "--json").lines) == 1, "a crawl that was refused leaves no job behind"
     assert f"process {process.pid}" in second.err
     assert "--home" in second.err
 

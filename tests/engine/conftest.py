@@ -22,6 +22,8 @@ from shoal.fetch.guard import Guard
 from shoal.frontier.contract import Caller
 from shoal.model import Input, JobSpec, JobState, Limits, Offer, Politeness
 from shoal.practice import Answer, Server, Visit
+from shoal.spider.bounds import Bounds
+from shoal.spider.spider import Spider
 from shoal.store.jobs import create_job, load_job, set_state
 from shoal.store.records import ending, list_pages
 from shoal.store.writer import Writer
@@ -40,6 +42,8 @@ class Field:
 
     home: Home
     resting: dict[str, str] = field(default_factory=dict)
+    spider: Spider | None = None
+    bounds: Bounds | None = None
 
     def add(self, job: str, wanted: JobSpec, *seeds: str) -> None:
         params = Params(frozenset(wanted.keep_params), frozenset(wanted.drop_params))
@@ -72,7 +76,9 @@ class Field:
             seeds = [row[0] for row in db.exec_driver_sql("SELECT url FROM inputs WHERE job = ?", (job,))]
         targets = [target(url, Params(), known.spec.politeness.group) for url in seeds]
         await frontier.offer(Caller(f"seed-{job}-{time.time()}").next(), [Offer(job, targets)])
-        engine.add(Work(job, known.spec, seeds, known.admitted, fetcher))
+        work = Work(job, known.spec, seeds, known.admitted, fetcher, self.spider)
+        work.bounds = self.bounds or work.bounds
+        engine.add(work)
 
     async def crawl(self, wanted: JobSpec, *seeds: str) -> Overview:
         self.add("job", wanted, *seeds)

@@ -112,6 +112,15 @@ def test_thousands_of_faults_are_not_all_told() -> None:
     assert told[-1] == "rules: and 2,950 more"
 
 
+def test_a_fault_is_one_line_whatever_the_names_hold() -> None:
+    [missing, unknown] = faults_of('"a\\n\\e[31m": 1')
+    assert unknown.startswith("rules:1:1: unknown key 'a\\n\\x1b[31m' in rules")
+    [fault] = faults_of(START + 'items: [{fields: {"a\\u2028": 3, b: b}}]')[1:]
+    assert fault.startswith("rules:2:30: a\\u2028 is 3; give a selector")
+    [fault] = faults_of(START + f"pages: {{{'a' * 900}{'b' * 900}: 3}}")[:1]
+    assert len(fault) < 1_100 and "start is missing" in missing
+
+
 def test_aliases_cannot_unfold_without_end() -> None:
     bomb = START + "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
     bomb += "".join(
@@ -119,6 +128,13 @@ def test_aliases_cannot_unfold_without_end() -> None:
     )
     [fault] = faults_of(bomb)
     assert "more than 20,000 values, those of aliases included" in fault
+
+
+def test_aliases_cannot_nest_without_end() -> None:
+    chain = START + "items:\n- fields:\n    f0: &f0 {css: a, fields: {x: b}}\n"
+    chain += "".join(f"    f{n}: &f{n} {{css: a, fields: {{x: *f{n - 1}}}}}\n" for n in range(1, 2_000))
+    [fault] = faults_of(chain)
+    assert "nested more than 40 deep, with what *f" in fault
 
 
 def test_a_file_that_is_no_utf8_or_not_there_is_told(tmp_path: Path) -> None:

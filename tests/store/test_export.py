@@ -79,7 +79,13 @@ def test_csv_cells_that_would_run_are_defused(tmp_path: Path, hostile: str) -> N
     assert (stored["text"], stored["n"]) == ("'" + hostile, "-5")
 
 
-@pytest.mark.parametrize("number", ["-5", "+3.50", "-1,234.5"])
+def test_csv_says_true_and_false_as_json_does_and_leaves_missing_fields_empty(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"yes": True, "n": 1}, {"yes": False}]
+    export(rows, str(tmp_path / "out.csv"), {"yes": Kind.BOOLEAN, "n": Kind.WHOLE})
+    assert (tmp_path / "out.csv").read_text().split() == ["yes,n", "true,1", "false,"]
+
+
+@pytest.mark.parametrize("number", ["-5", "+3.50", "-1,234.5", "-1E+3"])
 def test_numbers_in_text_stay_numbers(tmp_path: Path, number: str) -> None:
     export([row(text=number)], str(tmp_path / "out.csv"), COLUMNS)
     assert read_csv(tmp_path / "out.csv")[0]["text"] == number

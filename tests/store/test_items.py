@@ -198,7 +198,7 @@ class TestTypes:
         assert found.kinds == {"price": "text", "title": "text", "new": "url", "old": "date"}
 
     def test_plain_mappings_have_the_kinds_of_their_values(self, store: Store) -> None:
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"t": "x", "n": 1, "f": 1, "b": True, "l": [1], "o": {}, "none": None, "mixed": 1},
             {"t": None, "n": 2, "f": 1.5, "late": "y", "mixed": "z"},
         ]

@@ -65,9 +65,10 @@ def _pages(
     session: Session, spider: Spider, urls: tuple[str, ...], saved: tuple[str, ...], given: dict[str, Any]
 ) -> Iterator[Page]:
     from shoal.embedded.one_page import NO_URL, NoPage, fetch_page, open_page
+    from shoal.spider.trial import start_urls
 
     for path in saved:
-        yield open_page(path, next(iter(spider.urls), NO_URL))
+        yield open_page(path, next(iter(start_urls(spider)), NO_URL))
     for url in urls:
         page = fetch_page(url, manners(session, given, dict(spider.options)))
         if not 200 <= page.status < 300:
@@ -94,11 +95,14 @@ def _figures(trials: list[Trial]) -> dict[str, int]:
 
 
 def _show_spider(session: Session, spider: Spider) -> None:
+    from shoal.spider.trial import start_urls
+
     callbacks = sorted(set(filter(None, spider.callbacks)) - {spider.start.__name__})
+    start = start_urls(spider)
     if session.json:
-        session.data({"type": "file", "name": spider.name, "start": list(spider.urls), "callbacks": callbacks})
+        session.data({"type": "file", "name": spider.name, "start": start, "callbacks": callbacks})
         return
-    session.show(f"{safe(spider.name)} is sound; it starts from {', '.join(map(safe, spider.urls)) or 'no URL'}")
+    session.show(f"{safe(spider.name)} is sound; it starts from {', '.join(map(safe, start)) or 'no URL'}")
     if callbacks:
         session.show(f"callbacks: {', '.join(callbacks)}")
     session.say("what it finds: --url URL or --file PAGE")

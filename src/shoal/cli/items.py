@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 100
 REJECTS_SHOWN = 5
-"""Of those rejected for the same reason."""
+"""Of those rejected for the same reason, unless a limit says otherwise."""
 CELL_WIDTH = 24
 DATA_WIDTH = 200
 
 Cause = tuple[str, str]
-"""Type and reason: rejects with the same are shown together."""
+"""Type and reason, without the value it names: rejects with the same are shown together."""
+
+_VALUE_NAMED = re.compile(r"""('.*?'|".*?") is no """)
 
 
 @click.command(cls=Command)
@@ -34,7 +37,7 @@ Cause = tuple[str, str]
     metavar="N",
     help=f"At most N items. Default: {ROWS_SHOWN}; with --json all.",
 )
-@click.option("--rejected", is_flag=True, help="What failed validation, by reason.")
+@click.option("--rejected", is_flag=True, help="What failed validation, grouped by reason, N of each.")
 @click.option("--provenance", is_flag=True, help="With --json: also _url, _page and _type of each item.")
 def items(session: Session, job: str, type: str | None, limit: int | None, rejected: bool, provenance: bool) -> None:
     """List the items of JOB (an id, the beginning of one, or "last"), in the order of the crawl.
@@ -122,12 +125,12 @@ def _text(value: Any) -> str:
 def _list_rejects(session: Session, store: Store, job: str, where: Mapping[str, str], limit: int | None) -> None:
     from shoal.store.items import list_rejects
 
-    rows = islice(list_rejects(store, job, where), limit)
+    rows = list_rejects(store, job, where)
     if session.json:
-        for row in rows:
+        for row in islice(rows, limit):
             session.data(row)
         return
-    counts, samples = _by_cause(rows)
+    counts, samples = _by_cause(rows, limit or REJECTS_SHOWN)
     for cause, n in counts.most_common():
         for line in _reject_lines(cause, n, samples[cause]):
             session.show(line)
@@ -136,23 +139,25 @@ def _list_rejects(session: Session, store: Store, job: str, where: Mapping[str, 
 
 
 def _by_cause(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any]], shown: int
 ) -> tuple[Counter[Cause], Mapping[Cause, list[Mapping[str, Any]]]]:
     counts: Counter[Cause] = Counter()
     samples: defaultdict[Cause, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
-        cause = row["type"], row["reason"]
+        cause = row["type"], _VALUE_NAMED.sub("it is no ", row["reason"])
         counts[cause] += 1
-        if counts[cause] <= REJECTS_SHOWN:
+        if counts[cause] <= shown:
             samples[cause].append(row)
     return counts, samples
 
 
-def _reject_lines(cause: Cause, n: int, rejects: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _reject_lines(cause: Cause, n: int, rejects: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     type, reason = cause
     yield f"{safe(type)}: {safe(reason)}: {n:,} rejected"
     for reject in rejects:
         yield f"  {safe(reject['url'])}"
+        if reject["reason"] != reason:
+            yield f"    {safe(reject['reason'])}"
         yield f"    {shortened(_text(reject['data']), DATA_WIDTH)}"
-    if n > REJECTS_SHOWN:
-        yield f"  and {n - REJECTS_SHOWN:,} more: --json lists all"
+    if n > len(rejects):
+        yield f"  and {n - len(rejects):,} more: --json lists all"

@@ -114,11 +114,9 @@ def _lines(seen: Overview) -> list[str]:
 
 
 def _quality_lines(home: Home, job: Job) -> list[str]:
-    from shoal.cli.quality import quality_lines
-    from shoal.store.quality import last_quality, load_quality
+    from shoal.cli.quality import job_quality, quality_lines
 
-    before = last_quality(home.store, job.spec.name, job.id)
-    return quality_lines(load_quality(home.store, job.id), before, get_terminal_size().columns)
+    return quality_lines(*job_quality(home.store, job), get_terminal_size().columns)
 
 
 def _figures(seen: Overview) -> dict[str, str]:

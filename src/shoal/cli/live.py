@@ -9,7 +9,7 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from shoal.cli.session import Session, shortened
+from shoal.cli.session import Session
 from shoal.cli.words import count, duration
 from shoal.model import Figures
 
@@ -77,7 +77,7 @@ class Line:
     def draw(self, text: str) -> None:
         if self._session.live:
             width = shutil.get_terminal_size().columns - 1
-            sys.stderr.write(f"\r\x1b[2K{shortened(text, width)}")
+            sys.stderr.write(f"\r\x1b[2K{text if len(text) <= width else text[: width - 1] + '…'}")
             sys.stderr.flush()
             self._drawn = True
         elif not self._session.quiet:

@@ -6,17 +6,32 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from shoal.cli.output import default_data
 from shoal.cli.session import safe, shortened, table
 from shoal.cli.words import count, plural
+from shoal.model import JobState
+from shoal.store.jobs import Job
 from shoal.store.measure import MOST_DISTINCT
-from shoal.store.quality import Change, FieldQuality, changes
+from shoal.store.quality import Change, FieldQuality, changes, last_quality, load_quality
+from shoal.store.store import Store
 
 HEADER = ("field", "null", "distinct", "min", "max", "change")
 NUMBERS = frozenset({1, 2, 3, 4})
 FIELD_WIDTH = 20
 VALUE_WIDTH = 14
 
+Quality = tuple[list[FieldQuality], list[FieldQuality]]
+"""Of a job, and of the last run before it."""
+
+_MEASURED = frozenset({JobState.DONE, JobState.LIMITED, JobState.FAILED})
 _UNITS = {"text": "chars", "url": "chars", "list": "entries"}
+
+
+def job_quality(store: Store, job: Job) -> Quality:
+    """Nothing of a job that gives no items or has not come to its end: there all would seem to be missing."""
+    if default_data(job.spec) != "items" or job.state not in _MEASURED:
+        return [], []
+    return load_quality(store, job.id), last_quality(store, job.spec.name, job.id)
 
 
 def quality_lines(now: Sequence[FieldQuality], before: Sequence[FieldQuality], width: int) -> list[str]:
@@ -25,7 +40,8 @@ def quality_lines(now: Sequence[FieldQuality], before: Sequence[FieldQuality], w
     for type, of_type in groupby(changes(now, before), lambda change: change.now.type):
         fields = list(of_type)
         lines.append(f"{safe(type)}: {plural(fields[0].now.n, 'item')}{_items_change(fields)}")
-        lines += [f"  {line}" for line in table(map(_cells, fields), HEADER, width - 2, NUMBERS)]
+        if fields[0].now.n:
+            lines += [f"  {line}" for line in table(map(_cells, fields), HEADER, width - 2, NUMBERS)]
     return lines
 
 
@@ -50,6 +66,8 @@ def quality_records(now: Sequence[FieldQuality], before: Sequence[FieldQuality])
 def _items_change(fields: list[Change]) -> str:
     for change in fields:
         if change.before is not None and change.items is not None:
+            if change.items == 0:
+                return ", as many as in the last run"
             return f", {change.items:+.1%} against {count(change.before.n)} in the last run"
     return ""
 

@@ -13,21 +13,25 @@ from shoal import telemetry
 from shoal.cli.figures import extracted, other_endings, pending, skipped, statuses, summary_line
 from shoal.cli.live import Line, Pulse, until
 from shoal.cli.output import default_data, write_data
-from shoal.cli.quality import quality_lines, quality_records
+from shoal.cli.quality import Quality, job_quality, quality_lines, quality_records
 from shoal.cli.session import Session, safe
 from shoal.cli.words import failure_lines, failure_name, plural
 from shoal.embedded.crawl import Crawl, Report
 from shoal.embedded.home import Home
-from shoal.embedded.report import EXIT_INTERRUPTED, exit_code, is_blocked, summary, why_nothing
+from shoal.embedded.report import (
+    EXIT_BLOCKED,
+    EXIT_FAILURES,
+    EXIT_INTERRUPTED,
+    EXIT_NOTHING,
+    exit_code,
+    summary,
+    why_nothing,
+)
 from shoal.engine.ending import Ending
 from shoal.model import JobState
 from shoal.store.jobs import load_job
-from shoal.store.quality import FieldQuality, last_quality, load_quality
 
 JSON_EVERY_S = 5.0
-
-Quality = tuple[list[FieldQuality], list[FieldQuality]]
-"""Of this run, and of the last one."""
 
 
 def run_job(session: Session, home: Home, job_id: str, concurrency: int) -> int:
@@ -36,7 +40,7 @@ def run_job(session: Session, home: Home, job_id: str, concurrency: int) -> int:
     crawl = Crawl(home, job_id, session.settings.user_agent, concurrency)
     report = _event_loop_run(_watched(session, home, crawl))
     written = _write_output(session, home, job_id)
-    quality = _quality(home, report)
+    quality = job_quality(home.store, report.overview.job)
     if session.json:
         _report_as_json(session, report, quality)
     elif not session.quiet:
@@ -91,7 +95,7 @@ def _stop_on_signals(session: Session, crawl: Crawl, line: Line) -> None:
         nonlocal asked
         if asked:
             line.clear()
-            session.say(f"left at once; resume: shoal resume {crawl.job_id}")
+            session.say(f"left at once; resume: {session.command('resume', crawl.job_id)}")
             sys.stdout.flush()
             os._exit(EXIT_INTERRUPTED)
         asked = True
@@ -110,11 +114,6 @@ def _write_output(session: Session, home: Home, job_id: str) -> int | None:
     return None if spec.output is None else write_data(home.store, job_id, default_data(spec), spec.output)
 
 
-def _quality(home: Home, report: Report) -> Quality:
-    job = report.overview.job
-    return load_quality(home.store, job.id), last_quality(home.store, job.spec.name, job.id)
-
-
 def _report_as_json(session: Session, report: Report, quality: Quality) -> None:
     for group in report.overview.failures:
         error = {
@@ -128,11 +127,15 @@ def _report_as_json(session: Session, report: Report, quality: Quality) -> None:
     for record in quality_records(*quality):
         session.data(record)
     session.data(summary(report))
+    code = exit_code(report.overview)
+    if code in (EXIT_NOTHING, EXIT_BLOCKED, EXIT_FAILURES):
+        message = report.overview.job.reason if code == EXIT_FAILURES else why_nothing(report.overview)
+        session.data({"type": "exit_error", "code": code, "message": message})
 
 
 def _report_in_words(session: Session, report: Report, quality: Quality, written: int | None) -> None:
     overview = report.overview
-    figures, spec = overview.frontier, overview.job.spec
+    spec = overview.job.spec
     session.say(summary_line(overview))
     for line in _detail_lines(report):
         session.say(line)
@@ -142,15 +145,16 @@ def _report_in_words(session: Session, report: Report, quality: Quality, written
         session.say("errors:")
         for line in failure_lines(overview.failures, overview.job.id):
             session.say(line)
-    if figures.pages == 0 or is_blocked(overview):
+    if exit_code(overview) in (EXIT_NOTHING, EXIT_BLOCKED):
         session.say(f"error: {why_nothing(overview)}")
     if written is not None and spec.output != "-":
         session.say(f"wrote {plural(written, 'record')} to {spec.output}")
     if overview.state is JobState.INTERRUPTED:
-        session.say(f"resume: shoal resume {overview.job.id}")
+        session.say(f"resume: {session.command('resume', overview.job.id)}")
     else:
         kinds = ("job", "items", "pages", "dead") if default_data(spec) == "items" else ("job", "pages", "dead")
-        session.say(f"look further: shoal {' | '.join(f'{kind} {overview.job.id}' for kind in kinds)}")
+        further = " | ".join(f"{kind} {overview.job.id}" for kind in kinds)
+        session.say(f"look further: {session.command(further)}")
 
 
 def _detail_lines(report: Report) -> list[str]:
@@ -162,4 +166,5 @@ def _detail_lines(report: Report) -> list[str]:
         "links skipped": skipped(overview),
     }
     lines = [f"  {heading}: {text}" for heading, text in said.items() if text]
-    return [*lines, f"  {overview.job.reason}"] if overview.job.reason else lines
+    reason = overview.job.reason if overview.frontier.pages else None
+    return [*lines, f"  {safe(reason)}"] if reason else lines

@@ -82,6 +82,10 @@ class Session:
             raise UsageError(f"there is no home at {path} yet: `shoal crawl URL` makes one, --home names another")
         return Home(path)
 
+    def command(self, *words: str) -> str:
+        """A command to type next, in the home of this one."""
+        return " ".join(["shoal", *(["--home", self.home] if self.home else []), *words])
+
     def data(self, row: dict[str, Any]) -> None:
         """One object per line on stdout."""
         click.echo(json.dumps(row, ensure_ascii=False))

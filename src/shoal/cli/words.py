@@ -11,7 +11,7 @@ HINTS = {
     "unreachable": "the host never answered for 15 s: is it up, and reachable from here?",
     "tls": "its certificate or protocol was refused: open it in a browser to see why",
     "timeout": "no whole answer within 45 s: the host may be overloaded; try a lower --rate",
-    "too_large": "the body is larger than 10 MB and was not kept",
+    "too_large": "more than is taken of one answer (10 MB, 40 MB unpacked, 300 kB of headers)",
     "protocol": "the answer was not proper HTTP",
     "proxy": "the proxy failed or refused: check --proxy",
     "undecodable": "the body could not be decompressed",

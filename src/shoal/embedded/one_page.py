@@ -84,10 +84,17 @@ async def _fetched(url: str, credentials: str, manners: Manners) -> Page:
             answer = await visit.ask(url)
             if answer.location is None:
                 return _page(url, answer)
-            url = canonical(answer.location)
+            url = _next_hop(url, answer.location)
     finally:
         await fetcher.aclose()
     raise NoPage(f"more than {MAX_HOPS} redirects in a row, the last to {url}")
+
+
+def _next_hop(url: str, location: str) -> str:
+    try:
+        return canonical(location)
+    except InvalidURL as error:
+        raise NoPage(f"{url} redirects to what cannot be fetched: {error.reason}") from None
 
 
 class _Visit:

@@ -160,10 +160,14 @@ class Page:
 
     def _links(self, selector: str) -> Iterator[str]:
         picked = pick_by_spelling(selector)
-        if picked.kind == "jsonpath" or "::" in selector or "@" in selector.rpartition("/")[2]:
-            yield from (str(value) for value in picked.values(self._place(picked.kind)))
-            return
-        for node in picked.places(self.document):
+        gives_text = picked.kind == "jsonpath" or (picked.kind == "css" and "::" in selector)
+        nodes = [] if gives_text else list(picked.places(self.document))
+        if not nodes:
+            # An XPath may end in an attribute.
+            yield from (
+                str(value) for value in picked.values(self._place(picked.kind)) if gives_text or "@" in selector
+            )
+        for node in nodes:
             link = node.attr("href") or node.attr("src") if isinstance(node, Node) else None
             if link:
                 yield link

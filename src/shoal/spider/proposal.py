@@ -6,6 +6,7 @@ The same page always gives the same proposal, and every field in it has been rea
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -74,15 +75,13 @@ def propose(page: Page) -> Proposal:
 
 def _repeated(page: Page) -> list[tuple[str, list[Node]]]:
     """Selectors of what is repeated on the page, the best first."""
-    groups: dict[str, None] = {}
-    for node in page.css("body *")[:MAX_ELEMENTS]:
-        if node.root.tag in _BLOCK_TAGS:
-            groups |= dict.fromkeys(_spellings(node))
+    nodes = (node for node in page.css("body *")[:MAX_ELEMENTS] if node.root.tag in _BLOCK_TAGS)
+    groups = Counter(selector for node in nodes for selector in _spellings(node))
     found = []
-    for selector in groups:
-        blocks = [node for node in page.css(selector) if not _is_apart(node)]
+    for selector in (selector for selector, n in groups.items() if n >= MIN_BLOCKS):
+        blocks = page.css(selector)
         # What cannot be told from the same in a navigation is left out altogether.
-        if len(blocks) >= MIN_BLOCKS and len(blocks) == len(page.css(selector)):
+        if not any(map(_is_apart, blocks)):
             found.append((_weight(blocks), selector, blocks))
     ranked = sorted(found, key=lambda each: each[0], reverse=True)
     return [(selector, blocks) for weight, selector, blocks in ranked if weight[0]]

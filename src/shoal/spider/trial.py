@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,8 +24,9 @@ from shoal.spider.item import Item, Reject, Slot, plan_of
 from shoal.spider.page import I, Page, Request
 from shoal.spider.picks import Place, pick_by_spelling
 from shoal.spider.running import CallbackFailed, run
+from shoal.spider.sources import read_sources
 from shoal.spider.spider import Spider
-from shoal.urls import Scope, canonical, trap
+from shoal.urls import Params, Scope, canonical, trap
 
 NOTHING: tuple[object, ...] = (None, "", [], {})
 
@@ -123,6 +125,14 @@ def try_out(spider: Spider, callback: str, page: Page) -> Trial:
     return trial
 
 
+def start_urls(spider: Spider) -> list[str]:
+    """Those that can be fetched, canonical and so without a password."""
+    if not spider.urls:
+        return []
+    lines = io.BytesIO("\n".join(spider.urls).encode())
+    return [given.target.url for given in read_sources(["-"], Params(), "host", None, lines).inputs if given.target]
+
+
 def _of_places(page: WatchedPage) -> list[ItemTrial]:
     kinds: dict[tuple[str, str], ItemTrial] = {}
     for cls, selector, places in page.watch():
@@ -185,7 +195,7 @@ def _of_values(items: list[ItemRecord], watched: set[str]) -> list[ItemTrial]:
 
 def _follows(spider: Spider, callback: str, page_url: str, requests: list[Request]) -> Iterator[FollowTrial]:
     options = spider.options
-    seeds = [canonical(url) for url in spider.urls or (page_url,)]
+    seeds = start_urls(spider) or [canonical(page_url)]
     kind = ScopeKind(options.get("scope", ScopeKind.HOST))
     scope = Scope(kind, seeds, tuple(options.get("include", ())), tuple(options.get("exclude", ())))
     for request in requests:

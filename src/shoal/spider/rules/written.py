@@ -32,6 +32,7 @@ MAX_CHARS = 256 * 1024
 MAX_DEPTH = 40
 MAX_VALUES = 20_000
 _FAULTS_TOLD = 50
+_FAULT_CHARS = 1_000
 
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 _TRUTH = {word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
@@ -51,7 +52,8 @@ class Written:
     verbatim_at: int | None = None
     """The column where its text begins exactly as it is, if it stands in the file like that."""
     size: int = 1
-    """How many values it unfolds to."""
+    """How many values it unfolds to, and how many levels they have below this one."""
+    height: int = 0
 
     def get(self, key: str) -> Written | None:
         """None also if this is no mapping."""
@@ -84,7 +86,9 @@ class Faults:
         self.add_at(at.line, column, what)
 
     def add_at(self, line: int, column: int, what: str) -> None:
-        self._found.add((line, column, what))
+        # Names and values come from the file: no line break or terminal escape of theirs may get out.
+        safe = "".join(char if char.isprintable() else repr(char)[1:-1] for char in what[:_FAULT_CHARS])
+        self._found.add((line, column, safe if len(what) <= _FAULT_CHARS else f"{safe}…"))
 
     def raise_if_any(self) -> None:
         if not self._found:
@@ -137,7 +141,7 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise _Unreadable(*_place(event), f"nested more than {MAX_DEPTH} deep")
         if isinstance(event, AliasEvent):
-            return self._aliased(event)
+            return self._aliased(event, depth)
         tag = getattr(event, "tag", None)
         if tag is not None:
             self._faults.add_at(*_place(event), f"the tag {tag!r} is not allowed; values are plain")
@@ -152,11 +156,15 @@ class _Reader:
             self._anchors[anchor] = made
         return made
 
-    def _aliased(self, event: AliasEvent) -> Written:
+    def _aliased(self, event: AliasEvent, depth: int) -> Written:
         # An anchor is known only when its value is complete, so that no value can hold itself.
         known = self._anchors.get(str(event.anchor))
         if known is None:
             raise _Unreadable(*_place(event), f"the alias *{event.anchor} has no anchor &{event.anchor} before it")
+        if depth + known.height > MAX_DEPTH:
+            raise _Unreadable(
+                *_place(event), f"nested more than {MAX_DEPTH} deep, with what *{event.anchor} stands for"
+            )
         return known
 
     def _scalar(self, event: ScalarEvent) -> Written:
@@ -174,7 +182,7 @@ class _Reader:
         while not isinstance(following := next(self._events), SequenceEndEvent):
             parts.append(self._value(following, depth + 1))
             size = self._grown(size, parts[-1], following)
-        return Written(parts, *_place(event), size=size)
+        return Written(parts, *_place(event), size=size, height=_height(parts))
 
     def _mapping(self, event: Event, depth: int) -> Written:
         pairs: dict[str, tuple[Written, Written]] = {}
@@ -190,7 +198,7 @@ class _Reader:
                 self._faults.add(key, f"the key {name!r} is here a second time; the first is on line {first}")
             else:
                 pairs[name] = key, value
-        return Written(pairs, *_place(event), size=size)
+        return Written(pairs, *_place(event), size=size, height=_height([value for _, value in pairs.values()]))
 
     def _key(self, event: Event) -> Written:
         if not isinstance(event, ScalarEvent):
@@ -201,6 +209,10 @@ class _Reader:
         if size + part.size > MAX_VALUES:
             raise _Unreadable(*_place(event), f"more than {MAX_VALUES:,} values, those of aliases included")
         return size + part.size
+
+
+def _height(parts: list[Written]) -> int:
+    return 1 + max((part.height for part in parts), default=-1)
 
 
 def _events(text: str) -> Iterator[Event]:

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shoal.practice import Running
+from tests.cli.conftest import Shell
+
+
+@pytest.fixture
+def page(shoal: Shell) -> Path:
+    path = shoal.folder / "page.html"
+    path.write_text(
+        "<title>Lamps</title><h1>Lamps</h1><p>Two of <b>them</b>.</p><a href=/1>Tall</a><a href=/2>Short</a>"
+    )
+    return path
+
+
+def test_selectors_are_tried_on_a_fetched_page(shoal: Shell, site: Running) -> None:
+    ran = shoal("shell", site.url(), "--allow-private", "-c", 'css("h3 a::attr(title)")[:2] + xpath("//h1/text()")')
+    assert ran.code == 0
+    assert len(ran.out.splitlines()) == 3 and ran.out.splitlines()[-1] == "Pebble & Pine No. 1"
+    assert [visit.path for visit in site.log()] == ["/robots.txt", "/"]
+    assert not shoal.home.exists()
+
+
+@pytest.mark.usefixtures("page")
+def test_what_the_last_line_gives_is_printed(shoal: Shell) -> None:
+    code = 'links = css("a::attr(href)")\n[page.url[:-1] + link for link in links]'
+    assert shoal("shell", "page.html", "-c", code).out == "https://example.com/1\nhttps://example.com/2\n"
+    assert shoal("shell", "page.html", "-c", "x = 1").out == ""
+    assert shoal("shell", "page.html", "-c", 'page.css("b")').out == "them\n"
+
+
+@pytest.mark.usefixtures("page")
+def test_as_json_each_value_is_a_line(shoal: Shell) -> None:
+    assert shoal("shell", "page.html", "--json", "-c", 'css("a")').lines == [{"value": "Tall"}, {"value": "Short"}]
+
+
+def test_json_pages_have_paths_and_a_view(shoal: Shell) -> None:
+    (shoal.folder / "data.json").write_text(json.dumps({"lamps": [{"price": 5.5}, {"price": 6}]}))
+    assert shoal("shell", "data.json", "-c", 'json("$.lamps[*].price")').out == "5.5\n6\n"
+    assert '"price": ' in shoal("shell", "data.json", "-c", "view()").out
+
+
+@pytest.mark.usefixtures("page")
+def test_view_shows_the_page_as_text(shoal: Shell) -> None:
+    out = shoal("shell", "page.html", "-c", "view()").out
+    assert "Two of" in out and "<p>" not in out
+
+
+@pytest.mark.usefixtures("page")
+def test_faults_are_told_in_a_line(shoal: Shell) -> None:
+    bad = shoal("shell", "page.html", "-c", 'css("h1[")')
+    assert bad.code == 2 and "h1[" in bad.err and "Traceback" not in bad.err
+    wrong = shoal("shell", "page.html", "-c", "x = 1\nx / 0")
+    assert wrong.code == 2 and "ZeroDivisionError: division by zero (line 2)" in wrong.err
+    assert shoal("shell", "page.html", "-c", "x =").code == 2
+
+
+@pytest.mark.usefixtures("page")
+def test_the_prompt_goes_on_after_a_fault(shoal: Shell) -> None:
+    ran = shoal("shell", "page.html", input='css("h1[")\ncss("h1")\n1 / 0\npage\n')
+    assert ran.code == 0
+    assert "'Lamps'" in ran.out and "200 text/html" in ran.out
+    assert "ZeroDivisionError" in ran.err and "BadSelector" not in ran.err and "h1[" in ran.err
+
+
+def test_neither_body_nor_headers_nor_password_are_shown_with_the_page(shoal: Shell, site: Running) -> None:
+    url = site.url().replace("//", "//ann:hunter2@")
+    ran = shoal("shell", url, "--allow-private", "--header", "X-Key: hunter2", "-c", "page")
+    assert ran.out.startswith(f"{site.url()}: 200 text/html, ")
+    assert len(ran.out.splitlines()) == 1 and "hunter2" not in ran.out + ran.err
+    assert "hunter2" not in shoal("shell", url).err
+
+
+def test_an_answer_that_is_no_page_can_be_looked_at_and_none_is_exit_4(shoal: Shell, site: Running) -> None:
+    assert shoal("shell", site.url("/nowhere"), "--allow-private", "-c", "page.status").out == "404\n"
+    ran = shoal("shell", site.url(), "-c", "page.status")
+    assert ran.code == 4 and "--allow-private" in ran.err
+
+
+def test_redirects_are_followed_to_the_page(shoal: Shell, site: Running) -> None:
+    ran = shoal("shell", site.url("/index.html"), "--allow-private", "-c", "page.url")
+    assert ran.out == f"{site.url()}\n"
+    assert [visit.path for visit in site.log()] == ["/robots.txt", "/index.html", "/"]
+
+
+def test_redirects_that_lead_nowhere_are_exit_4(shoal: Shell, troubled_site: Running) -> None:
+    ran = shoal("shell", troubled_site.url("/old/basket"), "--allow-private", "-c", "page")
+    assert ran.code == 4 and "more than 20 redirects" in ran.err
+
+
+def test_text_from_a_page_cannot_steer_the_terminal(shoal: Shell) -> None:
+    (shoal.folder / "evil.html").write_text("<title>\x1b[2Jx</title><h1>\x1b[2Jx</h1>")
+    for code in ('css("h1")', "view()", "page"):
+        assert "\x1b" not in shoal("shell", "evil.html", "-c", code).out
+    ran = shoal("shell", "evil.html", input='css("h1")\npage.title\npage\n')
+    assert "\x1b" not in ran.out + ran.err
