@@ -14,7 +14,7 @@ TOP = Path(shoal.__file__).parent
 LEVELS = {
     **dict.fromkeys(("errors", "model", "urls", "settings", "telemetry"), 0),
     **dict.fromkeys(("frontier", "fetch", "extract", "store"), 1),
-    "spider": 2,
+    "spiders": 2,
     "engine": 3,
     **dict.fromkeys(("embedded", "fleet"), 4),
     **dict.fromkeys(("control", "scrapy", "practice"), 5),
@@ -22,7 +22,7 @@ LEVELS = {
     "__main__": 7,
 }
 """Rooms of one level never import each other, except that the nouns of level 0 know one another."""
-NAMED = {("spider/spider.py", "embedded")}
+NAMED = {("spiders/spider.py", "embedded")}
 """`spider.run()` and `.stream()` start a crawl from below: the one import that goes up, inside these functions."""
 
 

@@ -9,21 +9,21 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from shoal.errors import ShoalError
     from shoal.extract.casts import Url
-    from shoal.spider.item import Item
-    from shoal.spider.page import Page, Request
-    from shoal.spider.picks import css, jsonpath, regex, xpath
-    from shoal.spider.spider import Spider, spider
+    from shoal.spiders.item import Item
+    from shoal.spiders.page import Page, Request
+    from shoal.spiders.picks import css, jsonpath, regex, xpath
+    from shoal.spiders.spider import Spider, spider
 
 __all__ = ["Item", "Page", "Request", "ShoalError", "Spider", "Url", "css", "jsonpath", "regex", "spider", "xpath"]
 
 _HOMES = {
     "ShoalError": "shoal.errors",
     "Url": "shoal.extract.casts",
-    "Item": "shoal.spider.item",
-    "Page": "shoal.spider.page",
-    "Request": "shoal.spider.page",
-    **dict.fromkeys(("css", "jsonpath", "regex", "xpath"), "shoal.spider.picks"),
-    "Spider": "shoal.spider.spider",
+    "Item": "shoal.spiders.item",
+    "Page": "shoal.spiders.page",
+    "Request": "shoal.spiders.page",
+    **dict.fromkeys(("css", "jsonpath", "regex", "xpath"), "shoal.spiders.picks"),
+    **dict.fromkeys(("Spider", "spider"), "shoal.spiders.spider"),
 }
 
 

@@ -272,6 +272,8 @@ class PageContent:
     language: str | None
     text: str
     links: list[str]
+    formats: dict[str, Any] = field(default_factory=dict)
+    """What else the job asked for of the page: format -> the page in it, as JSON has it."""
 
 
 @dataclass(slots=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from shoal.practice import Running, Shop, running
-from shoal.spider.page import Page
-from shoal.spider.proposal import Proposal, ProposedField, propose
-from shoal.spider.sketch import as_python, spider_name
+from shoal.spiders.page import Page
+from shoal.spiders.proposal import Proposal, ProposedField, propose
+from shoal.spiders.sketch import as_python, spider_name
 from tests.cli.conftest import Shell
 
 KITCHEN = "/category/kitchen/index.html"

@@ -22,8 +22,8 @@ from shoal.fetch.guard import Guard
 from shoal.frontier.contract import Caller
 from shoal.model import Input, JobSpec, JobState, Limits, Offer, Politeness
 from shoal.practice import Answer, Server, Visit
-from shoal.spider.bounds import Bounds
-from shoal.spider.spider import Spider
+from shoal.spiders.bounds import Bounds
+from shoal.spiders.spider import Spider
 from shoal.store.jobs import create_job, load_job, set_state
 from shoal.store.records import ending, list_pages
 from shoal.store.writer import Writer

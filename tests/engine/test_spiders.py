@@ -14,7 +14,7 @@ import pytest
 from shoal import Item, Page, Spider, css, spider
 from shoal.model import DeadLetter
 from shoal.practice import Answer, Visit
-from shoal.spider.bounds import Bounds
+from shoal.spiders.bounds import Bounds
 from shoal.store.items import list_items, list_rejects
 from tests.engine.conftest import Field, Pages, html, serving, spec
 

@@ -13,9 +13,9 @@ from shoal.cli.fetching import fetch_options, manners
 from shoal.cli.session import Command, Session, safe, shortened, table
 
 if TYPE_CHECKING:
-    from shoal.spider.page import Page
-    from shoal.spider.spider import Spider
-    from shoal.spider.trial import FieldTrial, ItemTrial, Trial
+    from shoal.spiders.page import Page
+    from shoal.spiders.spider import Spider
+    from shoal.spiders.trial import FieldTrial, ItemTrial, Trial
 
 EXIT_EMPTY = 3
 SHOWN = 5
@@ -42,8 +42,8 @@ def check(
     shoal check books.py --url https://books.toscrape.com/
     shoal check books.yaml --callback detail --file a.html --file b.html
     """
-    from shoal.spider.loading import load_spider
-    from shoal.spider.trial import try_out
+    from shoal.spiders.loading import load_spider
+    from shoal.spiders.trial import try_out
 
     spider = load_spider(file)
     spider.named(callback)
@@ -65,7 +65,7 @@ def _pages(
     session: Session, spider: Spider, urls: tuple[str, ...], saved: tuple[str, ...], given: dict[str, Any]
 ) -> Iterator[Page]:
     from shoal.embedded.one_page import NO_URL, NoPage, fetch_page, open_page
-    from shoal.spider.trial import start_urls
+    from shoal.spiders.trial import start_urls
 
     for path in saved:
         yield open_page(path, next(iter(start_urls(spider)), NO_URL))
@@ -95,7 +95,7 @@ def _figures(trials: list[Trial]) -> dict[str, int]:
 
 
 def _show_spider(session: Session, spider: Spider) -> None:
-    from shoal.spider.trial import start_urls
+    from shoal.spiders.trial import start_urls
 
     callbacks = sorted(set(filter(None, spider.callbacks)) - {spider.start.__name__})
     start = start_urls(spider)

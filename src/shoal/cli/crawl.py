@@ -13,10 +13,10 @@ from shoal.cli.options import job_options
 from shoal.cli.session import Command, Session, safe, shortened
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
-from shoal.spider.lists import reason_words
-from shoal.spider.loading import spider_among
-from shoal.spider.sources import Sources, read_sources
-from shoal.spider.wish import Wish
+from shoal.spiders.lists import reason_words
+from shoal.spiders.loading import spider_among
+from shoal.spiders.sources import Sources, read_sources
+from shoal.spiders.wish import Wish
 from shoal.store.export import check_writable
 
 BAD_LINES_SHOWN = 20

@@ -12,8 +12,8 @@ from shoal.cli.words import count, duration, plural
 from shoal.embedded.dryrun import DryRun, HostLoad
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
-from shoal.spider.lists import reason_words
-from shoal.spider.sources import Sources
+from shoal.spiders.lists import reason_words
+from shoal.spiders.sources import Sources
 
 SHOWN = 20
 

@@ -170,6 +170,6 @@ def _why_skipped(reason: str | None, rule: str | None) -> str:
 
 
 def _why_no_url(reason: str | None) -> str:
-    from shoal.spider.lists import reason_words
+    from shoal.spiders.lists import reason_words
 
     return reason_words(reason or "malformed")

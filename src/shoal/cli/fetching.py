@@ -32,7 +32,7 @@ def fetch_options(function: F) -> F:
 def manners(session: Session, given: Mapping[str, Any], of_spider: Mapping[str, Any]) -> Manners:
     """A flag wins over the spider's own option of that name."""
     from shoal.embedded.one_page import Manners
-    from shoal.spider.wish import pair, proxy_url
+    from shoal.spiders.wish import pair, proxy_url
 
     wish = {**of_spider, **{name: value for name, value in given.items() if value}}
     proxies = [wish["proxy"]] if isinstance(wish.get("proxy"), str) else list(wish.get("proxy", ()))

@@ -12,7 +12,7 @@ from shoal.cli.session import Command, Session, safe
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
-    from shoal.spider.proposal import Proposal
+    from shoal.spiders.proposal import Proposal
 
 ENDINGS = (".py", ".yaml", ".yml")
 
@@ -33,8 +33,8 @@ def new(session: Session, file: str, url: str | None, force: bool, **given: Any)
     shoal new books.yaml
     """
     from shoal.embedded.one_page import NO_URL
-    from shoal.spider.proposal import TEMPLATE
-    from shoal.spider.sketch import as_python, as_rules, spider_name
+    from shoal.spiders.proposal import TEMPLATE
+    from shoal.spiders.sketch import as_python, as_rules, spider_name
 
     path = Path(file)
     _check_place(path, force)
@@ -57,8 +57,8 @@ def _check_place(path: Path, force: bool) -> None:
 
 def _proposed(session: Session, url: str, given: dict[str, Any]) -> tuple[str, Proposal]:
     from shoal.embedded.one_page import NoPage, fetch_page
-    from shoal.spider.page import HTML_TYPES
-    from shoal.spider.proposal import propose
+    from shoal.spiders.page import HTML_TYPES
+    from shoal.spiders.proposal import propose
 
     page = fetch_page(url, manners(session, given, {}))
     if not 200 <= page.status < 300:

@@ -17,7 +17,7 @@ from shoal.cli.session import Command, Session, safe
 from shoal.errors import ShoalError, UsageError
 
 if TYPE_CHECKING:
-    from shoal.spider.page import Page
+    from shoal.spiders.page import Page
 
 Names = dict[str, Any]
 _PLACE = "-c"
@@ -57,7 +57,7 @@ def _page(session: Session, source: str, given: dict[str, Any]) -> Page:
 
 
 def _names(page: Page) -> Names:
-    from shoal.spider.picks import Data, pick
+    from shoal.spiders.picks import Data, pick
 
     def css(selector: str) -> list[Any]:
         return pick("css", selector).values(page.document)
@@ -135,7 +135,7 @@ def _print(session: Session, value: Any) -> None:
 def _plain(value: Any) -> Any:
     """Elements by their text, and the page by what it is: neither its body nor its headers belong on a screen."""
     from shoal.extract.document import Node
-    from shoal.spider.page import Page
+    from shoal.spiders.page import Page
 
     if isinstance(value, Page):
         return _described(value)

@@ -18,8 +18,8 @@ from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
 from shoal.frontier.contract import Caller, Terms
 from shoal.model import JobSpec, JobState, Offer, Target
-from shoal.spider.loading import load_spider
-from shoal.spider.spider import Spider
+from shoal.spiders.loading import load_spider
+from shoal.spiders.spider import Spider
 from shoal.store.inputs import seed_targets
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
 from shoal.store.quality import last_quality, measure_quality, verdict
@@ -158,7 +158,7 @@ def judge_quality(store: Store, job: Job) -> str | None:
 def spider_of(spec: JobSpec) -> Spider | None:
     """Loaded anew for every run, so that a mended file is what runs after a `dead --retry`."""
     if spec.rules is not None:
-        from shoal.spider import rules
+        from shoal.spiders import rules
 
         return rules.from_json(spec.rules)
     return load_spider(spec.spider) if spec.spider is not None else None

@@ -17,8 +17,8 @@ from shoal.errors import InvalidURL
 from shoal.fetch.guard import Guard
 from shoal.fetch.robots import RobotsFile
 from shoal.model import DeadLetter, Drop, Input, JobSpec, JobState, PageRecord, RedirectRecord, Target, fingerprint_hex
-from shoal.spider.lists import bare
-from shoal.spider.sources import read_sources
+from shoal.spiders.lists import bare
+from shoal.spiders.sources import read_sources
 from shoal.store.columns import iso_time
 from shoal.store.inputs import inputs_of, seed_targets
 from shoal.store.jobs import Job

@@ -20,9 +20,9 @@ from shoal.embedded.job_id import new_job_id
 from shoal.engine.ending import Ending
 from shoal.errors import UsageError
 from shoal.model import PageRecord
-from shoal.spider.sources import read_sources
-from shoal.spider.spider import Spider
-from shoal.spider.wish import Wish
+from shoal.spiders.sources import read_sources
+from shoal.spiders.spider import Spider
+from shoal.spiders.wish import Wish
 from shoal.store.jobs import create_job
 
 CONCURRENCY = 64

@@ -21,9 +21,9 @@ from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.guard import Guard
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.fetch.transfer import Fetch
-from shoal.spider.lists import bare
-from shoal.spider.page import Page
-from shoal.spider.sources import read_sources
+from shoal.spiders.lists import bare
+from shoal.spiders.page import Page
+from shoal.spiders.sources import read_sources
 from shoal.urls import Params, canonical, origin_of
 
 NO_URL = "https://example.com/"

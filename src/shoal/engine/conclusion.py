@@ -27,11 +27,10 @@ from shoal.model import (
     Target,
     Trail,
 )
-from shoal.spider.page import HTML_TYPES, Page
-from shoal.spider.running import CallbackFailed
-from shoal.spider.running import run as run_callback
-from shoal.spider.spider import Spider
-from shoal.store.content import FormattedContent
+from shoal.spiders.page import HTML_TYPES, Page
+from shoal.spiders.running import CallbackFailed
+from shoal.spiders.running import run as run_callback
+from shoal.spiders.spider import Spider
 from shoal.urls import trap
 
 
@@ -72,20 +71,13 @@ def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchange) -> 
     add_skips(done, {"nofollow": reading.nofollowed, **links.skipped})
     record.title, record.canonical = reading.title, reading.canonical
     if not (reading.noindex and robots):
-        content = PageContent(reading.description, reading.language, reading.raw_text(), links.urls)
-        record.content = _with_formats(content, html, record.url, work.spec.formats)
+        formats = formatted(html, record.url, work.spec.formats) if work.spec.formats else {}
+        record.content = PageContent(reading.description, reading.language, reading.raw_text(), links.urls, formats)
     if work.is_too_deep(record.depth + 1):
         add_skips(done, {"too_deep": len(links.targets)})
     elif links.targets:
         trail = Trail(depth=record.depth + 1, parent=record.fingerprint)
         done.offers.append(Offer(record.job, links.targets, trail))
-
-
-def _with_formats(content: PageContent, html: bytes, url: str, formats: tuple[str, ...]) -> PageContent:
-    if not formats:
-        return content
-    made = formatted(html, url, formats)
-    return FormattedContent(content.description, content.language, content.text, content.links, made)
 
 
 async def _called_back(work: Work, spider: Spider, done: Ending, record: PageRecord, answer: Exchange) -> Ending:

@@ -12,7 +12,7 @@ from shoal.extract.sitemaps import Sitemap
 from shoal.fetch.exchange import Exchange
 from shoal.frontier.record import trail_text
 from shoal.model import Lease, Offer, Target, Trail
-from shoal.spider.page import Request
+from shoal.spiders.page import Request
 from shoal.urls import fingerprint, trap
 
 SITEMAP_NESTING = 5

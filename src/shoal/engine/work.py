@@ -8,9 +8,9 @@ from shoal.fetch.cookies import Jar
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.transfer import Fetch
 from shoal.model import ItemType, JobSpec, Lease, Target
-from shoal.spider.bounds import Bounds
-from shoal.spider.item import Item, type_of
-from shoal.spider.spider import Spider
+from shoal.spiders.bounds import Bounds
+from shoal.spiders.item import Item, type_of
+from shoal.spiders.spider import Spider
 from shoal.urls import Params, Resolver, Scope, origin_of, target
 
 SITEMAP = "#sitemap"

@@ -8,8 +8,6 @@ ask for, follow as JSON after an empty link, which no page has.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
-from typing import Any
 
 import zstandard
 
@@ -17,14 +15,6 @@ from shoal.model import PageContent
 from shoal.store.text import storable
 
 _LEVEL = 1
-
-
-@dataclass(slots=True)
-class FormattedContent(PageContent):
-    """A page's content for a job that asked for more of it."""
-
-    formats: dict[str, Any] = field(default_factory=dict)
-    """Format -> the page in it, as JSON has it."""
 
 
 class Packer:
@@ -35,7 +25,7 @@ class Packer:
 
     def pack(self, content: PageContent) -> bytes:
         fields = (content.description or "", content.language or "", content.text, *content.links)
-        if isinstance(content, FormattedContent):
+        if content.formats:
             fields = (*fields, "", json.dumps(content.formats, ensure_ascii=False))
         try:
             joined = "\0".join(fields).encode()
@@ -47,11 +37,11 @@ class Packer:
         return self._compressor.compress(joined)
 
 
-def unpack(packed: bytes) -> FormattedContent:
+def unpack(packed: bytes) -> PageContent:
     description, language, text, *links = zstandard.decompress(packed).decode().split("\0")
     formats = {}
     if "" in links:
         formats = json.loads(links[-1])
         links = links[:-2]
     # Folded by whoever reads it: a crawl writes each text once, and most are never read.
-    return FormattedContent(description or None, language or None, " ".join(text.split()), links, formats)
+    return PageContent(description or None, language or None, " ".join(text.split()), links, formats)

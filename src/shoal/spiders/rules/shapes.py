@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from shoal.spider.rules.written import Faults, Written
+from shoal.spiders.rules.written import Faults, Written
 
 Schema = dict[str, Any]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from shoal.extract.casts import cast
 from shoal.extract.faults import BadSelector, CastError
-from shoal.spider.picks import pick_by_spelling
-from shoal.spider.rules.keys import START, TYPES
-from shoal.spider.rules.written import Faults, Written
+from shoal.spiders.picks import pick_by_spelling
+from shoal.spiders.rules.keys import START, TYPES
+from shoal.spiders.rules.written import Faults, Written
 
 _GIVES_TEXT = re.compile(r"::(?:text|html|attr\([^()]*\))\s*\Z")
 

@@ -7,7 +7,7 @@ import keyword
 import re
 from collections.abc import Iterator
 
-from shoal.spider.proposal import Proposal, ProposedField
+from shoal.spiders.proposal import Proposal, ProposedField
 
 _ANNOTATIONS = {"text": "str", "decimal": "Decimal", "url": "Url", "datetime": "datetime"}
 _IMPORTS = {"Decimal": "from decimal import Decimal", "datetime": "from datetime import datetime"}

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from shoal.errors import UsageError
-from shoal.spider.item import Item
-from shoal.spider.page import Page, Request
+from shoal.spiders.item import Item
+from shoal.spiders.page import Page, Request
 
 if TYPE_CHECKING:
     from shoal.embedded.crawl import Report
@@ -101,7 +101,7 @@ class Spider:
 
     def test(self, page: str | Path | bytes, url: str = "https://example.com/", callback: str = "") -> list[Found]:
         """What a callback yields on a saved page, without any network."""
-        from shoal.spider.running import collect
+        from shoal.spiders.running import collect
 
         body = page if isinstance(page, bytes) else Path(page).read_bytes()
         return collect(self.named(callback), Page(url, body, html=body))

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from shoal.errors import ShoalError, UsageError
-from shoal.spider.spider import Spider
+from shoal.spiders.spider import Spider
 
 _FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
 _MODULE = re.compile(r"(?P<module>[A-Za-z_]\w*(?:\.\w+)+):(?P<name>[A-Za-z_]\w*)")
@@ -46,7 +46,7 @@ def names_spider(word: str) -> bool:
 def load_spider(reference: str) -> Spider:
     """Raises UsageError, with the line, for a file that cannot be loaded or holds no such spider."""
     if Path(reference).suffix.lower() in _RULES:
-        from shoal.spider import rules
+        from shoal.spiders import rules
 
         return rules.load(Path(reference))
     found = _FILE.fullmatch(reference)

@@ -11,13 +11,13 @@ from pydantic import create_model
 from pydantic_core import PydanticUndefined
 
 from shoal.errors import UsageError
-from shoal.spider import picks
-from shoal.spider.item import Item
-from shoal.spider.page import Page
-from shoal.spider.rules.keys import RULES, START, TYPES
-from shoal.spider.rules.meaning import check_meaning, default_value, type_name
-from shoal.spider.rules.written import Faults, read
-from shoal.spider.spider import Options, Spider
+from shoal.spiders import picks
+from shoal.spiders.item import Item
+from shoal.spiders.page import Page
+from shoal.spiders.rules.keys import RULES, START, TYPES
+from shoal.spiders.rules.meaning import check_meaning, default_value, type_name
+from shoal.spiders.rules.written import Faults, read
+from shoal.spiders.spider import Options, Spider
 
 _FIELDS: dict[str, Callable[..., Any]] = {
     "css": picks.css,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from shoal.errors import InvalidURL, UsageError
 from shoal.extract.faults import BadSelector
-from shoal.spider.lists import ANYTHING_WITH_AT, spelt_safely
-from shoal.spider.picks import pick, pick_by_spelling
-from shoal.spider.rules.shapes import Text, shown
-from shoal.spider.rules.written import Faults, Written
+from shoal.spiders.lists import ANYTHING_WITH_AT, spelt_safely
+from shoal.spiders.picks import pick, pick_by_spelling
+from shoal.spiders.rules.shapes import Text, shown
+from shoal.spiders.rules.written import Faults, Written
 from shoal.urls import canonical
 from shoal.urls.patterns import compiled
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from shoal import Item, Page, Url, css, jsonpath, regex, xpath
 from shoal.errors import UsageError
-from shoal.spider.item import record_of, type_of
+from shoal.spiders.item import record_of, type_of
 
 HTML = b"""
 <html><body>
@@ -127,7 +127,7 @@ def test_records_carry_key_and_kinds() -> None:
 
 
 def test_mistakes_are_found_where_they_are_written() -> None:
-    with pytest.raises(UsageError, match="selector 'a\\[' *, column"):
+    with pytest.raises(UsageError, match=r"selector 'a\[', column"):
         css("a[")
     with pytest.raises(UsageError, match="has no field 'sku' to be its key"):
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import UsageError
-from shoal.spider import rules
-from shoal.spider.rules.keys import FIELD, ITEM, LINK, OPTIONS, RULES
-from shoal.spider.spider import Spider
+from shoal.spiders import rules
+from shoal.spiders.rules.keys import FIELD, ITEM, LINK, OPTIONS, RULES
+from shoal.spiders.spider import Spider
 
 START = "start: https://a.example/\n"
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from shoal.errors import UsageError
-from shoal.spider import rules
-from shoal.spider.rules.keys import FIELD, ITEM, LINK, OPTIONS, RULES, TYPES
-from shoal.spider.rules.written import Faults, read
-from shoal.spider.spider import Options
-from tests.spider.test_rules import BOOKS
-from tests.spider.test_rules_faults import ONE_FAULT, TREES, WORDS
+from shoal.spiders import rules
+from shoal.spiders.rules.keys import FIELD, ITEM, LINK, OPTIONS, RULES, TYPES
+from shoal.spiders.rules.written import Faults, read
+from shoal.spiders.spider import Options
+from tests.spiders.test_rules import BOOKS
+from tests.spiders.test_rules_faults import ONE_FAULT, TREES, WORDS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 VALIDATOR = Draft202012Validator(rules.schema())
@@ -38,7 +38,7 @@ def test_the_schema_is_one_and_the_committed_file_is_current() -> None:
     Draft202012Validator.check_schema(rules.schema())
     committed = (REFERENCE / "rules.schema.json").read_text()
     assert committed == json.dumps(rules.schema(), indent=2) + "\n", (
-        "write it anew: python -c 'import json; from shoal.spider.rules import schema; "
+        "write it anew: python -c 'import json; from shoal.spiders.rules import schema; "
         "print(json.dumps(schema(), indent=2))' > docs/reference/rules.schema.json"
     )
 

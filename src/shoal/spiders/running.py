@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shoal.model import ItemRecord, RejectRecord
-from shoal.spider.bounds import Bounds, stepwise
-from shoal.spider.item import Item, record_of
-from shoal.spider.page import Page, Request
-from shoal.spider.spider import Found, Spider, is_async
+from shoal.spiders.bounds import Bounds, stepwise
+from shoal.spiders.item import Item, record_of
+from shoal.spiders.page import Page, Request
+from shoal.spiders.spider import Found, Spider, is_async
 
 MAX_FOUND = 100_000
 """Per page; a callback that yields for ever ends here."""

@@ -24,7 +24,7 @@ from shoal.errors import UsageError
 from shoal.extract.casts import Url, cast, castable
 from shoal.extract.faults import CastError
 from shoal.model import ItemRecord, ItemType, RejectRecord
-from shoal.spider.picks import Pick, Place
+from shoal.spiders.picks import Pick, Place
 
 KINDS: dict[type, str] = {
     bool: "boolean",

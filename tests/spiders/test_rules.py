@@ -13,11 +13,11 @@ from pydantic import BaseModel
 
 from shoal.practice import Shop
 from shoal.practice.visit import Visit
-from shoal.spider import rules
-from shoal.spider.item import Item, record_of, type_of
-from shoal.spider.page import Page, Request
-from shoal.spider.picks import css, xpath
-from shoal.spider.spider import Spider, spider
+from shoal.spiders import rules
+from shoal.spiders.item import Item, record_of, type_of
+from shoal.spiders.page import Page, Request
+from shoal.spiders.picks import css, xpath
+from shoal.spiders.spider import Spider, spider
 
 BOOKS = """
 name: books

@@ -4,7 +4,7 @@ A file is read with the place of each value (written), held to the keys and shap
 it makes sense as a whole (meaning), and only then made into callbacks and Item classes (made).
 """
 
-from shoal.spider.rules.keys import schema
-from shoal.spider.rules.made import from_json, load
+from shoal.spiders.rules.keys import schema
+from shoal.spiders.rules.made import from_json, load
 
 __all__ = ["from_json", "load", "schema"]

@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 
 from shoal.errors import InvalidURL, UsageError
 from shoal.model import Input, ScopeKind, Target
-from shoal.spider.lists import (
+from shoal.spiders.lists import (
     ANYTHING_WITH_AT,
     LINE_CHARS,
     Entry,

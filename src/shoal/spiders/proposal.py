@@ -17,9 +17,9 @@ from math import log2
 from shoal.extract.casts import Url, cast
 from shoal.extract.document import Node
 from shoal.extract.faults import CastError
-from shoal.spider.item import Item
-from shoal.spider.page import Page
-from shoal.spider.picks import pick
+from shoal.spiders.item import Item
+from shoal.spiders.page import Page
+from shoal.spiders.picks import pick
 
 MIN_BLOCKS = 3
 MAX_ELEMENTS = 20_000

@@ -19,13 +19,13 @@ from shoal.errors import InvalidURL
 from shoal.extract.casts import cast, castable
 from shoal.extract.faults import CastError
 from shoal.model import ItemRecord, RejectRecord, ScopeKind
-from shoal.spider.bounds import Bounds
-from shoal.spider.item import Item, Reject, Slot, plan_of
-from shoal.spider.page import I, Page, Request
-from shoal.spider.picks import Place, pick_by_spelling
-from shoal.spider.running import CallbackFailed, run
-from shoal.spider.sources import read_sources
-from shoal.spider.spider import Spider
+from shoal.spiders.bounds import Bounds
+from shoal.spiders.item import Item, Reject, Slot, plan_of
+from shoal.spiders.page import I, Page, Request
+from shoal.spiders.picks import Place, pick_by_spelling
+from shoal.spiders.running import CallbackFailed, run
+from shoal.spiders.sources import read_sources
+from shoal.spiders.spider import Spider
 from shoal.urls import Params, Scope, canonical, trap
 
 NOTHING: tuple[object, ...] = (None, "", [], {})

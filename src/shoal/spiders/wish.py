@@ -10,8 +10,8 @@ from typing import Any
 from shoal.errors import UsageError
 from shoal.extract.formats import asked_formats
 from shoal.model import JobSpec, Lane, Limits, Politeness, ScopeKind
-from shoal.spider.sources import Sources, seed_scope
-from shoal.spider.spider import Spider
+from shoal.spiders.sources import Sources, seed_scope
+from shoal.spiders.spider import Spider
 from shoal.urls import Params, Scope
 
 DEFAULTS: dict[str, Any] = {
@@ -52,6 +52,10 @@ class Wish:
     def spec(self, sources: Sources, output: str | None) -> JobSpec:
         """Raises UsageError for what cannot work, patterns included."""
         given, spider = self.values, self.spider
+        if given["formats"] and spider:
+            raise UsageError(
+                "--formats is of page records, and a spider's or rules' job has items: leave one of them out"
+            )
         asked = ScopeKind(given["scope"]) if given["scope"] else None
         scope = seed_scope(sources.listed, asked)
         Scope(scope, (), given["include"], given["exclude"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shoal.model import ScopeKind
-from shoal.spider.item import KINDS, Item
-from shoal.spider.rules.shapes import (
+from shoal.spiders.item import KINDS, Item
+from shoal.spiders.rules.shapes import (
     FLAG,
     TRUTH,
     Choice,
@@ -19,7 +19,7 @@ from shoal.spider.rules.shapes import (
     Table,
     Text,
 )
-from shoal.spider.rules.texts import Address, Selector, UrlPattern
+from shoal.spiders.rules.texts import Address, Selector, UrlPattern
 
 START = "start"
 """What `to` calls the rules for the pages of `start`."""

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from shoal.errors import UsageError
 from shoal.model import Input, ScopeKind
-from shoal.spider.lists import SPELT_CHARS, reason_words
-from shoal.spider.sources import BAD_KEPT, Sources, read_sources, seed_scope
+from shoal.spiders.lists import SPELT_CHARS, reason_words
+from shoal.spiders.sources import BAD_KEPT, Sources, read_sources, seed_scope
 from shoal.urls import Params
 from tests.store.memory import peak_memory
 
@@ -196,15 +196,6 @@ def test_a_pipe_is_a_list(tmp_path: Path) -> None:
         assert [one.spelt for one in inputs(f"@/dev/fd/{reading}")] == ["a.example"]
     finally:
         os.close(reading)
-
-
-@pytest.mark.parametrize("name", ["shop.yaml", "shop.yml", "shop.json", "shop.py"])
-def test_rules_and_spiders_are_refused_until_they_can_be_run(name: str, write: Write) -> None:
-    path = write(name, b"a.example")
-    for word in (path, f"{path}:books"):
-        with pytest.raises(UsageError, match="cannot run yet"):
-            sources(word)
-    assert [one.spelt for one in inputs(f"@{path}")] == ["a.example"]
 
 
 def test_a_host_that_ends_like_a_spider_is_still_a_host() -> None:

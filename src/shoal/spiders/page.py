@@ -14,8 +14,8 @@ import ada_url
 from shoal.extract.document import Document, Node
 from shoal.extract.json_text import parsed_json
 from shoal.extract.page import Reading, read
-from shoal.spider.item import Item, Reject, plan_of
-from shoal.spider.picks import Data, Place, pick_by_spelling
+from shoal.spiders.item import Item, Reject, plan_of
+from shoal.spiders.picks import Data, Place, pick_by_spelling
 
 I = TypeVar("I", bound=Item)  # noqa: E741
 
