@@ -2,9 +2,13 @@
 
     ShoalError
     ├── UsageError            2  a flag, pattern, list or setting that cannot work
-    │   └── InvalidURL        2  text that is no fetchable URL; `reason` says why
+    │   ├── InvalidURL        2  text that is no fetchable URL; `reason` says why
+    │   └── BadSelector       2  (extract/faults.py) a selector that cannot work, with its column
     ├── HomeError             2  the home is not one of ours, or from a newer version
     ├── Unavailable           5  a database, Redis or archive that does not answer, or is held by another
+    ├── TwistedPage           1  (extract/faults.py) a page whose tree would cost far more than its size
+    ├── CastError             1  (extract/faults.py) a text that does not spell a value of the wanted kind
+    ├── BadJson               1  (extract/faults.py) a body that is no JSON
     └── StaleCall             1  a frontier call older than one already answered
 
 Expected endings of a request (404, robots, time-out) are outcomes, not exceptions.
