@@ -5,17 +5,18 @@ from __future__ import annotations
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from shoal.cli.fetching import fetch_options, manners
 from shoal.cli.session import Command, Session, safe, shortened, table
-
-if TYPE_CHECKING:
-    from shoal.spiders.page import Page
-    from shoal.spiders.spider import Spider
-    from shoal.spiders.trial import FieldTrial, ItemTrial, Trial
+from shoal.cli.words import plural
+from shoal.embedded.one_page import NO_URL, NoPage, fetch_page, open_page
+from shoal.spiders.loading import load_spider
+from shoal.spiders.page import Page
+from shoal.spiders.spider import Spider
+from shoal.spiders.trial import FieldTrial, ItemTrial, Trial, start_urls, try_out
 
 EXIT_EMPTY = 3
 SHOWN = 5
@@ -42,8 +43,6 @@ def check(
     shoal check books.py --url https://books.toscrape.com/
     shoal check books.yaml --callback detail --file a.html --file b.html
     """
-    from shoal.spiders.loading import load_spider
-    from shoal.spiders.trial import try_out
 
     spider = load_spider(file)
     spider.named(callback)
@@ -64,8 +63,6 @@ def check(
 def _pages(
     session: Session, spider: Spider, urls: tuple[str, ...], saved: tuple[str, ...], given: dict[str, Any]
 ) -> Iterator[Page]:
-    from shoal.embedded.one_page import NO_URL, NoPage, fetch_page, open_page
-    from shoal.spiders.trial import start_urls
 
     for path in saved:
         yield open_page(path, next(iter(start_urls(spider)), NO_URL))
@@ -95,7 +92,6 @@ def _figures(trials: list[Trial]) -> dict[str, int]:
 
 
 def _show_spider(session: Session, spider: Spider) -> None:
-    from shoal.spiders.trial import start_urls
 
     callbacks = sorted(set(filter(None, spider.callbacks)) - {spider.start.__name__})
     start = start_urls(spider)
@@ -139,7 +135,6 @@ def _field_data(field: FieldTrial) -> dict[str, Any]:
 
 
 def _show_in_words(session: Session, trial: Trial) -> None:
-    from shoal.cli.words import plural
 
     title = f"{safe(trial.callback)} on {safe(trial.url)}"
     if trial.failure:
@@ -158,7 +153,6 @@ def _show_in_words(session: Session, trial: Trial) -> None:
 
 
 def _kind_lines(kind: ItemTrial, width: int) -> Iterator[str]:
-    from shoal.cli.words import plural
 
     source = f" ({safe(kind.source)})" if kind.source else ""
     yield f"{safe(kind.type)} from {plural(kind.places, 'place')}{source}"
@@ -194,7 +188,6 @@ def _reject_lines(trial: Trial) -> Iterator[str]:
 
 
 def _follow_lines(trial: Trial) -> Iterator[str]:
-    from shoal.cli.words import plural
 
     offered: defaultdict[str, list[str]] = defaultdict(list)
     refused: Counter[str] = Counter()

@@ -9,8 +9,11 @@ from typing import Any
 
 import click
 
+from shoal.cli.dryrun import show_dry_run
 from shoal.cli.options import job_options
+from shoal.cli.run import run_job
 from shoal.cli.session import Command, Session, safe, shortened
+from shoal.embedded.job_id import new_job_id
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
 from shoal.spiders.lists import reason_words
@@ -18,6 +21,7 @@ from shoal.spiders.loading import spider_among
 from shoal.spiders.sources import Sources, read_sources
 from shoal.spiders.wish import Wish
 from shoal.store.export import check_writable
+from shoal.store.jobs import create_job
 
 BAD_LINES_SHOWN = 20
 SPELT_SHOWN = 200
@@ -65,8 +69,6 @@ def crawl(
     sources = read_sources(words, wish.params, wish.group, column, sys.stdin.buffer)
     spec = wish.spec(sources, output)
     if dry_run:
-        from shoal.cli.dryrun import show_dry_run
-
         show_dry_run(session, spec, sources)
         return
     raise click.exceptions.Exit(_crawl(session, spec, sources, concurrency, strict))
@@ -83,9 +85,6 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _crawl(session: Session, spec: JobSpec, sources: Sources, concurrency: int, strict: bool) -> int:
-    from shoal.cli.run import run_job
-    from shoal.embedded.job_id import new_job_id
-    from shoal.store.jobs import create_job
 
     def spec_once_read() -> JobSpec:
         # Raising in here, when every line has been read, undoes the job with its inputs.

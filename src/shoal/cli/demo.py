@@ -11,15 +11,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from shutil import get_terminal_size
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import click
 
+from shoal.cli.run import run_job
 from shoal.cli.session import Command, Session, table
-
-if TYPE_CHECKING:
-    from shoal.model import Input
-    from shoal.practice import Entry, Running
+from shoal.embedded.job_id import new_job_id
+from shoal.embedded.report import EXIT_INTERRUPTED
+from shoal.model import Input, JobSpec, Politeness
+from shoal.practice import Entry, Running, Shop, read_log, running
+from shoal.store.jobs import create_job
+from shoal.urls import Params, target
 
 SHOPS = 3
 RATE = 10.0
@@ -52,9 +54,6 @@ def demo(session: Session) -> None:
     shoal demo
     shoal demo --home /tmp/demo
     """
-    from shoal.embedded.job_id import new_job_id
-    from shoal.embedded.report import EXIT_INTERRUPTED
-    from shoal.practice import Shop, read_log, running
 
     job_id = new_job_id()
     with TemporaryDirectory(prefix="shoal-demo-") as folder:
@@ -80,9 +79,6 @@ def _bindable_hosts() -> int:
 
 
 def _crawl(session: Session, site: Running, job_id: str) -> int:
-    from shoal.cli.run import run_job
-    from shoal.model import JobSpec, Politeness
-    from shoal.store.jobs import create_job
 
     spec = JobSpec("shops", politeness=Politeness(RATE, PER_HOST), retries=RETRIES, allow_private=True)
     if not session.quiet and not session.json:
@@ -94,8 +90,6 @@ def _crawl(session: Session, site: Running, job_id: str) -> int:
 
 
 def _inputs(site: Running) -> list[Input]:
-    from shoal.model import Input
-    from shoal.urls import Params, target
 
     urls = [site.url(host=address) for address in site.addresses]
     return [Input(line, url, target(url, Params(), "host")) for line, url in enumerate(urls, 1)]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
 from shoal.cli.session import Command, Session, safe
-
-if TYPE_CHECKING:
-    from shoal.embedded.explain import Explanation, Record
-    from shoal.store.jobs import Job
+from shoal.cli.words import plural, size
+from shoal.embedded.explain import Explanation, Record
+from shoal.embedded.explain import explain as look_up
+from shoal.model import ENDED, DeadLetter, Drop, PageRecord, RedirectRecord
+from shoal.spiders.lists import reason_words
+from shoal.store.columns import iso_time
+from shoal.store.jobs import Job, find_job
+from shoal.urls import traps
 
 LINES_NAMED = 5
 
@@ -29,8 +32,6 @@ def explain(session: Session, job: str, url: str) -> None:
     shoal explain last https://example.com/about
     shoal explain last https://example.com/login --json | jq -r .outcome
     """
-    from shoal.embedded.explain import explain as look_up
-    from shoal.store.jobs import find_job
 
     with session.open_home() as home:
         found = find_job(home.store, job)
@@ -54,7 +55,6 @@ def _lines(explained: Explanation, job: Job) -> Iterator[str]:
 
 
 def _cause(explained: Explanation) -> str | None:
-    from shoal.model import DeadLetter
 
     record = explained.record
     if isinstance(record, DeadLetter) and record.status is not None:
@@ -100,9 +100,6 @@ def _course(explained: Explanation, job: Job) -> Iterator[str]:
 
 
 def _ended(explained: Explanation, record: Record, job: Job) -> Iterator[str]:
-    from shoal.cli.words import plural, size
-    from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
-    from shoal.store.columns import iso_time
 
     match record:
         case PageRecord():
@@ -125,7 +122,6 @@ def _ended(explained: Explanation, record: Record, job: Job) -> Iterator[str]:
 
 
 def _short(record: Record) -> str:
-    from shoal.model import DeadLetter, Drop, PageRecord
 
     match record:
         case PageRecord():
@@ -137,7 +133,6 @@ def _short(record: Record) -> str:
 
 
 def _unknown(explained: Explanation, job: Job) -> Iterator[str]:
-    from shoal.model import ENDED
 
     verdict, depth = explained.verdict, job.spec.limits.depth
     deepest = "" if depth is None else f", nor those on pages at depth {depth} (--max-depth)"
@@ -149,7 +144,6 @@ def _unknown(explained: Explanation, job: Job) -> Iterator[str]:
 
 
 def _why_skipped(reason: str | None, rule: str | None) -> str:
-    from shoal.urls import traps
 
     by = f" ({rule})" if rule else ""
     match reason:
@@ -170,6 +164,5 @@ def _why_skipped(reason: str | None, rule: str | None) -> str:
 
 
 def _why_no_url(reason: str | None) -> str:
-    from shoal.spiders.lists import reason_words
 
     return reason_words(reason or "malformed")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import click
 
+from shoal.cli.output import default_data, write_data
 from shoal.cli.session import Command, Session
+from shoal.cli.words import plural
+from shoal.store.export import STDOUT
+from shoal.store.jobs import find_job
 
 
 @click.command(cls=Command)
@@ -24,10 +28,6 @@ def export(session: Session, job: str, output: str, what: str | None) -> None:
     shoal export last --inputs -o report.csv
     shoal export last -o - | jq .title
     """
-    from shoal.cli.output import default_data, write_data
-    from shoal.cli.words import plural
-    from shoal.store.export import STDOUT
-    from shoal.store.jobs import find_job
 
     with session.open_home() as home:
         found = find_job(home.store, job)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from shoal.cli.session import Session
-
-if TYPE_CHECKING:
-    from shoal.embedded.one_page import Manners
+from shoal.embedded.one_page import Manners
+from shoal.spiders.wish import pair, proxy_url
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,8 +30,6 @@ def fetch_options(function: F) -> F:
 
 def manners(session: Session, given: Mapping[str, Any], of_spider: Mapping[str, Any]) -> Manners:
     """A flag wins over the spider's own option of that name."""
-    from shoal.embedded.one_page import Manners
-    from shoal.spiders.wish import pair, proxy_url
 
     wish = {**of_spider, **{name: value for name, value in given.items() if value}}
     proxies = [wish["proxy"]] if isinstance(wish.get("proxy"), str) else list(wish.get("proxy", ()))

@@ -6,16 +6,17 @@ import asyncio
 import math
 import time
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from shoal.cli.session import Command, Session, safe, table
+from shoal.cli.words import duration, plural
+from shoal.embedded.home import Home
+from shoal.embedded.steer import find_host
 from shoal.errors import UsageError
-
-if TYPE_CHECKING:
-    from shoal.embedded.home import Home
-    from shoal.frontier.contract import HostState
+from shoal.frontier.contract import HostState
+from shoal.store.columns import iso_time
 
 HEADER = ("rate", "slowed", "in flight", "next", "crawl-delay", "latency", "host")
 NUMBERS = frozenset(range(len(HEADER) - 1))
@@ -50,7 +51,6 @@ def hosts(session: Session, host: str | None, rate: str | None, paused: bool | N
 
 
 async def _overridden(home: Home, name: str, rate: str | None, paused: bool | None) -> HostState:
-    from shoal.embedded.steer import find_host
 
     state = await find_host(home, name)
     if rate is None and paused is None:
@@ -100,7 +100,6 @@ def _has_something_to_tell(state: HostState, now: float) -> bool:
 
 
 def _row(state: HostState, now: float) -> tuple[str, ...]:
-    from shoal.cli.words import duration
 
     wait_s = state.next_at - now
     return (
@@ -115,7 +114,6 @@ def _row(state: HostState, now: float) -> tuple[str, ...]:
 
 
 def _notes(state: HostState, now: float) -> list[str]:
-    from shoal.cli.words import duration, plural
 
     notes = [f"paused; go on: shoal hosts {safe(state.name)} --unpause"] if state.paused else []
     if state.block_until > now:
@@ -124,7 +122,6 @@ def _notes(state: HostState, now: float) -> list[str]:
 
 
 def _record(state: HostState) -> dict[str, Any]:
-    from shoal.store.columns import iso_time
 
     return {
         "host": state.name,

@@ -7,14 +7,14 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from shoal.cli.session import Command, Session, safe, shortened, table
-
-if TYPE_CHECKING:
-    from shoal.store.store import Store
+from shoal.store.items import item_table, list_items, list_rejects
+from shoal.store.jobs import find_job
+from shoal.store.store import Store
 
 ROWS_SHOWN = 100
 REJECTS_SHOWN = 5
@@ -47,7 +47,6 @@ def items(session: Session, job: str, type: str | None, limit: int | None, rejec
     shoal items last --type Book --json | jq -r .title
     shoal items last --rejected
     """
-    from shoal.store.jobs import find_job
 
     where = {} if type is None else {"type": type}
     with session.open_home() as home:
@@ -63,7 +62,6 @@ def items(session: Session, job: str, type: str | None, limit: int | None, rejec
 
 def _records(store: Store, job: str, where: Mapping[str, str], provenance: bool) -> Iterator[dict[str, Any]]:
     """As an export has them, unless their origin is asked for."""
-    from shoal.store.items import item_table, list_items
 
     if provenance:
         yield from list_items(store, job, where, provenance=True)
@@ -73,7 +71,6 @@ def _records(store: Store, job: str, where: Mapping[str, str], provenance: bool)
 
 
 def _show_items(session: Session, store: Store, job: str, where: Mapping[str, str], limit: int) -> None:
-    from shoal.store.items import list_items
 
     found = list(islice(list_items(store, job, where, provenance=True), limit + 1))
     if not found:
@@ -123,7 +120,6 @@ def _text(value: Any) -> str:
 
 
 def _list_rejects(session: Session, store: Store, job: str, where: Mapping[str, str], limit: int | None) -> None:
-    from shoal.store.items import list_rejects
 
     rows = list_rejects(store, job, where)
     if session.json:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING
 
 import click
 
+from shoal.cli.figures import extent, extracted, other_endings, pending, skipped, statuses
+from shoal.cli.quality import job_quality, quality_lines
 from shoal.cli.session import Command, Session, safe, table
-
-if TYPE_CHECKING:
-    from shoal.embedded.home import Home
-    from shoal.embedded.overview import Overview
-    from shoal.embedded.standing import Standing
-    from shoal.store.jobs import Job
+from shoal.cli.terms import terms
+from shoal.cli.words import duration, failure_lines, size
+from shoal.embedded.home import Home
+from shoal.embedded.overview import Overview, overview
+from shoal.embedded.standing import Standing, standing
+from shoal.model import JobState
+from shoal.store.jobs import Job, find_job, list_jobs
 
 HEADER = ("id", "state", "pages", "queued", "dead", "started", "name")
 NUMBERS = frozenset({2, 3, 4})
@@ -30,7 +32,6 @@ def jobs(session: Session, limit: int) -> None:
     shoal jobs
     shoal jobs --limit 100 --json
     """
-    from shoal.store.jobs import list_jobs
 
     if not (session.settings.home / "shoal.db").exists():
         _say_how_to_start(session)
@@ -52,14 +53,12 @@ def _say_how_to_start(session: Session) -> None:
 
 
 async def _print_figures(session: Session, home: Home, found: list[Job]) -> None:
-    from shoal.embedded.overview import overview
 
     for job in found:
         session.data((await overview(home, job.id)).as_dict())
 
 
 async def _print_table(session: Session, home: Home, found: list[Job]) -> None:
-    from shoal.embedded.standing import standing
 
     rows = [_row(await standing(home, job)) for job in found]
     for line in table(rows, HEADER, get_terminal_size().columns, NUMBERS):
@@ -88,8 +87,6 @@ def job(session: Session, job: str) -> None:
     shoal job last
     shoal job nfjssz0n --json
     """
-    from shoal.embedded.overview import overview
-    from shoal.store.jobs import find_job
 
     with session.open_home() as home:
         seen = asyncio.run(overview(home, find_job(home.store, job).id))
@@ -102,8 +99,6 @@ def job(session: Session, job: str) -> None:
 
 
 def _lines(seen: Overview) -> list[str]:
-    from shoal.cli.terms import terms
-    from shoal.cli.words import failure_lines
 
     said = {**_figures(seen), **terms(seen.job.spec)}
     lines = [f"job {seen.job.id}: {safe(seen.job.spec.name)}, {seen.state}"]
@@ -114,15 +109,11 @@ def _lines(seen: Overview) -> list[str]:
 
 
 def _quality_lines(home: Home, job: Job) -> list[str]:
-    from shoal.cli.quality import job_quality, quality_lines
 
     return quality_lines(*job_quality(home.store, job), get_terminal_size().columns)
 
 
 def _figures(seen: Overview) -> dict[str, str]:
-    from shoal.cli.figures import extent, extracted, other_endings, pending, skipped, statuses
-    from shoal.cli.words import size
-    from shoal.model import JobState
 
     return {
         "started": _times(seen.job),
@@ -137,7 +128,6 @@ def _figures(seen: Overview) -> dict[str, str]:
 
 
 def _times(job: Job) -> str:
-    from shoal.cli.words import duration
 
     if job.started_at is None:
         return "never"
@@ -151,7 +141,6 @@ def _clock(at: float) -> str:
 
 
 def _way_on(seen: Overview) -> list[str]:
-    from shoal.model import JobState
 
     id = seen.job.id
     ways = {

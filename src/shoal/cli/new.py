@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from shoal.cli.fetching import fetch_options, manners
 from shoal.cli.session import Command, Session, safe
+from shoal.embedded.one_page import NO_URL, NoPage, fetch_page
 from shoal.errors import UsageError
-
-if TYPE_CHECKING:
-    from shoal.spiders.proposal import Proposal
+from shoal.spiders.page import HTML_TYPES
+from shoal.spiders.proposal import TEMPLATE, Proposal, propose
+from shoal.spiders.sketch import as_python, as_rules, spider_name
 
 ENDINGS = (".py", ".yaml", ".yml")
 
@@ -32,9 +33,6 @@ def new(session: Session, file: str, url: str | None, force: bool, **given: Any)
     shoal new books.py https://books.toscrape.com/
     shoal new books.yaml
     """
-    from shoal.embedded.one_page import NO_URL
-    from shoal.spiders.proposal import TEMPLATE
-    from shoal.spiders.sketch import as_python, as_rules, spider_name
 
     path = Path(file)
     _check_place(path, force)
@@ -56,9 +54,6 @@ def _check_place(path: Path, force: bool) -> None:
 
 
 def _proposed(session: Session, url: str, given: dict[str, Any]) -> tuple[str, Proposal]:
-    from shoal.embedded.one_page import NoPage, fetch_page
-    from shoal.spiders.page import HTML_TYPES
-    from shoal.spiders.proposal import propose
 
     page = fetch_page(url, manners(session, given, {}))
     if not 200 <= page.status < 300:

@@ -6,16 +6,17 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from shoal.cli.session import Command, Session, safe, table
+from shoal.cli.words import HINTS, plural, size
+from shoal.embedded.home import Home
+from shoal.embedded.revive import revive
 from shoal.errors import UsageError
-
-if TYPE_CHECKING:
-    from shoal.embedded.home import Home
-    from shoal.store.jobs import Job
+from shoal.store.jobs import Job, find_job
+from shoal.store.records import list_dead, list_pages
 
 ROWS_SHOWN = 100
 LETTERS_SHOWN = 20
@@ -43,8 +44,6 @@ def pages(session: Session, job: str, status: int | None, host: str | None, limi
     shoal pages last --status 404
     shoal pages last --host example.com --json | jq -r .url
     """
-    from shoal.store.jobs import find_job
-    from shoal.store.records import list_pages
 
     given = {"status": None if status is None else str(status), "host": host}
     where = {name: value for name, value in given.items() if value is not None}
@@ -71,7 +70,6 @@ def _show_pages(session: Session, rows: Iterable[Mapping[str, Any]], limit: int)
 
 
 def _page_cells(row: Mapping[str, Any], title_width: int) -> tuple[str, ...]:
-    from shoal.cli.words import size
 
     title = safe(row["title"] or "")
     if len(title) > title_width:
@@ -91,7 +89,6 @@ def dead(session: Session, job: str, where: tuple[str, ...], retry: bool) -> Non
     shoal dead last --where status=503 --json
     shoal dead last --where host=example.com --retry && shoal resume last
     """
-    from shoal.store.jobs import find_job
 
     wanted = _conditions(where)
     with session.open_home() as home:
@@ -115,7 +112,6 @@ def _conditions(given: Iterable[str]) -> dict[str, str]:
 
 
 def _list_dead(session: Session, home: Home, job: Job, where: Mapping[str, str]) -> None:
-    from shoal.store.records import list_dead
 
     rows = list_dead(home.store, job.id, where)
     if session.json:
@@ -137,7 +133,6 @@ def _list_dead(session: Session, home: Home, job: Job, where: Mapping[str, str])
 
 
 def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    from shoal.cli.words import HINTS, plural
 
     reason, status = cause
     name = reason if status is None else f"{reason} {status}"
@@ -153,9 +148,6 @@ def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]]) -> I
 
 def _retry(session: Session, home: Home, job: Job, where: Mapping[str, str]) -> None:
     import asyncio
-
-    from shoal.cli.words import plural
-    from shoal.embedded.revive import revive
 
     revived = asyncio.run(revive(home, job.id, where))
     if session.json:

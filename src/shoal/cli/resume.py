@@ -6,7 +6,11 @@ import asyncio
 
 import click
 
+from shoal.cli.run import run_job
 from shoal.cli.session import Command, Session
+from shoal.embedded.crawl import resumable
+from shoal.embedded.overview import current_state
+from shoal.store.jobs import find_job
 
 
 @click.command(cls=Command)
@@ -23,10 +27,6 @@ def resume(session: Session, job: str, concurrency: int) -> None:
     \b
     shoal resume last
     """
-    from shoal.cli.run import run_job
-    from shoal.embedded.crawl import resumable
-    from shoal.embedded.overview import current_state
-    from shoal.store.jobs import find_job
 
     with session.open_home() as home:
         found = find_job(home.store, job)

@@ -8,16 +8,19 @@ import sys
 import textwrap
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from shoal.cli.fetching import fetch_options, manners
 from shoal.cli.session import Command, Session, safe
+from shoal.cli.words import size
+from shoal.embedded.one_page import fetch_page, open_page
 from shoal.errors import ShoalError, UsageError
-
-if TYPE_CHECKING:
-    from shoal.spiders.page import Page
+from shoal.extract.document import Node
+from shoal.extract.prose import to_markdown
+from shoal.spiders.page import Page
+from shoal.spiders.picks import Data, pick
 
 Names = dict[str, Any]
 _PLACE = "-c"
@@ -49,7 +52,6 @@ def shell(session: Session, source: str, given_code: str | None, **given: Any) -
 
 
 def _page(session: Session, source: str, given: dict[str, Any]) -> Page:
-    from shoal.embedded.one_page import fetch_page, open_page
 
     if "://" not in source and Path(source).is_file():
         return open_page(source)
@@ -57,7 +59,6 @@ def _page(session: Session, source: str, given: dict[str, Any]) -> Page:
 
 
 def _names(page: Page) -> Names:
-    from shoal.spiders.picks import Data, pick
 
     def css(selector: str) -> list[Any]:
         return pick("css", selector).values(page.document)
@@ -76,7 +77,6 @@ def _names(page: Page) -> Names:
 
 def _as_text(page: Page) -> str:
     """Markdown where its extra is installed, else the words alone."""
-    from shoal.extract.prose import to_markdown
 
     if "json" in page.content_type:
         import json
@@ -90,7 +90,6 @@ def _as_text(page: Page) -> str:
 
 
 def _described(page: Page) -> str:
-    from shoal.cli.words import size
 
     title = f", {safe(page.title)}" if page.title else ""
     return f"{safe(page.url)}: {page.status} {safe(page.content_type)}, {size(len(page.body))}{title}"
@@ -134,8 +133,6 @@ def _print(session: Session, value: Any) -> None:
 
 def _plain(value: Any) -> Any:
     """Elements by their text, and the page by what it is: neither its body nor its headers belong on a screen."""
-    from shoal.extract.document import Node
-    from shoal.spiders.page import Page
 
     if isinstance(value, Page):
         return _described(value)

@@ -7,6 +7,8 @@ import asyncio
 import click
 
 from shoal.cli.session import Command, Session
+from shoal.embedded import steer
+from shoal.store.jobs import find_job
 
 
 @click.command(cls=Command)
@@ -20,8 +22,6 @@ def pause(session: Session, job: str) -> None:
     shoal pause last
     shoal resume last
     """
-    from shoal.embedded import steer
-    from shoal.store.jobs import find_job
 
     with session.open_home() as home:
         found = find_job(home.store, job)
@@ -42,8 +42,6 @@ def cancel(session: Session, job: str) -> None:
     \b
     shoal cancel last
     """
-    from shoal.embedded import steer
-    from shoal.store.jobs import find_job
 
     with session.open_home() as home:
         found = find_job(home.store, job)

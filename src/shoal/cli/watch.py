@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
 
 import click
 
+from shoal.cli.figures import other_endings, summary_line
+from shoal.cli.live import Line, Pulse
+from shoal.cli.run import JSON_EVERY_S
 from shoal.cli.session import Command, Session, safe
-
-if TYPE_CHECKING:
-    from shoal.cli.live import Line, Pulse
-    from shoal.embedded.home import Home
-    from shoal.embedded.standing import Standing
+from shoal.cli.words import failure_name
+from shoal.embedded.crawl import Report
+from shoal.embedded.home import Home
+from shoal.embedded.overview import overview
+from shoal.embedded.report import summary
+from shoal.embedded.standing import Standing, standing
+from shoal.model import ENDED, JobState
+from shoal.store.figures import stored_figures
+from shoal.store.jobs import find_job, load_job
 
 LOOK_EVERY_S = 0.5
 ERRORS_EVERY_S = 10.0
@@ -31,7 +37,6 @@ def watch(session: Session, job: str) -> None:
     shoal watch last
     shoal watch last --json
     """
-    from shoal.store.jobs import find_job
 
     with session.open_home() as home:
         job_id = find_job(home.store, job).id
@@ -45,11 +50,6 @@ def watch(session: Session, job: str) -> None:
 
 async def _follow(session: Session, home: Home, job_id: str) -> None:
     """Returns when nobody works on the job."""
-    from shoal.cli.live import Line, Pulse
-    from shoal.cli.run import JSON_EVERY_S
-    from shoal.embedded.standing import standing
-    from shoal.model import ENDED, JobState
-    from shoal.store.jobs import load_job
 
     job = load_job(home.store, job_id)
     pulse, line = Pulse(safe(job.spec.name), job.spec.limits.pages), Line(session)
@@ -71,8 +71,6 @@ async def _follow(session: Session, home: Home, job_id: str) -> None:
 
 
 def _count_errors(home: Home, job_id: str, pulse: Pulse) -> None:
-    from shoal.cli.words import failure_name
-    from shoal.store.figures import stored_figures
 
     stored = stored_figures(home.store, job_id)
     pulse.items = stored.items
@@ -82,7 +80,6 @@ def _count_errors(home: Home, job_id: str, pulse: Pulse) -> None:
 
 
 async def _draw(session: Session, home: Home, stands: Standing, pulse: Pulse, line: Line) -> None:
-    from shoal.model import JobState
 
     figures, job_id = stands.figures, stands.job.id
     if session.json:
@@ -99,11 +96,6 @@ async def _draw(session: Session, home: Home, stands: Standing, pulse: Pulse, li
 
 
 async def _tell_end(session: Session, home: Home, job_id: str) -> None:
-    from shoal.cli.figures import other_endings, summary_line
-    from shoal.embedded.crawl import Report
-    from shoal.embedded.overview import overview
-    from shoal.embedded.report import summary
-    from shoal.model import JobState
 
     seen = await overview(home, job_id)
     if session.json:

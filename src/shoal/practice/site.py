@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from shoal.practice import feeds, pages
+from shoal.practice import account, api, feeds, pages
 from shoal.practice.catalogue import Branch
 from shoal.practice.habits import Habit
 from shoal.practice.troubles import troubles
@@ -66,6 +66,8 @@ class Shop:
             "/sitemap-pages.xml": partial(feeds.pages_sitemap, branch),
             "/sitemap-products-*": partial(feeds.products_sitemap, branch),
             "/feed.xml": partial(feeds.feed, branch),
+            **api.routes(branch),
+            **account.routes(branch),
         }
         if branch.troubled:
             table[pages.ODDS_AND_ENDS] = partial(pages.odds_and_ends, branch, habits)

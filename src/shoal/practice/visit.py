@@ -42,7 +42,10 @@ Site = Callable[[Visit], Answer]
 
 
 class Routes:
-    """Path patterns and who answers them. A pattern that ends in `*` is a prefix; exact paths come first."""
+    """Path patterns and who answers them. A pattern that ends in `*` is a prefix; exact paths come first.
+
+    Patterns are for GET and HEAD; what else a path takes is a pattern of its own: `POST /login`.
+    """
 
     def __init__(self, table: Mapping[str, Site]) -> None:
         self._exact = {pattern: site for pattern, site in table.items() if not pattern.endswith("*")}
@@ -50,7 +53,8 @@ class Routes:
 
     def answer(self, visit: Visit) -> Answer:
         if visit.method not in ("GET", "HEAD"):
-            return Answer(405, b"only GET and HEAD\n", PLAIN, {"Allow": "GET, HEAD"})
+            other = self._exact.get(f"{visit.method} {visit.path}")
+            return other(visit) if other else Answer(405, b"only GET and HEAD\n", PLAIN, {"Allow": "GET, HEAD"})
         exact = self._exact.get(visit.path)
         if exact:
             return exact(visit)

@@ -140,31 +140,37 @@ class Leasing:
                 "UPDATE ready SET taken = taken + ? WHERE job = ? AND host = ?",
                 (fresh, job["id"], host["id"]),
             )
-        leases, rows = [], []
-        for place, p in enumerate(pending):
-            self._token = max(self._token + 1, int(self._now * 1e6))
-            starts = start_at + place * gap_s
-            times = (starts + LEASE_S, starts, gap_s)
-            rows.append((self._token, job["id"], host["id"], *times, not unreachable, *p[2:4], p.trail, p.line))
-            leases.append(
-                Lease(
-                    token=self._token,
-                    job=job["name"],
-                    target=target_of(p.line, host["name"]),
-                    trail=trail_of(p.trail),
-                    attempt=p.attempt,
-                    crashes=p.crashes,
-                    wait_s=starts - self._now,
-                    gap_s=gap_s,
-                    unreachable=unreachable,
-                )
-            )
+        starts = [start_at + place * gap_s for place in range(len(pending))]
+        leases = [
+            self._lease(job, host, each, start - self._now, gap_s, unreachable)
+            for each, start in zip(pending, starts, strict=True)
+        ]
+        rows = [
+            (lease.token, job["id"], host["id"], start + LEASE_S, start, gap_s, not unreachable, *each.kept())
+            for lease, each, start in zip(leases, pending, starts, strict=True)
+        ]
         self._db.executemany(
             "INSERT INTO lease(token, job, host, deadline, start_at, gap_s, slot, attempt, crashes, trail, line) "
             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
         return leases, fresh
+
+    def _lease(
+        self, job: sqlite3.Row, host: sqlite3.Row, pending: Pending, wait_s: float, gap_s: float, unreachable: bool
+    ) -> Lease:
+        self._token = max(self._token + 1, int(self._now * 1e6))
+        return Lease(
+            token=self._token,
+            job=job["name"],
+            target=target_of(pending.line, host["name"]),
+            trail=trail_of(pending.trail),
+            attempt=pending.attempt,
+            crashes=pending.crashes,
+            wait_s=wait_s,
+            gap_s=gap_s,
+            unreachable=unreachable,
+        )
 
     def _look_again(self, job: sqlite3.Row, host: sqlite3.Row, at: float | None) -> tuple[list[Lease], int]:
         self._db.execute("UPDATE ready SET at = ? WHERE job = ? AND host = ?", (at, job["id"], host["id"]))

@@ -28,6 +28,10 @@ class Pending(NamedTuple):
     held: bool
     """It has kept the page permit of a lease that expired."""
 
+    def kept(self) -> tuple[int, int, str, str]:
+        """What a lease keeps of it."""
+        return self.attempt, self.crashes, self.trail, self.line
+
 
 class Queue:
     def __init__(self, db: sqlite3.Connection) -> None:

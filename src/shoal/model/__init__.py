@@ -1,0 +1,51 @@
+"""The nouns that travel between rooms: jobs, requests, and the records of what was found.
+
+A fingerprint is a signed 64-bit integer inside (SQLite, PostgreSQL and Redis intsets all hold it as is) and
+16 hex digits wherever a person or a program outside reads it.
+"""
+
+from shoal.model.job import ENDED, Input, JobSpec, JobState, Lane, Limits, Politeness, ScopeKind
+from shoal.model.record import (
+    DeadLetter,
+    Drop,
+    ItemRecord,
+    ItemType,
+    PageContent,
+    PageRecord,
+    RedirectRecord,
+    RejectRecord,
+)
+from shoal.model.request import Completion, Figures, Landing, Lease, Offer, Outcome, Target, Trail
+
+
+def fingerprint_hex(fingerprint: int) -> str:
+    return f"{fingerprint & 0xFFFF_FFFF_FFFF_FFFF:016x}"
+
+
+__all__ = [
+    "ENDED",
+    "Completion",
+    "DeadLetter",
+    "Drop",
+    "Figures",
+    "Input",
+    "ItemRecord",
+    "ItemType",
+    "JobSpec",
+    "JobState",
+    "Landing",
+    "Lane",
+    "Lease",
+    "Limits",
+    "Offer",
+    "Outcome",
+    "PageContent",
+    "PageRecord",
+    "Politeness",
+    "RedirectRecord",
+    "RejectRecord",
+    "ScopeKind",
+    "Target",
+    "Trail",
+    "fingerprint_hex",
+]

@@ -1,0 +1,134 @@
+"""What was asked for: a job, its limits and politeness, and the inputs it starts from."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from shoal.model.request import Target
+
+
+class Lane(StrEnum):
+    """Class of service, best first."""
+
+    EXPRESS = "express"
+    BATCH = "batch"
+    SLOW = "slow"
+
+
+class ScopeKind(StrEnum):
+    HOST = "host"
+    DOMAIN = "domain"
+    PREFIX = "prefix"
+    ANY = "any"
+    LISTED = "listed"
+
+
+class JobState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    PAUSED = "paused"
+    DONE = "done"
+    LIMITED = "limited"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+ENDED = frozenset({JobState.DONE, JobState.LIMITED, JobState.CANCELLED, JobState.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What ends a job early; None means no limit."""
+
+    pages: int | None = None
+    depth: int | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+    pages_per_host: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Politeness:
+    """How a job treats a host."""
+
+    rate: float = 2.0
+    per_host: int = 2
+    group: str = "host"
+    robots: bool = True
+
+    @property
+    def gap_s(self) -> float:
+        return 1 / self.rate if self.rate else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """What was asked for: everything about a job that is fixed when it starts, besides its inputs."""
+
+    name: str
+    scope: ScopeKind = ScopeKind.HOST
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    sitemaps: bool = False
+    limits: Limits = field(default_factory=Limits)
+    politeness: Politeness = field(default_factory=Politeness)
+    lane: Lane = Lane.BATCH
+    priority: int = 0
+    retries: int = 4
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cookies: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()
+    credentials: Mapping[str, str] = field(default_factory=dict)
+    """origin -> "user:password", taken out of the seeds so that no key, log or export carries them."""
+    allow_private: bool = False
+    keep_params: tuple[str, ...] = ()
+    drop_params: tuple[str, ...] = ()
+    refresh: bool = False
+    max_failure_rate: float | None = None
+    error_on_limit: bool = False
+    spider: str | None = None
+    """`shop.py:books` or `package.module:books`; loaded anew whenever the job runs."""
+    rules: str | None = None
+    """Rules as JSON text: data, not code, so they travel with the job."""
+    formats: tuple[str, ...] = ()
+    """What page records have besides: metadata, main, markdown, tables."""
+    max_null_share: float | None = None
+    max_change: float | None = None
+    output: str | None = None
+    """Where the data is written when the job ends, also if it was interrupted in between."""
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> JobSpec:
+        raw = json.loads(text)
+        tuples = ("include", "exclude", "cookies", "proxies", "keep_params", "drop_params", "formats")
+        return cls(
+            **{
+                **raw,
+                **{name: tuple(raw[name]) for name in tuples},
+                "scope": ScopeKind(raw["scope"]),
+                "lane": Lane(raw["lane"]),
+                "limits": Limits(**raw["limits"]),
+                "politeness": Politeness(**raw["politeness"]),
+            }
+        )
+
+
+@dataclass(slots=True)
+class Input:
+    """One URL as it was given, in its place in the list."""
+
+    line: int
+    spelt: str
+    target: Target | None
+    reason: str | None = None
+    """Why it was not taken."""
+    duplicate_of: int | None = None
