@@ -1,1 +1,1 @@
-"""Measures Shoal against Scrapy and Crawlee on one site served from loopback: `python -m benchmarks`."""
+"""Measures Shoal beside Scrapy and Crawlee on sites served from loopback: `python -m benchmarks`."""

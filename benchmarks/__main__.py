@@ -1,4 +1,7 @@
-"""`python -m benchmarks`: builds the site, lets the contenders crawl it in turns, prints and writes RESULTS.md."""
+"""`python -m benchmarks`: for each part, builds its site and lets the contenders crawl it in turns.
+
+Prints the report; a whole run also writes it to RESULTS.md.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.contenders import HERE, PEERS, SHOAL, WORK, Contender, install
 from benchmarks.measure import CannotMeasure, Run, measure
-from benchmarks.report import Results, render
+from benchmarks.parts import PARTS, Part
+from benchmarks.report import Circumstances, Results, render
 from benchmarks.rooms import sample_rooms
 from benchmarks.servers import nginx, version
-from benchmarks.site import build
 
 QUICK_PAGES = 300
 
@@ -34,7 +37,9 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--pages", type=int, default=5000, metavar="N", help="pages of the site (%(default)s)")
+    usual = ", ".join(f"{part.pages} for {part.name}" for part in PARTS.values())
+    parser.add_argument("--only", choices=PARTS, help="one part, printed only")
+    parser.add_argument("--pages", type=int, metavar="N", help=f"pages of a site ({usual})")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="crawls of each contender (%(default)s)")
     parser.add_argument(
         "--peers", type=_peers, default=",".join(PEERS), metavar="A,B", help="whom to compare with (%(default)s)"
@@ -56,32 +61,38 @@ def _peers(names: str) -> list[Contender]:
 
 
 def _benchmark(asked: argparse.Namespace) -> None:
-    contenders: list[Contender] = [SHOAL, *asked.peers]
-    load = os.getloadavg()[0]
+    command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
+    circumstances = Circumstances(command, load=os.getloadavg()[0], server=version())
     WORK.mkdir(exist_ok=True)
     install(asked.peers)
-    build(WORK / "site", asked.pages)
-    with _fresh() as scratch, nginx(WORK / "site", scratch) as url:
-        with _fresh() as empty:
-            # First of all, because it also compiles whatever of Shoal is not compiled yet.
-            rooms = sample_rooms(url, asked.pages, empty)
-        runs = _rounds(contenders, url, asked.pages, asked.runs)
-    command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
-    text = render(Results(command, asked.pages, version(), load, runs, rooms), contenders)
+    parts = [PARTS[asked.only]] if asked.only else PARTS.values()
+    contenders = [SHOAL, *asked.peers]
+    text = render(circumstances, [_results(part, contenders, asked.pages or part.pages, asked.runs) for part in parts])
     print(text)
-    if not asked.quick:
+    if not asked.quick and not asked.only:
         (HERE / "RESULTS.md").write_text(text)
 
 
-def _rounds(contenders: Sequence[Contender], url: str, pages: int, rounds: int) -> dict[str, list[Run]]:
-    runs: dict[str, list[Run]] = {contender.name: [] for contender in contenders}
-    for number in range(1, rounds + 1):
-        for contender in contenders:
-            with _fresh() as empty:
-                run = measure(contender.command(url, pages, empty), pages, empty)
-            runs[contender.name].append(run)
-            print(f"round {number}: {contender.name} {run.cpu_ms_per_page:.2f} ms per page", file=sys.stderr)
-    return runs
+def _results(part: Part, contenders: Sequence[Contender], pages: int, rounds: int) -> Results:
+    taking_part = [contender for contender in contenders if part.name in contender.commands]
+    site = WORK / part.name
+    part.build(site, pages)
+    with _fresh() as scratch, nginx(site, scratch) as url:
+        with _fresh() as empty:
+            # First of all, because it also compiles whatever of Shoal is not compiled yet.
+            rooms = sample_rooms(SHOAL.commands[part.name](url, pages, empty), part.expected(pages), empty)
+        runs: dict[str, list[Run]] = {contender.name: [] for contender in taking_part}
+        for _ in range(rounds):
+            for contender in taking_part:
+                runs[contender.name].append(_run(contender, part, url, pages))
+    return Results(part, pages, taking_part, runs, rooms)
+
+
+def _run(contender: Contender, part: Part, url: str, pages: int) -> Run:
+    with _fresh() as empty:
+        run = measure(contender.commands[part.name](url, pages, empty), part.expected(pages), empty)
+    print(f"{part.name}: {contender.name} {run.cpu_ms_per_page:.2f} ms per page", file=sys.stderr)
+    return run
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,35 +20,43 @@ SAMPLER = "py-spy==0.4.3"
 _PEERS_BIN = WORK / "peers" / "bin"
 _PEERS_PYTHON = str(_PEERS_BIN / "python")
 
+Command = Callable[[str, int, Path], list[str]]
+"""What is run, from the front page's URL, the number of pages, and an empty directory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Contender:
     name: str
     package: str
     version: str
-    command: Callable[[str, int, Path], list[str]]
-    """What is run, from the front page's URL, the number of pages, and an empty directory."""
+    commands: Mapping[str, Command]
+    """By the names of the parts it takes part in."""
 
 
-def _shoal(url: str, pages: int, empty: Path) -> list[str]:
+def _shoal(*spider: str) -> Command:
     program = str(Path(sys.executable).with_name("shoal"))
     unhindered = ["--allow-private", "--ignore-robots", "--rate", "0", "--per-host", CONCURRENCY]
-    bounded = ["--concurrency", CONCURRENCY, "--max-pages", str(pages)]
-    return [program, "crawl", url, *unhindered, *bounded, "--json", "--quiet", "--home", str(empty / "home")]
+
+    def command(url: str, pages: int, empty: Path) -> list[str]:
+        bounded = ["--concurrency", CONCURRENCY, "--max-pages", str(pages)]
+        told = ["--json", "--quiet", "--home", str(empty / "home")]
+        return [program, "crawl", *spider, url, *unhindered, *bounded, *told]
+
+    return command
 
 
-def _scrapy(url: str, pages: int, empty: Path) -> list[str]:
-    return [_PEERS_PYTHON, "-P", str(HERE / "scrapy_peer.py"), url, str(pages)]
+def _peer(script: str, *words: str) -> Command:
+    return lambda url, pages, _: [_PEERS_PYTHON, "-P", str(HERE / script), *words, url, str(pages)]
 
 
-def _crawlee(url: str, pages: int, empty: Path) -> list[str]:
-    return [_PEERS_PYTHON, "-P", str(HERE / "crawlee_peer.py"), url, str(pages)]
-
-
-SHOAL = Contender("Shoal", "shoal", shoal.__version__, _shoal)
+SHOAL = Contender(
+    "Shoal", "shoal", shoal.__version__, {"links": _shoal(), "items": _shoal(str(HERE / "items_spider.py"))}
+)
 PEERS = {
-    "scrapy": Contender("Scrapy", "scrapy", "2.19.0", _scrapy),
-    "crawlee": Contender("Crawlee for Python", "crawlee[parsel]", "1.11.0", _crawlee),
+    "scrapy": Contender(
+        "Scrapy", "scrapy", "2.19.0", {part: _peer("scrapy_peer.py", part) for part in ("links", "items")}
+    ),
+    "crawlee": Contender("Crawlee for Python", "crawlee[parsel]", "1.11.0", {"links": _peer("crawlee_peer.py")}),
 }
 
 

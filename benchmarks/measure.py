@@ -1,7 +1,7 @@
-"""Runs a crawl as a child process and says what it cost: processor time of its whole tree, time, memory, pages.
+"""Runs a crawl as a child process and says what it cost: processor time of its whole tree, time, memory.
 
-Every contender ends its output with the line `{"type": "summary", "pages": N, ...}`, and a run that did not crawl
-exactly the pages it was asked for is no figure.
+Every contender ends its output with the line `{"type": "summary", "pages": N, ...}`, and a run that did not bring home
+exactly the pages, and where they are asked for the items, is no figure.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from resource import struct_rusage
+from typing import Any
 
 LIMIT_S = 900.0
 
@@ -41,8 +43,8 @@ class Run:
         return self.pages / self.wall_s
 
 
-def measure(argv: list[str], pages: int, scratch: Path) -> Run:
-    """Runs `argv` in `scratch`, for at most LIMIT_S."""
+def measure(argv: list[str], expected: Mapping[str, int], scratch: Path) -> Run:
+    """Runs `argv` in `scratch`, for at most LIMIT_S; `expected` is what its summary must say."""
     out, err = scratch / "stdout", scratch / "stderr"
     began = time.perf_counter()
     with out.open("wb") as stdout, err.open("wb") as stderr:
@@ -52,12 +54,13 @@ def measure(argv: list[str], pages: int, scratch: Path) -> Run:
         )
         used = _wait(child)
     wall_s = time.perf_counter() - began
-    crawled = _pages(out.read_text())
-    if child.returncode != 0 or crawled != pages:
-        ended = f"ended with code {child.returncode} and {crawled} of {pages} pages after {wall_s:.1f} s"
+    summary = _summary(out.read_text())
+    brought = {name: summary.get(name, 0) for name in expected}
+    if child.returncode != 0 or brought != expected:
+        ended = f"ended with code {child.returncode} and {brought} instead of {expected} after {wall_s:.1f} s"
         raise CannotMeasure(f"{shlex.join(argv)}\n{ended}:\n{err.read_text()[-2000:]}")
     # ru_maxrss is in KiB on Linux, and is never less than this process's own size when the child was started.
-    return Run(pages, used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * 1024)
+    return Run(expected["pages"], used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * 1024)
 
 
 def _environment() -> dict[str, str]:
@@ -89,8 +92,10 @@ def _kill(session: int) -> None:
         pass
 
 
-def _pages(output: str) -> int:
+def _summary(output: str) -> dict[str, Any]:
     for line in reversed(output.splitlines()):
-        if line.startswith("{") and (told := json.loads(line)).get("type") == "summary":
-            return int(told["pages"])
-    return 0
+        if line.startswith("{"):
+            told: dict[str, Any] = json.loads(line)
+            if told.get("type") == "summary":
+                return told
+    return {}

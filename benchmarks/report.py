@@ -5,73 +5,95 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-from benchmarks.contenders import CONCURRENCY, SAMPLER, SHOAL, Contender
+from benchmarks.contenders import CONCURRENCY, HERE, SAMPLER, SHOAL, Contender
 from benchmarks.measure import Run
-from benchmarks.site import LINKS
+from benchmarks.parts import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    command: str
+    load: float
+    """Of the machine, before the first run."""
+    server: str
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    command: str
+    """Of one part."""
+
+    part: Part
     pages: int
-    server: str
-    load: float
-    """Of the machine, before the first run."""
+    contenders: Sequence[Contender]
     runs: dict[str, list[Run]]
     """By contender's name, in rounds: the n-th runs of all were made one after the other."""
     rooms: dict[str, float]
 
 
-def render(results: Results, contenders: Sequence[Contender]) -> str:
-    parts = [
-        _heading(results, contenders),
-        "\n".join(_comparison(results, contenders)),
-        "## Where our time goes",
-        f"One further crawl, sampled ({SAMPLER}); milliseconds are the share of the CPU per page above.",
-        "\n".join(_rooms(results)),
-    ]
-    return "\n\n".join(parts) + "\n"
+def render(circumstances: Circumstances, parts: Sequence[Results]) -> str:
+    return "\n\n".join([_heading(circumstances, parts), *map(_part, parts)]) + "\n"
 
 
-def _heading(results: Results, contenders: Sequence[Contender]) -> str:
-    versions = ", ".join(f"{contender.name} {contender.version}" for contender in contenders)
-    shown = SHOAL.command("http://127.0.0.1:PORT/", results.pages, Path("DIR"))
-    rounds = len(results.runs[SHOAL.name])
+def _heading(circumstances: Circumstances, parts: Sequence[Results]) -> str:
+    known = {contender.name: contender.version for results in parts for contender in results.contenders}
+    versions = ", ".join(f"{name} {version}" for name, version in known.items())
     return f"""# Benchmark
 
-Written by `{results.command}` on {datetime.now(UTC):%Y-%m-%d}.
+Written by `{circumstances.command}` on {datetime.now(UTC):%Y-%m-%d}.
 
-- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()}, load {results.load:.1f} before the start
-- Versions: Python {platform.python_version()}, {versions}; nginx {results.server}
-- Site: {results.pages:,} pages of about 22 KB with {LINKS} links each, static, over HTTP on loopback
-- Crawl: every page by following links, {CONCURRENCY} requests in flight, no robots.txt, no rate
-- Runs: {rounds} of each crawler, taking turns
-- Ours: `{shlex.join(["shoal", *shown[1:]])}`
+- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()}, load {circumstances.load:.1f} before the start
+- Versions: Python {platform.python_version()}, {versions}; nginx {circumstances.server}
+- Sites: pages of about 22 KB, static, over HTTP on loopback
+- Crawls: {CONCURRENCY} requests in flight, no robots.txt, no rate; the crawlers take turns
 - Theirs: [scrapy_peer.py](scrapy_peer.py), [crawlee_peer.py](crawlee_peer.py)
 
 CPU is user and system time of the crawler's processes from start to end, start-up included and nginx not. Figures are
-medians, in brackets the least and the most; a ratio is taken within a round. Shoal keeps its frontier and the pages'
-text and links in SQLite on disk; the peers keep everything in memory."""
+medians, in brackets the least and the most; a ratio is taken within a round. Where our time goes is from one further
+crawl, sampled ({SAMPLER}); milliseconds are the share of the CPU per page above."""
 
 
-def _comparison(results: Results, contenders: Sequence[Contender]) -> Iterator[str]:
+def _part(results: Results) -> str:
+    part = results.part
+    command = SHOAL.commands[part.name]("http://127.0.0.1:PORT/", results.pages, Path("DIR"))
+    ours = ["shoal", *(word.removeprefix(f"{HERE.parent}/") for word in command[1:])]
+    rounds = len(results.runs[SHOAL.name])
+    return f"""## {part.name.capitalize()}
+
+- Site: {results.pages:,} pages with {part.holds} each
+- Crawl: {part.task}
+- Runs: {rounds} of each crawler
+- Ours: `{shlex.join(ours)}`
+
+{part.keeps}
+
+{_lines(_comparison(results))}
+
+### Where our time goes: {part.name}
+
+{_lines(_rooms(results))}"""
+
+
+def _lines(rows: Iterable[str]) -> str:
+    return "\n".join(rows)
+
+
+def _comparison(results: Results) -> Iterator[str]:
     yield "| crawler | CPU per page (ms) | pages per second | peak memory (MB) | CPU against Shoal |"
     yield "| --- | --- | --- | --- | --- |"
     ours = results.runs[SHOAL.name]
-    for contender in contenders:
-        runs = results.runs[contender.name]
+    for name, runs in results.runs.items():
         cells = [
-            contender.name,
+            name,
             _spread(runs, lambda run: run.cpu_ms_per_page, 2),
             _spread(runs, lambda run: run.pages_per_s, 0),
             _spread(runs, lambda run: run.peak_bytes / 1e6, 0),
-            _ratio(ours, runs) if contender is not SHOAL else "1",
+            _ratio(ours, runs) if runs is not ours else "1",
         ]
         yield f"| {' | '.join(cells)} |"
 

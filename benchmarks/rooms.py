@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import shoal
-from benchmarks.contenders import SHOAL, sampler
+from benchmarks.contenders import sampler
 from benchmarks.measure import measure
 
 RATE = 250
@@ -23,23 +24,23 @@ _PACKAGE = f"{Path(shoal.__file__).parent}/"
 _FRAME = re.compile(r" \((?P<path>.*?)(?::\d+)?\)$")
 
 
-def sample_rooms(url: str, pages: int, scratch: Path) -> dict[str, float]:
-    """Each room's share of one crawl, largest first."""
+def sample_rooms(argv: list[str], expected: Mapping[str, int], scratch: Path) -> dict[str, float]:
+    """Each room's share of one crawl by Shoal, largest first."""
     stacks = scratch / "stacks"
     recording = [sampler(), "record", "--full-filenames", "--format", "raw", "--rate", str(RATE), "-o", str(stacks)]
-    measure([*recording, "--", *SHOAL.command(url, pages, scratch)], pages, scratch)
-    return _shares(stacks.read_text())
+    measure([*recording, "--", *argv], expected, scratch)
+    return shares(stacks.read_text())
 
 
-def _shares(stacks: str) -> dict[str, float]:
+def shares(stacks: str) -> dict[str, float]:
     counts: Counter[str] = Counter()
     for line in stacks.splitlines():
         stack, _, count = line.rpartition(" ")
-        counts[_room(stack)] += int(count)
+        counts[room_of(stack)] += int(count)
     return {room: count / counts.total() for room, count in counts.most_common()}
 
 
-def _room(stack: str) -> str:
+def room_of(stack: str) -> str:
     if "<frozen importlib._bootstrap>" in stack:
         return START_UP
     for frame in reversed(stack.split(";")):

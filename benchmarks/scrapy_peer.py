@@ -1,10 +1,12 @@
-"""The crawl in Scrapy: `python -P scrapy_peer.py URL PAGES`, in an environment that has Scrapy."""
+"""The crawls in Scrapy: `python -P scrapy_peer.py links|items URL PAGES`, in an environment that has Scrapy."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from scrapy import Request, Spider  # type: ignore[import-not-found]
@@ -21,25 +23,56 @@ SETTINGS = {
 
 
 class Peer(Spider):  # type: ignore[misc]
-    name = "peer"
-
     async def start(self) -> AsyncIterator[Any]:
         # Scrapy's own start does not remember the seed, and would fetch the front page twice.
         for url in self.start_urls:
             yield Request(url)
 
     def parse(self, response: Any) -> Iterator[Any]:
+        yield from self.read(response)
+        # Only a page that was read to its end counts.
+        self.crawler.stats.inc_value("pages")
+
+    def read(self, response: Any) -> Iterator[Any]:
+        raise NotImplementedError
+
+
+class Links(Peer):
+    name = "links"
+
+    def read(self, response: Any) -> Iterator[Any]:
         yield {"url": response.url, "title": response.css("title::text").get(), "status": response.status}
         yield from response.follow_all(css="a")
 
 
-def main(url: str, pages: int) -> None:
+class Items(Peer):
+    name = "items"
+
+    def read(self, response: Any) -> Iterator[Any]:
+        for product in response.css("article.product"):
+            yield {
+                "title": product.css("h3 a::attr(title)").get(),
+                "price": Decimal(product.css(".price::text").get().lstrip("£")),
+                "url": response.urljoin(product.css("h3 a::attr(href)").get()),
+                "image": response.urljoin(product.css("img::attr(src)").get()),
+                "rating": product.css(".rating::attr(class)").get(),
+                "stock": int(product.css(".stock .count::text").get().partition(" ")[0]),
+                "sku": product.css(".sku::text").get(),
+                "added": date.fromisoformat(product.css("time::attr(datetime)").get()),
+                "category": product.css(".category a::text").get(),
+                "description": product.css(".description::text").get(),
+            }
+        yield from response.follow_all(css="nav.pages a")
+
+
+def main(spider: type[Peer], url: str, pages: int) -> None:
     process = CrawlerProcess({**SETTINGS, "CLOSESPIDER_PAGECOUNT": pages})
-    crawler = process.create_crawler(Peer)
+    crawler = process.create_crawler(spider)
     process.crawl(crawler, start_urls=[url])
     process.start()
-    print(json.dumps({"type": "summary", "pages": crawler.stats.get_value("item_scraped_count", 0)}))
+    pages, items = (crawler.stats.get_value(name, 0) for name in ("pages", "item_scraped_count"))
+    print(json.dumps({"type": "summary", "pages": pages, "items": items}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main({"links": Links, "items": Items}[sys.argv[1]], sys.argv[2], int(sys.argv[3]))

@@ -70,3 +70,9 @@ def test_help_imports_nothing_heavy() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"sqlalchemy", "alembic", "pycurl", "selectolax", "lxml", "asyncio", "rich", "pyarrow", "uvloop"}
     assert heavy.isdisjoint(loaded)
+
+
+def test_a_plain_crawl_does_not_load_what_only_spiders_need() -> None:
+    code = "import sys, shoal.cli.crawl, shoal.cli.run; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"pydantic", "yaml", "lxml", "re2", "pyarrow", "alembic", "celery", "flask", "redis"}.isdisjoint(loaded)

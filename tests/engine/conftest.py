@@ -15,6 +15,7 @@ import pytest
 from shoal.embedded.crawl import terms_of
 from shoal.embedded.home import Home
 from shoal.embedded.overview import Overview, overview
+from shoal.engine.callbacks import Callbacks
 from shoal.engine.engine import Engine
 from shoal.engine.work import Work
 from shoal.fetch.curl import Fetcher
@@ -76,9 +77,8 @@ class Field:
             seeds = [row[0] for row in db.exec_driver_sql("SELECT url FROM inputs WHERE job = ?", (job,))]
         targets = [target(url, Params(), known.spec.politeness.group) for url in seeds]
         await frontier.offer(Caller(f"seed-{job}-{time.time()}").next(), [Offer(job, targets)])
-        work = Work(job, known.spec, seeds, known.admitted, fetcher, self.spider)
-        work.bounds = self.bounds or work.bounds
-        engine.add(work)
+        callbacks = Callbacks(self.spider, self.bounds) if self.spider else None
+        engine.add(Work(job, known.spec, seeds, known.admitted, fetcher, callbacks))
 
     async def crawl(self, wanted: JobSpec, *seeds: str) -> Overview:
         self.add("job", wanted, *seeds)

@@ -17,7 +17,7 @@ from shoal.embedded.job_id import new_job_id
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
 from shoal.spiders.lists import reason_words
-from shoal.spiders.loading import spider_among
+from shoal.spiders.naming import spider_among
 from shoal.spiders.sources import Sources, read_sources
 from shoal.spiders.wish import Wish
 from shoal.store.export import check_writable

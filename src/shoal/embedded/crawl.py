@@ -8,6 +8,7 @@ import resource
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from shoal.embedded.home import Home
 from shoal.embedded.overview import Overview, overview
@@ -18,14 +19,16 @@ from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
 from shoal.frontier.contract import Caller, Terms
 from shoal.model import JobSpec, JobState, Offer, Target
-from shoal.spiders.loading import load_spider
-from shoal.spiders.spider import Spider
 from shoal.store.inputs import seed_targets
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
 from shoal.store.quality import last_quality, measure_quality, verdict
 from shoal.store.remembered import load_cookies
 from shoal.store.store import Store
 from shoal.store.writer import Writer
+
+if TYPE_CHECKING:
+    from shoal.engine.callbacks import Callbacks
+    from shoal.spiders.spider import Spider
 
 SEEDS_AT_ONCE = 1_000
 OPEN_FILES_WANTED = 65_536
@@ -64,14 +67,14 @@ class Crawl:
 
     async def _run(self, job: Job) -> Report:
         # Before anything is changed: what cannot be loaded leaves the job as it is.
-        spider = self._spider or spider_of(job.spec)
+        callbacks = callbacks_of(job.spec, self._spider)
         await self._take_over(job)
         fetcher = Fetcher(self._agent, Guard(job.spec.allow_private))
         started = time.time()
         counting = asyncio.create_task(self._count_seconds(job.id))
         rest: str | None = None
         try:
-            rest = await self._work_on(job, fetcher, spider)
+            rest = await self._work_on(job, fetcher, callbacks)
         finally:
             counting.cancel()
             await asyncio.gather(counting, return_exceptions=True)
@@ -83,13 +86,13 @@ class Crawl:
             await self._end(job, rest)
         return Report(await overview(self._home, job.id), time.time() - started)
 
-    async def _work_on(self, job: Job, fetcher: Fetcher, spider: Spider | None) -> str | None:
+    async def _work_on(self, job: Job, fetcher: Fetcher, callbacks: Callbacks | None) -> str | None:
         if not await self._seed(job):
             return None
         # Only now does the job's time begin: a list of a million takes a while to be offered.
         await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
         seeds = (target.url for part in self._seeds(job.id) for target in part)
-        work = await asyncio.to_thread(Work, job.id, job.spec, seeds, job.admitted, fetcher, spider)
+        work = await asyncio.to_thread(Work, job.id, job.spec, seeds, job.admitted, fetcher, callbacks)
         work.jar.load(load_cookies(self._home.store, job.id))
         self.engine.add(work)
         return (await self.engine.run()).get(job.id)
@@ -155,13 +158,18 @@ def judge_quality(store: Store, job: Job) -> str | None:
     return verdict(job.spec, measure_quality(store, job.id), last_quality(store, job.spec.name, job.id))
 
 
-def spider_of(spec: JobSpec) -> Spider | None:
-    """Loaded anew for every run, so that a mended file is what runs after a `dead --retry`."""
-    if spec.rules is not None:
-        from shoal.spiders import rules
+def callbacks_of(spec: JobSpec, spider: Spider | None) -> Callbacks | None:
+    """The spider is loaded anew for every run, so that a mended file is what runs after a `dead --retry`."""
+    if spider is None and spec.spider is None and spec.rules is None:
+        return None
+    # Only here: what spiders need takes a tenth of a second to load.
+    from shoal.engine.callbacks import Callbacks
+    from shoal.spiders import rules
+    from shoal.spiders.loading import load_spider
 
-        return rules.from_json(spec.rules)
-    return load_spider(spec.spider) if spec.spider is not None else None
+    if spider is None:
+        spider = rules.from_json(spec.rules) if spec.rules is not None else load_spider(spec.spider or "")
+    return Callbacks(spider)
 
 
 def ended(rest: str, spec: JobSpec, pages: int, dead: int) -> tuple[JobState, str | None]:

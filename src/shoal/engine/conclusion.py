@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from shoal.engine import ending
 from shoal.engine.ending import Ending, add_skips
-from shoal.engine.offers import offer_requests
 from shoal.engine.policy import MAX_HOPS, retry_wait_s, verdict
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import InvalidURL
@@ -27,11 +26,9 @@ from shoal.model import (
     Target,
     Trail,
 )
-from shoal.spiders.page import HTML_TYPES, Page
-from shoal.spiders.running import CallbackFailed
-from shoal.spiders.running import run as run_callback
-from shoal.spiders.spider import Spider
 from shoal.urls import trap
+
+HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
 async def conclude(work: Work, lease: Lease, answer: Exchange | Failure) -> Ending:
@@ -55,8 +52,8 @@ async def _page(work: Work, lease: Lease, answer: Exchange) -> Ending:
     done = Ending(lease, Completion(lease.token, Outcome.DONE, bytes=len(answer.raw)), record)
     if not 200 <= answer.status < 300 or lease.trail.callback == SITEMAP:
         return done
-    if work.spider is not None:
-        return await _called_back(work, work.spider, done, record, answer)
+    if work.callbacks is not None:
+        return await work.callbacks.conclude(work, done, record, answer)
     if record.content_type in HTML_TYPES:
         _extract(work, done, record, answer)
     return done
@@ -78,22 +75,6 @@ def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchange) -> 
     elif links.targets:
         trail = Trail(depth=record.depth + 1, parent=record.fingerprint)
         done.offers.append(Offer(record.job, links.targets, trail))
-
-
-async def _called_back(work: Work, spider: Spider, done: Ending, record: PageRecord, answer: Exchange) -> Ending:
-    lease = done.lease
-    assert work.bounds is not None
-    try:
-        page = spider_page(lease, record, answer)
-        findings = await run_callback(spider, lease.trail.callback, page, work.bounds)
-    except CallbackFailed as failed:
-        end = ending.dead(lease, "callback", answer.status, failed.reason)
-        end.why = failed.reason
-        return end
-    record.items, record.rejects = findings.items, findings.rejects
-    work.note_types(findings.types)
-    offer_requests(work, done, findings.requests)
-    return done
 
 
 def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:
@@ -179,19 +160,4 @@ def page_record(lease: Lease, answer: Exchange) -> PageRecord:
         fetched_at=answer.started_at,
         etag=answer.headers.get("etag") or None,
         last_modified=answer.headers.get("last-modified") or None,
-    )
-
-
-def spider_page(lease: Lease, record: PageRecord, answer: Exchange) -> Page:
-    spoken = record.content_type.startswith("text/") or "xml" in record.content_type or "json" in record.content_type
-    content_type = answer.headers.get("content-type")
-    return Page(
-        url=lease.target.url,
-        body=answer.body,
-        status=answer.status,
-        content_type=record.content_type,
-        headers={name.lower(): value for name, value in answer.headers},
-        meta=lease.trail.meta or {},
-        depth=lease.trail.depth,
-        html=to_utf8(answer.body, content_type) if spoken else b"",
     )

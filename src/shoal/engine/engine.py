@@ -17,10 +17,10 @@ from shoal.engine import ending
 from shoal.engine.conclusion import conclude
 from shoal.engine.ending import Ending
 from shoal.engine.mark import Mark
-from shoal.engine.offers import sitemap_offer, sitemap_offers
 from shoal.engine.permission import GO, Permission, Permissions, Say, failure_of
 from shoal.engine.policy import MAX_CRASHES, retry_wait_s
 from shoal.engine.settler import Settler
+from shoal.engine.sitemaps import sitemap_offer, sitemap_offers
 from shoal.engine.starts import Starts
 from shoal.engine.work import SITEMAP, Work
 from shoal.fetch.exchange import Exchange, Failure, retry_after_s

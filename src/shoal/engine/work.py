@@ -1,17 +1,18 @@
-"""One job as the engine works on it: its scope, cookies, fetcher and spider, and the requests it makes."""
+"""One job as the engine works on it: its scope, cookies and fetcher, and the requests it makes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from shoal.fetch.cookies import Jar
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.transfer import Fetch
 from shoal.model import ItemType, JobSpec, Lease, Target
-from shoal.spiders.bounds import Bounds
-from shoal.spiders.item import Item, type_of
-from shoal.spiders.spider import Spider
 from shoal.urls import Params, Resolver, Scope, origin_of, target
+
+if TYPE_CHECKING:
+    from shoal.engine.callbacks import Callbacks
 
 SITEMAP = "#sitemap"
 """Callback of requests whose answer is read as a sitemap; no spider's callback can be called so."""
@@ -29,13 +30,13 @@ class Work:
         seeds: Iterable[str],
         admitted: Iterable[str],
         fetcher: Fetcher,
-        spider: Spider | None = None,
+        callbacks: Callbacks | None = None,
     ) -> None:
         self.job = job
         self.spec = spec
         self.fetcher = fetcher
-        self.spider = spider
-        self.bounds = Bounds() if spider else None
+        self.callbacks = callbacks
+        """The job's spider at work; None: pages are read as they are."""
         self.jar = Jar()
         self.newly_admitted: list[str] = []
         self.new_types: list[ItemType] = []
@@ -47,7 +48,6 @@ class Work:
         for url in admitted:
             self.scope.admit(url)
         self.resolver = Resolver(self.scope, self.params, spec.politeness.group)
-        self._known_types: set[type[Item]] = set()
         self._open_headers = {k: v for k, v in spec.headers.items() if k.lower() in OPEN_HEADERS}
         for cookie in spec.cookies:
             for origin in self._seed_origins:
@@ -93,9 +93,3 @@ class Work:
         """The host that a seed redirects to joins the scope."""
         self.scope.admit(url)
         self.newly_admitted.append(url)
-
-    def note_types(self, types: Iterable[type[Item]]) -> None:
-        for found in types:
-            if found not in self._known_types:
-                self._known_types.add(found)
-                self.new_types.append(type_of(found))

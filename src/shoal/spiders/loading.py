@@ -4,58 +4,28 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 from shoal.errors import ShoalError, UsageError
+from shoal.spiders.naming import RULES_ENDINGS, SPIDER_FILE, SPIDER_MODULE
 from shoal.spiders.spider import Spider
-
-_FILE = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
-_MODULE = re.compile(r"(?P<module>[A-Za-z_]\w*(?:\.\w+)+):(?P<name>[A-Za-z_]\w*)")
-_RULES = (".yaml", ".yml", ".json")
-
-
-def spider_among(words: Sequence[str]) -> tuple[Spider | None, list[str]]:
-    """The one spider or rules file among the words of a command, and the words that are not."""
-    spider: Spider | None = None
-    others = []
-    for word in words:
-        loaded = load_spider(word) if names_spider(word) else None
-        if loaded is None:
-            others.append(word)
-        elif spider is not None:
-            raise UsageError(f"{word!r} is a second spider: a job has one")
-        else:
-            spider = loaded
-    return spider, others
-
-
-def names_spider(word: str) -> bool:
-    if "://" in word or word.startswith("@"):
-        return False
-    found = _FILE.fullmatch(word)
-    path = Path(found["path"] if found else word)
-    if found or path.suffix.lower() in _RULES:
-        return path.is_file()
-    return _MODULE.fullmatch(word) is not None
 
 
 def load_spider(reference: str) -> Spider:
     """Raises UsageError, with the line, for a file that cannot be loaded or holds no such spider."""
-    if Path(reference).suffix.lower() in _RULES:
+    if Path(reference).suffix.lower() in RULES_ENDINGS:
         from shoal.spiders import rules
 
         return rules.load(Path(reference))
-    found = _FILE.fullmatch(reference)
+    found = SPIDER_FILE.fullmatch(reference)
     if found:
         path = Path(found["path"]).resolve()
         spider = _spider_in(_run_file(path), found["name"], str(path))
         spider.reference = f"{path}:{_variable(spider, path)}"
         return spider
-    module = _MODULE.fullmatch(reference)
+    module = SPIDER_MODULE.fullmatch(reference)
     if module is None:
         raise UsageError(f"{reference!r} names no spider: give shop.py, shop.py:name or package.module:name")
     spider = _spider_in(_import(module["module"]), module["name"], module["module"])

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import UsageError
 from shoal.extract.formats import asked_formats
 from shoal.model import JobSpec, Lane, Limits, Politeness, ScopeKind
 from shoal.spiders.sources import Sources, seed_scope
-from shoal.spiders.spider import Spider
 from shoal.urls import Params, Scope
+
+if TYPE_CHECKING:
+    from shoal.spiders.spider import Spider
 
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("max_pages", "max_depth", "max_bytes", "max_seconds", "max_pages_per_host", "scope", "name")),

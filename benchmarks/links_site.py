@@ -1,0 +1,77 @@
+"""The site whose links are followed: pages with 72 links each.
+
+A page's links are what a shop's or a paper's are: a menu that all pages share, neighbours that nearby pages share, and
+others anywhere on the site. Page i also links to pages 2i+1 and 2i+2, so that the front page reaches every page.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from benchmarks.site import address, words, write
+
+MENU = 24
+NEIGHBOURS = 20
+"""Also how many pages share them."""
+CHILDREN = 2
+ANYWHERE = 26
+LINKS = MENU + NEIGHBOURS + CHILDREN + ANYWHERE
+WORDS_PER_PARAGRAPH = 66
+"""Chosen for pages of 22 KB."""
+
+
+def build(root: Path, pages: int) -> None:
+    menu = "\n".join(f"<li>{_link(place * pages // MENU, f'Part {place}')}</li>" for place in range(MENU))
+    write(root, pages, lambda number: _page(number, pages, menu))
+
+
+def _page(number: int, pages: int, menu: str) -> str:
+    chance = random.Random(number)
+    first = number - number % NEIGHBOURS
+    neighbours = (_link((first + step) % pages, words(chance, 4)) for step in range(NEIGHBOURS))
+    children = ((2 * number + step) % pages for step in range(1, CHILDREN + 1))
+    anywhere = (chance.randrange(pages) for _ in range(ANYWHERE))
+    return _FRAME.format(
+        title=f"{words(chance, 4).capitalize()} {number}",
+        menu=menu,
+        article="\n".join(_paragraph(chance, target) for target in (*children, *anywhere)),
+        neighbours="\n".join(f"<li>{link}</li>" for link in neighbours),
+    )
+
+
+def _paragraph(chance: random.Random, target: int) -> str:
+    half = WORDS_PER_PARAGRAPH // 2
+    link = _link(target, words(chance, 3))
+    return f"<h2>{words(chance, 3)}</h2>\n<p>{words(chance, half)} {link} <em>{words(chance, half)}</em>.</p>"
+
+
+def _link(target: int, text: str) -> str:
+    return f'<a class="internal" href="{address(target)}">{text}</a>'
+
+
+_FRAME = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<meta name="description" content="{title}, one page of the benchmark's site">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+</head>
+<body>
+<header><nav><ul class="menu">
+{menu}
+</ul></nav></header>
+<main>
+<h1>{title}</h1>
+<article>
+{article}
+</article>
+<aside><ul>
+{neighbours}
+</ul></aside>
+</main>
+<footer><p>The same bytes every time.</p></footer>
+</body>
+</html>
+"""
