@@ -82,8 +82,18 @@ class Terminal:
             if isinstance(step, File):
                 (self._folder / step.name).write_text(self._here(step.text))
                 continue
-            printed = self._serve(step) if step.text.startswith(SERVE) else self._run(step)
+            if step.text.startswith(SERVE):
+                printed = self._serve(step)
+                self._bring(page.parent)
+            else:
+                printed = self._run(step)
             assert self._alike(printed) == self._alike(self._here(step.prints)), f"{page}: $ {step.text}"
+
+    def _bring(self, folder: Path) -> None:
+        """What lies beside the page is where it is followed."""
+        for file in folder.iterdir():
+            if file.suffix in (".py", ".yaml"):
+                (self._folder / file.name).write_text(self._here(file.read_text()))
 
     def _here(self, text: str) -> str:
         return text.replace(PORT, str(self._port))

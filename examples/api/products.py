@@ -13,7 +13,7 @@ class Product(Item, key="upc"):
     added: date = jsonpath("$.added")
 
 
-@spider("http://127.0.0.1:8000/api/products?page=1", rate=20, allow_private=True)
+@spider("http://127.0.0.1:8000/api/products?page=1", rate=50, allow_private=True)
 def products(page: Page):
     yield from page.each("$.products[*]", Product)
     yield from page.follow("$.next")

@@ -8,7 +8,7 @@ class Book(Item):
     price: Decimal = css(".price_color")
 
 
-@spider("http://127.0.0.1:8000/", rate=20, allow_private=True)
+@spider("http://127.0.0.1:8000/", rate=50, allow_private=True)
 def books(page: Page):
     yield from page.follow("nav a, li.next a")
     yield from page.follow("h3 a", to=detail)

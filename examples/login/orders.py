@@ -13,7 +13,7 @@ class Order(Item, key="number"):
     total: Decimal = css(".total")
 
 
-@spider("http://127.0.0.1:8000/account/login.html", rate=20, allow_private=True)
+@spider("http://127.0.0.1:8000/account/login.html", rate=50, allow_private=True)
 def orders(page: Page):
     token = page.css("input[name=token]")[0].attr("value") or ""
     form = {"token": token, "user": "ann", "password": os.environ["SHOP_PASSWORD"]}

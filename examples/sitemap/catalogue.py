@@ -9,7 +9,7 @@ class Product(Item, key="upc"):
     upc: str = xpath("//th[.='UPC']/following::td[1]")
 
 
-@spider("http://127.0.0.1:8000/", rate=20, allow_private=True, sitemaps=True, include=("/product/*",))
+@spider("http://127.0.0.1:8000/", rate=50, allow_private=True, sitemaps=True, include=("/product/*",))
 def catalogue(page: Page):
     if page.css("article.product_page"):
         yield page.item(Product)

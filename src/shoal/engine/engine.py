@@ -220,8 +220,10 @@ class Engine:
         return end
 
     async def _offer_sitemaps_of(self, lease: Lease, work: Work, listed: list[str]) -> None:
+        if not work.spec.sitemaps:
+            return
         origin = origin_of(lease.target.url)
-        if not work.spec.sitemaps or (work.job, origin) in self._mapped or work.scope.refusal(lease.target.url):
+        if (work.job, origin) in self._mapped or work.scope.refusal(lease.target.url):
             return
         self._mapped.add((work.job, origin))
         offer = sitemap_offer(work, listed or [f"{origin}/sitemap.xml"])

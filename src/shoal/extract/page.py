@@ -60,9 +60,15 @@ def read(html: bytes, header_robots: str = "", obey: bool = True) -> Reading:
     header = robots_of_header(header_robots)
     reading = Reading(header.noindex, header.nofollow, source)
     reading.title = _fold(source.title() or "", MAX_TITLE) or None
+    hrefs = reading.hrefs
     for tag, attributes in source.marks():
         if tag == "a" or tag == "area":
-            _note_link(reading, attributes.get("href"), attributes.get("rel") if obey else None)
+            # Nearly every mark is a plain link, and there may be hundreds: it is taken here, without a call.
+            if "rel" not in attributes and len(hrefs) < MAX_LINKS:
+                if href := attributes.get("href"):
+                    hrefs.append(href)
+            else:
+                _note_link(reading, attributes.get("href"), attributes.get("rel") if obey else None)
         elif tag == "iframe" or tag == "frame":
             _note_link(reading, attributes.get("src"), None)
         elif tag == "link":

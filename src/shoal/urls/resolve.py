@@ -46,13 +46,12 @@ class Resolver:
         self._width = scope.width
 
     def resolve(self, url: str, hrefs: Iterable[str], base: str | None = None) -> PageLinks:
-        """Raises InvalidURL if `url` is no http(s) URL; any href at all is a link, a skip or nothing.
+        """`url` is canonical; any href at all is a link, a skip or nothing.
 
         `base` is the page's own <base href>, ignored where it is not one.
         """
-        own = canonical(url, self._params)
-        against = self._base(own, base)
-        page = Document(against, is_page=against == own)
+        against = self._base(url, base) if base else url
+        page = Document(against, is_page=against == url)
         if self._scope.width != self._width:
             self._memory.clear()
             self._width = self._scope.width
@@ -68,8 +67,8 @@ class Resolver:
                 skipped[skip] = skipped.get(skip, 0) + 1
         return PageLinks([target for target in found.values() if target], skipped, list(found))
 
-    def _base(self, url: str, base: str | None) -> str:
-        absolute = Document(url).absolute(base) if base else None
+    def _base(self, url: str, base: str) -> str:
+        absolute = Document(url).absolute(base)
         try:
             return canonical(absolute[0], self._params) if absolute else url
         except InvalidURL:

@@ -1,0 +1,43 @@
+"""The examples run as their READMEs say, and the spider and its twin in rules find the same in any shop."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from shoal.practice import Running, Shop, running
+from tests.cli.conftest import Shell
+from tests.transcript import Terminal
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+BOOKS_LINES = 12
+THEIRS = "127.0.0.1:8000"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir()))
+def test_an_example_prints_what_its_readme_says(name: str, tmp_path: Path) -> None:
+    with Terminal(tmp_path) as terminal:
+        terminal.follow(EXAMPLES / name / "README.md")
+
+
+def test_the_books_example_has_at_most_twelve_lines_of_code() -> None:
+    text = (EXAMPLES / "books" / "books.py").read_text()
+    assert len([line for line in ast.unparse(ast.parse(text)).splitlines() if line]) <= BOOKS_LINES
+
+
+def test_the_spider_and_its_twin_in_rules_give_the_same_items_over_another_shop(shoal: Shell) -> None:
+    shop = Shop(seed=99, hosts=1, categories=3, products=20, per_page=4, troubled=False)
+    with running(shop) as site:
+        by_code = _items(shoal, site, "books/books.py")
+        by_rules = _items(shoal, site, "rules/books.yaml")
+    assert len(by_code) == 20
+    assert sorted(by_code) == sorted(by_rules)
+
+
+def _items(shoal: Shell, site: Running, example: str) -> list[str]:
+    copy = shoal.folder / Path(example).name
+    copy.write_text((EXAMPLES / example).read_text().replace(THEIRS, f"{site.addresses[0]}:{site.port}"))
+    assert shoal.crawl(copy.name, "-o", "items.jsonl").code == 0
+    return (shoal.folder / "items.jsonl").read_text().splitlines()
