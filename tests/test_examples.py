@@ -27,7 +27,8 @@ def test_the_books_example_has_at_most_twelve_lines_of_code() -> None:
     assert len([line for line in ast.unparse(ast.parse(text)).splitlines() if line]) <= BOOKS_LINES
 
 
-def test_the_spider_and_its_twin_in_rules_give_the_same_items_over_another_shop(shoal: Shell) -> None:
+def test_the_spider_and_its_twin_in_rules_give_the_same_items_over_another_shop(tmp_path: Path) -> None:
+    shoal = Shell(tmp_path)
     shop = Shop(seed=99, hosts=1, categories=3, products=20, per_page=4, troubled=False)
     with running(shop) as site:
         by_code = _items(shoal, site, "books/books.py")

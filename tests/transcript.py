@@ -37,7 +37,7 @@ _VARYING = (
     (re.compile(r"[\d.]+ p/s"), "SPEED"),
     (re.compile(r'("control": "http://127\.0\.0\.1):\d+'), r"\1:PORT"),
 )
-_FIGURES = re.compile(r"[\d.,]+ (\w+?)s?\b")
+_FIGURE = re.compile(r"[\d.,]*\d(?: (\w+?)s?\b)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Terminal:
                 self._bring(page.parent)
             else:
                 printed = self._run(step)
-            assert self._alike(printed) == self._alike(self._here(step.prints)), f"{page}: $ {step.text}"
+            assert self._alike(printed) == self._alike(self._here(step.prints)), f"{page}: $ {step.text}\n{printed}"
 
     def _bring(self, folder: Path) -> None:
         """What lies beside the page is where it is followed."""
@@ -144,4 +144,4 @@ class Terminal:
             text = text.replace(job, "JOB")
         for pattern, word in _VARYING:
             text = pattern.sub(word, text)
-        return _FIGURES.sub(r"N \1", text) if ": interrupted, " in text else text
+        return _FIGURE.sub(r"N \1", text) if ": interrupted, " in text else text

@@ -20,9 +20,10 @@ MAX_DIGITS = 100
 
 _MINUS = str.maketrans("−–‒﹣－٫٬’＇．，", "-----.,''.,")
 _NUMBER = re.compile(r"\d[\d.,' ]*+|(?<!\w)[.,]\d++")
-# Most prices, in 0.7 us instead of 5.
-_EASY = re.compile(r"[$£€¥]?+ ?+(-?+\d{1,15}(?:\.\d{1,2})?+) ?+[$£€¥%]?+")
+# Most prices and counts ("14 in stock"), in 0.7 us instead of 5.
+_EASY = re.compile(r"[$£€¥]?+ ?+(-?+\d{1,15}(?:\.\d{1,2})?+)(?: ?+[$£€¥%]| [a-zA-Z][a-zA-Z ]{0,40}+)?+")
 _GROUPED = re.compile(r"\d{1,3}(?:([,.' ])\d{3})(?:\1\d{3})*|\d{1,2}(?:,\d\d)+,\d{3}|\d+")
+_OPENED = re.compile(r"\s*\(\W{0,3}(?:[A-Z]{3})?\W{0,3}")
 _EXPONENT = re.compile(r"\s*[eE]([+-]?\d{1,3})(?![\w.,])")
 
 
@@ -57,7 +58,8 @@ def _flattened(char: str) -> str:
 
 
 def _is_negative(before: str, after: str) -> bool:
-    if before.rstrip().endswith("(") and after.lstrip(" %").startswith(")"):
+    # As accountants write it, "(12.00)" or "(USD 12.00)", but not "In stock (14)".
+    if _OPENED.fullmatch(before) and after.lstrip(" %").startswith(")"):
         return True
     # "-5", "- $5", "$-5" and "5-", but not "a-5" or "2026-11".
     return re.search(r"(?:^|[^\w])-\s*[^\w\s]{0,3}\s*(?:[A-Z]{3}\s*)?$", " " + before) is not None or after == "-"

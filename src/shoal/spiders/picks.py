@@ -6,7 +6,7 @@ bad one fails where it is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,9 +54,14 @@ class Pick:
         return []
 
     def first(self, place: Place) -> Any:
-        if isinstance(place, Document | Node) and not isinstance(self.how, JsonPath | Regex):
-            return self.how.first(place)
-        return next(iter(self.values(place)), None)
+        return self.reader()(place)
+
+    def reader(self) -> Callable[[Place], Any]:
+        """`first`, with what can be decided beforehand decided."""
+        if isinstance(self.how, JsonPath | Regex):
+            return lambda place: next(iter(self.values(place)), None)
+        first = self.how.first
+        return lambda place: None if isinstance(place, Data) else first(place)
 
     def places(self, place: Place) -> Iterator[Place]:
         """The elements or objects themselves, for nested items and `each`."""
