@@ -68,13 +68,14 @@ class Regex:
 
 
 class Css:
-    __slots__ = ("_query", "_read", "text")
+    __slots__ = ("_query", "read", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         suffix = _SUFFIX.search(_checked(text))
         self._query = text[: suffix.start()] if suffix else text
-        self._read = _reader(suffix)
+        self.read = _reader(suffix)
+        """From an element that matches to its text, attribute or markup; None if it has no such attribute."""
         _check_css(text, self._query)
 
     def nodes(self, root: LexborNode) -> list[LexborNode]:
@@ -83,14 +84,14 @@ class Css:
         return list({node.mem_id: node for node in found}.values()) if "," in self._query else found
 
     def select(self, place: Place) -> list[str]:
-        read = self._read
+        read = self.read
         return [text for node in self.nodes(place.root) if (text := read(node)) is not None]
 
     def first(self, place: Place) -> str | None:
         node = place.root.css_first(self._query)
         if node is None:
             return None
-        text = self._read(node)
+        text = self.read(node)
         if text is None:
             return next(iter(self.select(place)), None)
         return text

@@ -13,18 +13,22 @@ exception: its siblings on the page are not lost.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from selectolax.lexbor import LexborNode
 
 from shoal.errors import UsageError
 from shoal.extract.casts import Url, cast, castable
 from shoal.extract.faults import CastError
+from shoal.extract.selectors import Css
 from shoal.model import ItemRecord, ItemType, RejectRecord
+from shoal.spiders.gathering import records_of
 from shoal.spiders.picks import Pick, Place
 
 KINDS: dict[type, str] = {
@@ -84,6 +88,13 @@ class Slot:
     optional: bool
     has_default: bool
     read: Read
+    make: Callable[[Any, str], Any]
+    """From what was found to the value; raises CastError."""
+    css: Css | None
+    """The selector of a field that can be read for many records at once."""
+
+
+_NOT_SEARCHED: Any = object()
 
 
 class Missing(ValueError):
@@ -97,12 +108,28 @@ class Plan:
         self._cls = cls
         self.slots = [_slot(cls, name) for name in cls.model_fields if _pick_of(cls, name) is not None]
 
-    def read(self, place: Place, base_url: str) -> Item | Reject:
+    def read_each(self, places: list[Place], root: LexborNode, base_url: str) -> Iterator[Item | Reject]:
+        """Of each place an item; quicker than one by one where there are many."""
+        records = records_of(places, root)
+        gathered: dict[str, list[LexborNode | None]] = {}
+        if records is not None:
+            gathered = {slot.name: records.first_of(slot.css) for slot in self.slots if slot.css}
+        for number, place in enumerate(places):
+            yield self.read(place, base_url, {name: nodes[number] for name, nodes in gathered.items()})
+
+    def read(
+        self, place: Place, base_url: str, nodes: Mapping[str, LexborNode | None] = MappingProxyType({})
+    ) -> Item | Reject:
+        """`nodes` has the elements of fields that have been searched for already."""
         found: dict[str, Any] = {}
         faults: list[str] = []
         for slot in self.slots:
             try:
-                value = slot.read(place, base_url)
+                node = nodes.get(slot.name, _NOT_SEARCHED)
+                if node is _NOT_SEARCHED:
+                    value = slot.read(place, base_url)
+                else:
+                    value = _of_node(slot, node, place, base_url)
                 if value is None and not slot.optional and not slot.has_default:
                     raise Missing(f"nothing matches {slot.pick.text!r}")
             except (CastError, Missing) as error:
@@ -135,6 +162,17 @@ def type_of(cls: type[Item]) -> ItemType:
     return ItemType(cls.__name__, {name: _kind(info.annotation) for name, info in cls.model_fields.items()})
 
 
+def _of_node(slot: Slot, node: LexborNode | None, place: Place, base_url: str) -> Any:
+    if node is None:
+        return None
+    assert slot.css is not None
+    raw = slot.css.read(node)
+    if raw is None:
+        # It lacks the attribute, which another element that matches may have.
+        return slot.read(place, base_url)
+    return slot.make(raw, base_url) if raw else None
+
+
 def _nested(cls: type[Item], place: Place, base_url: str) -> Item:
     inner = plan_of(cls).read(place, base_url)
     if isinstance(inner, Reject):
@@ -142,30 +180,32 @@ def _nested(cls: type[Item], place: Place, base_url: str) -> Item:
     return inner
 
 
-def _read_of(picked: Pick, to: type, many: bool) -> Read:
-    """Decided once per field: a page of records reads hundreds."""
+def _maker_of(to: type) -> Callable[[Any, str], Any]:
+    """From what a selector gives to a value of the field's type; decided once, for a page reads hundreds."""
+
+    def as_text(raw: Any, base_url: str) -> Any:
+        return raw if isinstance(raw, str) else str(raw)
+
+    def as_cast(raw: Any, base_url: str) -> Any:
+        # JSON values that have a type of their own are left to pydantic.
+        return cast(raw, to, base_url=base_url) if isinstance(raw, str) else raw
+
+    return as_text if to is str else as_cast if castable(to) else lambda raw, base_url: raw
+
+
+def _read_of(picked: Pick, to: type, many: bool, make: Callable[[Any, str], Any]) -> Read:
     if issubclass(to, Item):
         return _nested_read(picked, to, many)
     values, first = picked.values, picked.reader()
 
-    def made(raw: Any, base_url: str) -> Any:
-        if isinstance(raw, str):
-            return cast(raw, to, base_url=base_url) if castable(to) else raw
-        # JSON values that have a type of their own are left to pydantic.
-        return str(raw) if to is str else raw
-
     def read_all(place: Place, base_url: str) -> list[Any]:
-        return [made(raw, base_url) for raw in values(place) if raw is not None and raw != ""]
+        return [make(raw, base_url) for raw in values(place) if raw is not None and raw != ""]
 
     def read_one(place: Place, base_url: str) -> Any:
         raw = first(place)
-        return None if raw is None or raw == "" else made(raw, base_url)
+        return None if raw is None or raw == "" else make(raw, base_url)
 
-    def read_text(place: Place, base_url: str) -> Any:
-        raw = first(place)
-        return raw or None if isinstance(raw, str) or raw is None else str(raw)
-
-    return read_all if many else read_text if to is str else read_one
+    return read_all if many else read_one
 
 
 def _nested_read(picked: Pick, cls: type[Item], many: bool) -> Read:
@@ -188,7 +228,19 @@ def _slot(cls: type[Item], name: str) -> Slot:
     picked = _pick_of(cls, name)
     assert picked is not None
     to, many, optional = _shape(info.annotation)
-    return Slot(name, picked, to, many, optional, not info.is_required(), _read_of(picked, to, many))
+    make = _maker_of(to)
+    gatherable = isinstance(picked.how, Css) and not many and not issubclass(to, Item) and "," not in picked.text
+    return Slot(
+        name=name,
+        pick=picked,
+        to=to,
+        many=many,
+        optional=optional,
+        has_default=not info.is_required(),
+        read=_read_of(picked, to, many, make),
+        make=make,
+        css=picked.how if isinstance(picked.how, Css) and gatherable else None,
+    )
 
 
 def _shape(annotation: Any) -> tuple[type, bool, bool]:

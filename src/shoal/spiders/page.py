@@ -99,8 +99,12 @@ class Page:
         """An item of each element (CSS, or XPath from `/`) or JSON value (from `$`) that matches."""
         picked = pick_by_spelling(selector)
         plan, base_url = plan_of(cls), self.base_url
-        for place in picked.places(self._place(picked.kind)):
-            item = plan.read(place, base_url)
+        places = list(picked.places(self._place(picked.kind)))
+        if picked.kind == "css":
+            items = plan.read_each(places, self.document.root, base_url)
+        else:
+            items = (plan.read(place, base_url) for place in places)
+        for item in items:
             if isinstance(item, Reject):
                 self.rejects.append(item)
             else:
