@@ -1,4 +1,4 @@
-"""The guide can be followed: its files and commands, in their order, print what it says. So does the README's spider."""
+"""The guide can be followed: its files and commands, in their order, print what it says; the README's spider too."""
 
 from __future__ import annotations
 

@@ -53,7 +53,17 @@ class Rate(click.ParamType[float]):
         return rate
 
 
-_AT_LEAST_1 = click.IntRange(1, 10**15)
+class Count(click.IntRange):
+    """From 1 to more than anyone has, which the help need not say."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 10**15)
+
+    def _describe_range(self) -> str:
+        return ""
+
+
+_AT_LEAST_1 = Count()
 _OPTIONS = (
     click.option("--max-pages", type=_AT_LEAST_1, metavar="N", help="Store at most N pages."),
     click.option("--max-depth", type=click.IntRange(0, 10**6), metavar="N", help="Follow links at most N deep."),

@@ -29,12 +29,14 @@ class Callbacks:
 
     async def conclude(self, work: Work, done: Ending, record: PageRecord, answer: Exchange) -> Ending:
         lease = done.lease
+        page = spider_page(lease, record, answer)
         try:
-            findings = await run(self._spider, lease.trail.callback, spider_page(lease, record, answer), self._bounds)
+            findings = await run(self._spider, lease.trail.callback, page, self._bounds)
         except CallbackFailed as failed:
             end = ending.dead(lease, "callback", answer.status, failed.reason)
             end.why = failed.reason
             return end
+        record.title = page.parsed_title()
         record.items, record.rejects = findings.items, findings.rejects
         new_types = findings.types - self._known_types
         self._known_types |= new_types

@@ -49,6 +49,10 @@ class Document:
         self._element: Element = None
 
     @property
+    def is_parsed(self) -> bool:
+        return self._root is not None
+
+    @property
     def root(self) -> LexborNode:
         if self._root is None:
             self._root = self._parsed()

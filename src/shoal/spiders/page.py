@@ -13,7 +13,7 @@ import ada_url
 
 from shoal.extract.document import Document, Node
 from shoal.extract.json_text import parsed_json
-from shoal.extract.page import Reading, read
+from shoal.extract.page import MAX_TITLE, Reading, read
 from shoal.spiders.item import Item, Reject, plan_of
 from shoal.spiders.picks import Data, Place, pick_by_spelling
 
@@ -69,6 +69,12 @@ class Page:
     @property
     def title(self) -> str | None:
         return self.reading.title
+
+    def parsed_title(self) -> str | None:
+        """The title if the page has been parsed as HTML anyway; it is not worth parsing for."""
+        document = self.__dict__.get("document")
+        node = document.root.css_first("title") if document is not None and document.is_parsed else None
+        return (" ".join(node.text().split())[:MAX_TITLE] or None) if node else None
 
     @cached_property
     def base_url(self) -> str:
@@ -166,11 +172,10 @@ class Page:
         picked = pick_by_spelling(selector)
         gives_text = picked.kind == "jsonpath" or (picked.kind == "css" and "::" in selector)
         nodes = [] if gives_text else list(picked.places(self.document))
-        if not nodes:
-            # An XPath may end in an attribute.
-            yield from (
-                str(value) for value in picked.values(self._place(picked.kind)) if gives_text or "@" in selector
-            )
+        if not nodes and (gives_text or "@" in selector):
+            # An XPath may end in an attribute; a JSON value may be null.
+            values = picked.values(self._place(picked.kind))
+            yield from (str(value) for value in values if value is not None)
         for node in nodes:
             link = node.attr("href") or node.attr("src") if isinstance(node, Node) else None
             if link:
