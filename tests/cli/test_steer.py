@@ -75,3 +75,11 @@ def _assert_cancelled(crawl: Crawling) -> None:
     assert figures["leased"] == 0 and figures["queued"] > 0
     parts = (figures[name] for name in ("queued", "pages", "redirects", "dead"))
     assert figures["found"] == sum(parts) + sum(figures["dropped"].values())
+
+
+def test_what_was_cancelled_stays_so(shoal: Shell, site: Running) -> None:
+    with crawling(shoal, site) as crawl:
+        assert shoal("cancel", crawl.job).code == 0
+    ran = shoal("dead", crawl.job, "--retry")
+    assert ran.code == 2
+    assert "cancelled" in ran.err

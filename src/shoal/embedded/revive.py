@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 
 from shoal.embedded.home import Home
+from shoal.errors import UsageError
 from shoal.frontier.contract import Caller
 from shoal.frontier.record import request_of
 from shoal.model import JobState
 from shoal.store.dead import dead_letters, forget_dead
-from shoal.store.jobs import set_state
+from shoal.store.jobs import load_job, set_state
 from shoal.store.records import Where
 
 
@@ -18,6 +19,8 @@ async def revive(home: Home, job_id: str, where: Where) -> int:
 
     Raises Unavailable while a crawl runs in this home: a job that ended meanwhile would forget them.
     """
+    if load_job(home.store, job_id).state is JobState.CANCELLED:
+        raise UsageError(f"job {job_id} was cancelled, which is for good: crawl what is missing in a job of its own")
     caller = Caller(f"revive-{job_id}-{time.time()}")
     revived = 0
     with home.locked(job_id):

@@ -45,7 +45,7 @@ class Batch:
 
     def add_failure(self, kind: str, status: int | None, host: str, sample: str) -> None:
         """Counts an attempt that failed."""
-        key = (FAILED, f"{kind} {status or '-'} {host}")
+        key = (FAILED, failure_key(kind, status, host))
         n, first = self.tallies.get(key, (0, sample))
         self.tallies[key] = (n + 1, first)
 
@@ -73,6 +73,11 @@ def _values_of(table: Table) -> attrgetter[tuple[Any, ...]]:
 _UPSERTS = {outcome: (Upsert(table, replace_unless_older), _values_of(table)) for outcome, table in ENDINGS.items()}
 _CONTENTS = Upsert(tables.contents, replace_unless_older)
 _TALLIES = Upsert(tables.tallies, add_count)
+
+
+def failure_key(kind: str, status: int | None, host: str) -> str:
+    """Under which attempts that failed in the same way at the same host are counted."""
+    return f"{kind} {status or '-'} {host}"
 
 
 def save(store: Store, batch: Batch) -> None:

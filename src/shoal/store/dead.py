@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import delete, select, tuple_
 
 from shoal.model import DeadLetter
+from shoal.store.batch import FAILED, failure_key
 from shoal.store.records import Where, conditions
 from shoal.store.store import Store
-from shoal.store.tables import dead
+from shoal.store.tables import dead, tallies
 
 _CHUNK = 500
 
@@ -32,7 +33,12 @@ def dead_letters(store: Store, job: str, where: Where) -> Iterator[list[DeadLett
 
 
 def forget_dead(store: Store, letters: Sequence[DeadLetter]) -> None:
-    """Removes these letters; one whose request has died anew since it was read stays."""
+    """Removes these letters, and the count of failures like theirs: what fails again is counted anew.
+
+    One whose request has died anew since it was read stays.
+    """
     keys = [(letter.job, letter.fingerprint, letter.token) for letter in letters]
+    groups = {(letter.job, FAILED, failure_key(letter.reason, letter.status, letter.host)) for letter in letters}
     with store.write() as db:
         db.execute(delete(dead).where(tuple_(dead.c.job, dead.c.fingerprint, dead.c.token).in_(keys)))
+        db.execute(delete(tallies).where(tuple_(tallies.c.job, tallies.c.kind, tallies.c.key).in_(groups)))
