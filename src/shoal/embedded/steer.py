@@ -37,6 +37,8 @@ async def cancel(home: Home, job: Job) -> object | None:
     worker = worker_of(home, job.id)
     if worker is not None:
         await home.frontier.cancel(job.id)
+        # Said here as well: a process that is killed before it has seen the word would leave a job to be resumed.
+        set_state(home.store, job.id, JobState.CANCELLED, time.time())
         return worker
     if home.holder() is None:
         # What a killed process had leased returns to the queue, so that the job's figures add up. If another job
