@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -21,6 +22,7 @@ class Url(str):
     __slots__ = ()
 
 
+_EASY_PATH = re.compile(r"/[A-Za-z0-9_~-][A-Za-z0-9_~./-]*")
 _TRUE = frozenset(("true", "yes", "1", "on"))
 _FALSE = frozenset(("false", "no", "0", "off"))
 
@@ -61,6 +63,10 @@ def _bool(text: str, base_url: str) -> bool:
 def _url(text: str, base_url: str) -> Url:
     if not text:
         raise ValueError("it is empty")
+    host_end = base_url.find("/", len("https://"))
+    if host_end > 0 and _EASY_PATH.fullmatch(text) and "/." not in text:
+        # What a parser would make of most links, in a quarter of its time.
+        return Url(base_url[:host_end] + text)
     try:
         absolute = join_url(base_url, text)
     except ValueError:

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from datetime import time as clock
 
 MAX_CHARS = 100
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 _MONTH_NAMES = "january february march april may june july august september october november december"
 _MONTHS = {name[:length]: number for number, name in enumerate(_MONTH_NAMES.split(), 1) for length in (3, 4, len(name))}
@@ -38,6 +39,8 @@ _TIME = re.compile(
 
 def date_in(text: str) -> date:
     """Raises ValueError, saying why. A time behind the date falls away, and its zone with it."""
+    if _ISO.fullmatch(text):
+        return date.fromisoformat(text)
     return _read(text)[0]
 
 

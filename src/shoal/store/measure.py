@@ -51,7 +51,8 @@ class FieldMeasure:
         return _shown(self._least), _shown(self._most)
 
     def look(self, values: list[Any]) -> None:
-        found = [value for value in values if value not in _NULLS]
+        # Whatever is true is no null, which spares most values the comparisons.
+        found = [value for value in values if value or value not in _NULLS]
         self.nulls += len(values) - len(found)
         if len(self._hashes) <= MOST_DISTINCT:
             self._hashes.update(map(_identity, found))
