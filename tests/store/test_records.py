@@ -47,6 +47,7 @@ def test_a_page_is_shown_with_its_fields_in_order(store: Store) -> None:
         ("fetched_at", "2023-11-14T22:13:21.500Z"),
         ("via", "http"),
         ("archive", "seg:0:9"),
+        ("changed", None),
     ]
 
 

@@ -31,6 +31,7 @@ COMMANDS = {
     "items": ("items", "List the items of a job, or what was rejected and why."),
     "dead": ("records", "List the dead letters of a job, or try them again."),
     "explain": ("explain", "Say what happened to a URL, or what would, and why."),
+    "diff": ("diff", "Say what two jobs found differently."),
     "export": ("export", "Write a job's data to a file."),
     "hosts": ("hosts", "Show the hosts' clocks, set a host's rate, pause it."),
     "config": ("config", "Show the settings and where each comes from."),

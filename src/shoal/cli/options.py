@@ -119,6 +119,7 @@ _OPTIONS = (
         help="Keep these of each page too: metadata, main, markdown, tables.",
     ),
     click.option("--name", metavar="NAME", help="What to call the job."),
+    click.option("--refresh", is_flag=True, help="Ask only for what changed since the last job of the same name."),
     click.option(
         "--max-failure-rate",
         type=click.FloatRange(0, 1),

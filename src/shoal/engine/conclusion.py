@@ -8,6 +8,7 @@ from dataclasses import replace
 from shoal.engine import ending
 from shoal.engine.ending import Ending, add_skips
 from shoal.engine.policy import MAX_HOPS, retry_wait_s, verdict
+from shoal.engine.refresh import HTML_TYPES, NOT_MODIFIED, Known
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import InvalidURL
 from shoal.extract.formats import formatted
@@ -26,17 +27,16 @@ from shoal.model import (
     Target,
     Trail,
 )
+from shoal.store.earlier import EarlierPage
 from shoal.urls import trap
 
-HTML_TYPES = ("text/html", "application/xhtml+xml")
 
-
-async def conclude(work: Work, lease: Lease, answer: Exchange | Failure) -> Ending:
+async def conclude(work: Work, lease: Lease, answer: Exchange | Failure, known: Known | None) -> Ending:
     outcome = verdict(answer)
     if isinstance(answer, Exchange) and "set-cookie" in answer.headers:
         work.cookies_changed = True
     if outcome is Outcome.DONE and isinstance(answer, Exchange):
-        return await _page(work, lease, answer)
+        return await _page(work, lease, answer, known)
     if outcome is Outcome.REDIRECT and isinstance(answer, Exchange):
         return _redirect(work, lease, answer)
     kind, status, detail = described(answer)
@@ -47,9 +47,14 @@ async def conclude(work: Work, lease: Lease, answer: Exchange | Failure) -> Endi
     return ending.dead(lease, kind, status, detail)
 
 
-async def _page(work: Work, lease: Lease, answer: Exchange) -> Ending:
+async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None) -> Ending:
     record = page_record(lease, answer)
+    if known is not None:
+        record.changed = record.digest != known.page.digest
     done = Ending(lease, Completion(lease.token, Outcome.DONE, bytes=len(answer.raw)), record)
+    if answer.status == NOT_MODIFIED and known is not None and known.reusable:
+        _carry_over(work, done, record, known.page)
+        return done
     if not 200 <= answer.status < 300 or lease.trail.callback == SITEMAP:
         return done
     if work.callbacks is not None:
@@ -70,11 +75,29 @@ def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchange) -> 
     if not (reading.noindex and robots):
         formats = formatted(html, record.url, work.spec.formats) if work.spec.formats else {}
         record.content = PageContent(reading.description, reading.language, reading.raw_text(), links.urls, formats)
+    _follow(work, done, record, links.targets)
+
+
+def _carry_over(work: Work, done: Ending, record: PageRecord, earlier: EarlierPage) -> None:
+    """The page is as it was: what was read of it then is what it says and leads to now."""
+    record.changed = False
+    record.digest, record.content_type = earlier.digest, earlier.content_type
+    record.title, record.canonical = earlier.title, earlier.canonical
+    record.etag = record.etag or earlier.etag
+    record.last_modified = record.last_modified or earlier.last_modified
+    record.content = earlier.content()
+    if record.content is not None:
+        links = work.resolver.resolve(record.url, record.content.links)
+        add_skips(done, links.skipped)
+        _follow(work, done, record, links.targets)
+
+
+def _follow(work: Work, done: Ending, record: PageRecord, targets: list[Target]) -> None:
     if work.is_too_deep(record.depth + 1):
-        add_skips(done, {"too_deep": len(links.targets)})
-    elif links.targets:
+        add_skips(done, {"too_deep": len(targets)})
+    elif targets:
         trail = Trail(depth=record.depth + 1, parent=record.fingerprint)
-        done.offers.append(Offer(record.job, links.targets, trail))
+        done.offers.append(Offer(record.job, targets, trail))
 
 
 def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:

@@ -19,6 +19,7 @@ from shoal.engine.ending import Ending
 from shoal.engine.mark import Mark
 from shoal.engine.permission import GO, Permission, Permissions, Say, failure_of
 from shoal.engine.policy import MAX_CRASHES, retry_wait_s
+from shoal.engine.refresh import Known, Refresh
 from shoal.engine.settler import Settler
 from shoal.engine.sitemaps import sitemap_offer, sitemap_offers
 from shoal.engine.starts import Starts
@@ -52,6 +53,7 @@ class Engine:
         self._caller = Caller(caller)
         self._permissions = Permissions(frontier, writer)
         self._works: dict[str, Work] = {}
+        self._refresh = Refresh(writer, self._works)
         self._settler = Settler(frontier, writer, self._caller, self._works, self._settled, self._report_landings)
         self._fetching: set[asyncio.Task[None]] = set()
         self._starts = Starts()
@@ -107,8 +109,9 @@ class Engine:
         if self._settler.backlog_bytes > BACKLOG_BYTES:
             room = 0
         leases = await self._frontier.lease(self._caller.next(), room) if room > 0 else []
+        known = await self._refresh.known(leases)
         for lease in leases:
-            self._start(lease)
+            self._start(lease, known.get(lease.token))
         if leases and len(self._fetching) > self._concurrency // 2:
             await asyncio.sleep(GATHER_S)
         elif not leases:
@@ -129,9 +132,9 @@ class Engine:
         except TimeoutError:
             pass
 
-    def _start(self, lease: Lease) -> None:
+    def _start(self, lease: Lease, known: Known | None) -> None:
         self._held.add(lease.token)
-        task = asyncio.create_task(self._travel(lease))
+        task = asyncio.create_task(self._travel(lease, known))
         self._fetching.add(task)
         task.add_done_callback(self._fetched)
 
@@ -142,7 +145,7 @@ class Engine:
             # Nothing a page or a host does raises here: it is ours, and the crawl must not go on without it.
             self._settler.fail(task.exception())
 
-    async def _travel(self, lease: Lease) -> None:
+    async def _travel(self, lease: Lease, known: Known | None) -> None:
         work = self._works[lease.job]
         if lease.wait_s > 0 and await self._stopped_within(lease.wait_s):
             await self._give_back(lease)
@@ -159,9 +162,9 @@ class Engine:
             if not await self._may_begin(lease, permission):
                 await self._give_back(lease)
                 return
-            answer = await work.fetcher.fetch(work.call(lease))
+            answer = await work.fetcher.fetch(work.call(lease, known))
             self._land(lease, answer)
-            end = await self._conclude(lease, work, answer)
+            end = await self._conclude(lease, work, answer, known)
             if lease.trail.callback == SITEMAP and end.completion.outcome is Outcome.DONE:
                 await self._offer_sitemap(work, answer, end)
         self._settler.put(end)
@@ -244,10 +247,10 @@ class Engine:
             if landings:
                 await self._frontier.landed(self._caller.next(), landings)
 
-    async def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure) -> Ending:
+    async def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None) -> Ending:
         self._mark.set(lease.token)
         try:
-            return await conclude(work, lease, answer)
+            return await conclude(work, lease, answer, known)
         except Exception as error:
             # A page that we fail to read is that page's end, not the crawl's.
             log.exception("could not read %s", lease.target.url)

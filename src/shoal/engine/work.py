@@ -13,6 +13,7 @@ from shoal.urls import Params, Resolver, Scope, origin_of, target
 
 if TYPE_CHECKING:
     from shoal.engine.callbacks import Callbacks
+    from shoal.engine.refresh import Known
 
 SITEMAP = "#sitemap"
 """Callback of requests whose answer is read as a sitemap; no spider's callback can be called so."""
@@ -67,8 +68,9 @@ class Work:
         began_here = origin in self._seed_origins or origin.replace("https://", "http://") in self._seed_origins
         return dict(self.spec.headers) if began_here else self._open_headers
 
-    def call(self, lease: Lease) -> Fetch:
+    def call(self, lease: Lease, known: Known | None) -> Fetch:
         wanted = lease.target
+        standing = known.page if known and known.reusable else None
         origin = origin_of(wanted.url)
         return Fetch(
             url=wanted.url,
@@ -79,6 +81,8 @@ class Work:
             jar=self.jar,
             proxy=self.proxy,
             credentials=self.spec.credentials.get(origin, ""),
+            etag=standing.etag if standing else None,
+            last_modified=standing.last_modified if standing else None,
             max_bytes=SITEMAP_BYTES if lease.trail.callback == SITEMAP else PAGE_BYTES,
         )
 

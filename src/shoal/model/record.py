@@ -27,6 +27,8 @@ class PageRecord:
     fetched_at: float
     via: str = "http"
     archive: str | None = None
+    changed: bool | None = None
+    """Against the newest earlier page of a job that refreshes; None: there is none."""
     etag: str | None = None
     last_modified: str | None = None
     title: str | None = None

@@ -45,6 +45,7 @@ PAGE: Columns = {
     "fetched_at": Kind.TIME,
     "via": Kind.TEXT,
     "archive": Kind.TEXT,
+    "changed": Kind.BOOLEAN,
 }
 
 PAGE_WITH_CONTENT: Columns = {

@@ -99,6 +99,15 @@ def list_jobs(store: Store, limit: int) -> list[Job]:
         return [_job(row) for row in db.execute(newest_first)]
 
 
+def earlier_jobs(store: Store, id: str, limit: int) -> list[Job]:
+    """The jobs of the same name that are older than this one, newest first."""
+    this = jobs.alias("this")
+    same_name = (this.c.id == id) & (jobs.c.name == this.c.name) & (jobs.c.created_at < this.c.created_at)
+    newest_first = select(jobs).join(this, same_name).order_by(jobs.c.created_at.desc()).limit(limit)
+    with store.read() as db:
+        return [_job(row) for row in db.execute(newest_first)]
+
+
 def set_state(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> None:
     """The first run sets `started_at`; an ended state sets `finished_at`, any other takes it back."""
     values: dict[str, Any] = {"state": state, "reason": reason, "finished_at": at if state in ENDED else None}

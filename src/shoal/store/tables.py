@@ -60,6 +60,7 @@ pages = Table(
     Column("fetched_at", Double, nullable=False),
     Column("via", Text, nullable=False),
     Column("archive", Text),
+    Column("changed", Boolean),
     Column("etag", Text),
     Column("last_modified", Text),
     Column("title", Text),

@@ -54,6 +54,7 @@ def upgrade() -> None:
         sa.Column("fetched_at", sa.Double, nullable=False),
         sa.Column("via", sa.Text, nullable=False),
         sa.Column("archive", sa.Text),
+        sa.Column("changed", sa.Boolean),
         sa.Column("etag", sa.Text),
         sa.Column("last_modified", sa.Text),
         sa.Column("title", sa.Text),

@@ -1,0 +1,58 @@
+"""Pages as earlier jobs found them, for a job that fetches them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, select
+
+from shoal.model import PageContent
+from shoal.store.content import unpack
+from shoal.store.store import Store
+from shoal.store.tables import contents, pages
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierPage:
+    job: str
+    fingerprint: int
+    status: int
+    content_type: str
+    digest: str
+    etag: str | None
+    last_modified: str | None
+    title: str | None
+    canonical: str | None
+    packed: bytes | None
+    """Its content, which few askers need; None: none was kept."""
+
+    def content(self) -> PageContent | None:
+        return None if self.packed is None else unpack(self.packed)
+
+
+_COLUMNS = [contents.c.packed if name == "packed" else pages.c[name] for name in EarlierPage.__dataclass_fields__]
+_LOOKUP = (
+    select(*_COLUMNS)
+    .select_from(pages)
+    .outerjoin(contents, (contents.c.job == pages.c.job) & (contents.c.fingerprint == pages.c.fingerprint))
+    .where(pages.c.job == bindparam("job"), pages.c.fingerprint.in_(bindparam("fingerprints", expanding=True)))
+)
+
+
+def earlier_pages(store: Store, jobs: Sequence[str], fingerprints: Iterable[int]) -> dict[int, EarlierPage]:
+    """By fingerprint the page of the first of these jobs that has one."""
+    found: dict[int, EarlierPage] = {}
+    missing = set(fingerprints)
+    with store.read() as db:
+        for job in jobs:
+            if not missing:
+                break
+            found |= _pages_of(db, job, missing)
+            missing -= found.keys()
+    return found
+
+
+def _pages_of(db: Connection, job: str, fingerprints: set[int]) -> dict[int, EarlierPage]:
+    rows = db.execute(_LOOKUP, {"job": job, "fingerprints": list(fingerprints)})
+    return {row.fingerprint: EarlierPage(*row) for row in rows}
