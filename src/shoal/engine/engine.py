@@ -165,8 +165,9 @@ class Engine:
             answer = await work.fetcher.fetch(work.call(lease, known))
             self._land(lease, answer)
             end = await self._conclude(lease, work, answer, known)
-            if lease.trail.callback == SITEMAP and end.completion.outcome is Outcome.DONE:
-                await self._offer_sitemap(work, answer, end)
+            if not await self._offer_sitemap(work, answer, end):
+                await self._give_back(lease)
+                return
         self._settler.put(end)
 
     async def _may_begin(self, lease: Lease, permission: Permission) -> bool:
@@ -259,13 +260,20 @@ class Engine:
         finally:
             self._mark.clear()
 
-    async def _offer_sitemap(self, work: Work, answer: Exchange | Failure, end: Ending) -> None:
-        """Offered part by part, before the sitemap's own lease completes: a million entries need no memory."""
-        if not isinstance(answer, Exchange) or not 200 <= answer.status < 300:
-            return
+    async def _offer_sitemap(self, work: Work, answer: Exchange | Failure, end: Ending) -> bool:
+        """Offered part by part, before the sitemap's own lease completes: a million entries need no memory.
+
+        False if the engine was stopped before all were, so that the sitemap is read again.
+        """
+        is_sitemap = end.lease.trail.callback == SITEMAP and end.completion.outcome is Outcome.DONE
+        if not is_sitemap or not isinstance(answer, Exchange) or not 200 <= answer.status < 300:
+            return True
         for offer in sitemap_offers(work, end, answer):
             await self._frontier.offer(self._caller.next(), [offer])
             await asyncio.sleep(0)
+            if self.stopping:
+                return False
+        return True
 
     def _settled(self, endings: list[Ending]) -> None:
         for end in endings:

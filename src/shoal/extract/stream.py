@@ -11,6 +11,9 @@ _PIECE_BYTES = 16 * 1024
 # when the depths at the ends of the pieces add up to this. A page of 10 MB may be 160 deep on average; the worst takes
 # 1 s.
 MAX_SUM_OF_DEPTHS = 100_000
+# A little more than a reading takes of a page: what comes after is not looked at.
+MAX_MARKS = 110_000
+MAX_TEXT_PIECES = 1_000_000
 
 
 class Stream:
@@ -38,6 +41,7 @@ class _Marks:
 
     def __init__(self) -> None:
         self.depth = 0
+        self.full = False
         self.marks: list[tuple[str, Mapping[str, str]]] = []
         self.title: list[str] = []
         self._in_title = False
@@ -50,6 +54,7 @@ class _Marks:
             return
         if tag in MARKED:
             self.marks.append((tag, dict(attributes)))
+            self.full = len(self.marks) >= MAX_MARKS
         elif tag == "template":
             self._template_depth = self.depth
         elif tag == "title":
@@ -77,6 +82,7 @@ class _Words:
 
     def __init__(self) -> None:
         self.depth = 0
+        self.full = False
         self.found: list[str] = []
         self._in_body = False
         self._unseen_depth = 0
@@ -98,6 +104,7 @@ class _Words:
     def data(self, text: str) -> None:
         if self._in_body and not self._unseen_depth:
             self.found.append(text)
+            self.full = len(self.found) >= MAX_TEXT_PIECES
 
     def close(self) -> None: ...
 
@@ -112,7 +119,7 @@ def _run(html: bytes, listener: _Marks | _Words) -> None:
     for start in range(0, len(html), _PIECE_BYTES):
         parser.feed(html[start : start + _PIECE_BYTES])
         sum_of_depths += listener.depth
-        if sum_of_depths > MAX_SUM_OF_DEPTHS:
+        if sum_of_depths > MAX_SUM_OF_DEPTHS or listener.full:
             return
     try:
         parser.close()

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from shoal.practice.door import Conditions
+from shoal.practice.hostile import Hostile
 from shoal.practice.log import DISCARD, RequestLog
 from shoal.practice.server import Server
 from shoal.practice.site import Shop
@@ -20,7 +21,18 @@ from shoal.practice.site import Shop
 
 def main() -> int:
     options = _parser().parse_args()
-    shop = Shop(
+    try:
+        asyncio.run(_serve(_site(options), options))
+    except OSError as error:
+        print(f"cannot serve the practice site: {error}", file=sys.stderr)
+        return 5
+    return 0
+
+
+def _site(options: argparse.Namespace) -> Shop | Hostile:
+    if options.hostile:
+        return Hostile(hurried=options.hurried)
+    return Shop(
         seed=options.seed,
         hosts=options.hosts,
         categories=options.categories,
@@ -28,12 +40,6 @@ def main() -> int:
         per_page=options.per_page,
         troubled=not options.untroubled,
     )
-    try:
-        asyncio.run(_serve(shop, options))
-    except OSError as error:
-        print(f"cannot serve the practice site: {error}", file=sys.stderr)
-        return 5
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--products", type=_count, default=shop.products, help="per host")
     parser.add_argument("--per-page", type=_count, default=shop.per_page, help="products on a category's page")
     parser.add_argument("--untroubled", action="store_true", help="leave out what fails, moves or is forbidden")
+    parser.add_argument("--hostile", action="store_true", help="in place of the shop, all that a site can do wrong")
+    parser.add_argument("--hurried", action="store_true", help="of the hostile site, leave out silence and drips")
     parser.add_argument("--latency", type=float, default=0, metavar="MS", help="before each answer")
     parser.add_argument("--latency-jitter", type=float, default=0, metavar="MS", help="at most this much more")
     parser.add_argument("--log", type=Path, default=DISCARD, metavar="FILE", help="one JSON line per request")
@@ -60,7 +68,7 @@ def _count(text: str) -> int:
     return number
 
 
-async def _serve(shop: Shop, options: argparse.Namespace) -> None:
+async def _serve(site: Shop | Hostile, options: argparse.Namespace) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -68,8 +76,8 @@ async def _serve(shop: Shop, options: argparse.Namespace) -> None:
     if options.with_parent:
         await loop.connect_read_pipe(lambda: _Parent(stop), sys.stdin)
     conditions = Conditions(latency_ms=options.latency, jitter_ms=options.latency_jitter)
-    async with Server(shop.answer, shop.addresses, options.port, RequestLog(options.log), conditions) as server:
-        ready = {"port": server.port, "hosts": shop.addresses, "control": server.control_url}
+    async with Server(site.answer, site.addresses, options.port, RequestLog(options.log), conditions) as server:
+        ready = {"port": server.port, "hosts": site.addresses, "control": server.control_url}
         print(json.dumps({"url": server.url(), **ready}), flush=True)
         await stop.wait()
 

@@ -1,6 +1,7 @@
 """One address of the practice server: its listener, its connections, and the conditions visitors meet there.
 
-Connections speak HTTP/1.1 with keep-alive, pipelining answered in order, and bodies by Content-Length.
+Connections speak HTTP/1.1 with keep-alive, pipelining answered in order, and bodies by Content-Length,
+unless an answer brings bytes of its own.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import itertools
 import random
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -82,7 +84,8 @@ class _Stay:
     visit: Visit
     t_start: float
     in_flight: int
-    timer: asyncio.TimerHandle | None = None
+    pending: asyncio.TimerHandle | asyncio.Task[None] | None = None
+    """What will end it."""
 
 
 class Connection(asyncio.Protocol):
@@ -91,6 +94,8 @@ class Connection(asyncio.Protocol):
         self._number = next(_connection_numbers)
         self._received = bytearray()
         self._stay: _Stay | None = None
+        self._flowing = asyncio.Event()
+        self._flowing.set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transport is one in all but its ancestry.
@@ -103,9 +108,15 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._door.connections.discard(self)
-        if self._stay and self._stay.timer:
-            self._stay.timer.cancel()
+        if self._stay and self._stay.pending:
+            self._stay.pending.cancel()
             self._end(self._stay, None)
+
+    def pause_writing(self) -> None:
+        self._flowing.clear()
+
+    def resume_writing(self) -> None:
+        self._flowing.set()
 
     def abort(self) -> None:
         self._transport.abort()
@@ -146,7 +157,7 @@ class Connection(asyncio.Protocol):
         self._stay = stay = _Stay(visit, t_start, door.in_flight)
         answer = door.answer(visit)
         if answer.delay_s:
-            stay.timer = asyncio.get_running_loop().call_later(answer.delay_s, self._finish_late, stay, answer)
+            stay.pending = asyncio.get_running_loop().call_later(answer.delay_s, self._finish_late, stay, answer)
         else:
             self._finish(stay, answer)
 
@@ -155,12 +166,24 @@ class Connection(asyncio.Protocol):
         self._serve()
 
     def _finish(self, stay: _Stay, answer: Answer) -> None:
+        if answer.raw is not None:
+            stay.pending = asyncio.get_running_loop().create_task(self._pour(stay, answer, answer.raw))
+            return
         closing = stay.visit.headers.get("connection", "").lower() == "close"
         head = answer_head(answer, closing)
         self._transport.write(head if stay.visit.method == "HEAD" else head + answer.body)
         self._end(stay, answer.status)
         if closing:
             self._transport.close()
+
+    async def _pour(self, stay: _Stay, answer: Answer, pieces: Iterable[bytes]) -> None:
+        """No faster than the visitor takes it: what never ends must not fill this process either."""
+        for piece in pieces:
+            self._transport.write(piece)
+            await asyncio.sleep(answer.pause_s)
+            await self._flowing.wait()
+        self._end(stay, answer.status)
+        self._transport.close()
 
     def _end(self, stay: _Stay, status: int | None) -> None:
         self._stay = None

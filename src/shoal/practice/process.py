@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
 
 from shoal.errors import Unavailable
+from shoal.practice.hostile import Hostile
 from shoal.practice.log import DISCARD, Entry, read_log
 from shoal.practice.site import Shop
 
@@ -49,16 +50,22 @@ class Running:
 
 @contextmanager
 def running(
-    shop: Shop, *, log: Path = DISCARD, port: int = 0, latency_ms: float = 0, jitter_ms: float = 0
+    site: Shop | Hostile, *, log: Path = DISCARD, port: int = 0, latency_ms: float = 0, jitter_ms: float = 0
 ) -> Iterator[Running]:
-    """Starts the shop's server in a child process, and ends it when the block is left."""
+    """Starts the site's server in a child process, and ends it when the block is left."""
     argv = [sys.executable, "-m", "shoal.practice", "--with-parent", f"--port={port}", f"--log={log}"]
-    argv += [f"--latency={latency_ms}", f"--latency-jitter={jitter_ms}", *_shop_options(shop)]
+    argv += [f"--latency={latency_ms}", f"--latency-jitter={jitter_ms}", *_site_options(site)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
         try:
             yield _ready(child, log)
         finally:
             _end(child)
+
+
+def _site_options(site: Shop | Hostile) -> list[str]:
+    if isinstance(site, Hostile):
+        return ["--hostile", *(["--hurried"] if site.hurried else [])]
+    return _shop_options(site)
 
 
 def _shop_options(shop: Shop) -> list[str]:

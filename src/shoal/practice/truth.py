@@ -25,6 +25,10 @@ class HostTruth:
     """Linked but refused by robots.txt: path -> reason."""
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Linked but not to be followed: path -> reason."""
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """Given up, because no answer or none of use can be had: path -> reason of the dead letter."""
+    endless: Mapping[str, int] = field(default_factory=dict)
+    """Prefix of paths that lead on for ever -> the most requests that may be wasted on them."""
     unlinked: Mapping[str, int] = field(default_factory=dict)
     """Pages that only the sitemap tells of: path -> status."""
 

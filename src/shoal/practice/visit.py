@@ -5,7 +5,7 @@ A site is a function from one to the other. `Routes` is the usual one: a table f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 HTML = "text/html; charset=utf-8"
@@ -36,6 +36,10 @@ class Answer(NamedTuple):
     content_type: str = HTML
     headers: Mapping[str, str] = {}
     delay_s: float = 0.0
+    raw: Iterable[bytes] | None = None
+    """The whole answer as bytes, head included, in place of all else; then the connection is closed."""
+    pause_s: float = 0.0
+    """After each piece of `raw`."""
 
 
 Site = Callable[[Visit], Answer]

@@ -1,0 +1,104 @@
+"""The hostile site: hosts that each misbehave in a way of their own, and one among them that does not.
+
+The first links to all others. Good pages stand on each of them, and so does one that most of them forbid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from itertools import chain
+
+from shoal.practice.habits import Habit
+from shoal.practice.hostile import decrees
+from shoal.practice.hostile.bombs import bombs
+from shoal.practice.hostile.framing import bad_framing, slow_framing
+from shoal.practice.hostile.mazes import bad_redirects, growing, unending
+from shoal.practice.hostile.twisted import twisted
+from shoal.practice.truth import HostTruth
+from shoal.practice.visit import Answer, Routes, Site, Visit
+
+GOOD_PATHS = tuple(f"/good/{number}.html" for number in range(1, 21))
+PRIVATE = "/private/orders.html"
+_GOOD = HostTruth(pages=dict.fromkeys(("/", *GOOD_PATHS), 200))
+_FORBIDDING = _GOOD | HostTruth(dropped={PRIVATE: "robots"})
+
+
+@dataclass(frozen=True)
+class Host:
+    address: str
+    robots: Mapping[str, Site]
+    truth: HostTruth
+    """Of all but its habits."""
+    habits: list[Habit] = field(default_factory=list)
+
+    def whole_truth(self) -> HostTruth:
+        truth = self.truth
+        for habit in self.habits:
+            truth |= habit.truth
+        return truth
+
+    def routes(self, neighbours: list[Host]) -> Routes:
+        good = chain(GOOD_PATHS, [PRIVATE, decrees.LISTED])
+        table: dict[str, Site] = dict.fromkeys(good, _good_page)
+        for habit in self.habits:
+            table |= habit.routes
+        return Routes({**table, "/": lambda visit: self._front_page(visit, neighbours), **self.robots})
+
+    def _front_page(self, visit: Visit, neighbours: list[Host]) -> Answer:
+        links = [(path, path) for path in (*GOOD_PATHS, *self.truth.dropped)]
+        links += [(habit.href, habit.says) for habit in self.habits]
+        links += [(f"{visit.origin(host.address)}/", host.address) for host in neighbours]
+        items = "".join(f'<li><a href="{escape(href)}">{escape(says)}</a>\n' for href, says in links)
+        return Answer(200, f"<!doctype html><title>Welcome</title><ul>\n{items}</ul>".encode())
+
+
+@dataclass(frozen=True)
+class Hostile:
+    hurried: bool = False
+    """Leaves out what costs a visitor its whole deadline: silence and drips."""
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return tuple(host.address for host in self._hosts)
+
+    def answer(self, visit: Visit) -> Answer:
+        return self._routes[visit.host].answer(visit)
+
+    def truth(self) -> dict[str, HostTruth]:
+        """By address, what a crawler must make of each host if it reads sitemaps and is told when to stop."""
+        return {host.address: host.whole_truth() for host in self._hosts}
+
+    @cached_property
+    def _hosts(self) -> list[Host]:
+        plain: Mapping[str, Site] = {decrees.ROBOTS: decrees.plain_robots}
+        hosts = [
+            self._worst(),
+            Host("127.0.0.2", plain, _FORBIDDING),
+            Host("127.0.0.3", {decrees.ROBOTS: decrees.huge_robots}, _FORBIDDING),
+            Host("127.0.0.4", {decrees.ROBOTS: decrees.page_for_robots}, _GOOD),
+            Host("127.0.0.5", decrees.moved_robots(), _GOOD),
+            Host("127.0.0.6", {decrees.ROBOTS: decrees.failing_robots}, HostTruth(dead={"/": 503})),
+            Host("127.0.0.7", plain, _FORBIDDING, unending()),
+        ]
+        if not self.hurried:
+            silent = {decrees.ROBOTS: decrees.silent_robots}
+            hosts.append(Host("127.0.0.8", silent, HostTruth(broken={"/": "timeout"})))
+        return hosts
+
+    def _worst(self) -> Host:
+        habits = [*bombs(), *bad_framing(), *bad_redirects(), *growing(), *twisted()]
+        if not self.hurried:
+            habits += slow_framing()
+        return Host("127.0.0.1", decrees.wild_sitemaps(), _FORBIDDING | decrees.LISTED_TRUTH, habits)
+
+    @cached_property
+    def _routes(self) -> dict[str, Routes]:
+        first, *others = self._hosts
+        return {first.address: first.routes(others)} | {host.address: host.routes([]) for host in others}
+
+
+def _good_page(visit: Visit) -> Answer:
+    return Answer(200, f'<!doctype html><title>{visit.path}</title><h1>All is well</h1><a href="/">Home</a>'.encode())

@@ -1,0 +1,86 @@
+"""Pages that are hard to read: trees without bottom, floods of tags, bytes that are not what they say they are."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from functools import cache
+
+from shoal.practice.habits import Habit
+from shoal.practice.truth import HostTruth
+from shoal.practice.visit import HTML, Answer, Visit
+
+MANY = 1_000_000
+DEPTH = 100_000
+USER, PASSWORD = "ann", "pebble"
+UGLY_TITLE = "Sale\r\nHTTP/1.1 200 OK\x1b[2J\x1b[31m\x07 red\x00"
+_LEAF = b"<!doctype html><title>Leaf</title><h1>Leaf</h1>"
+_TEXT = "<!doctype html><title>Caf\u00e9</title><h1>Caf\u00e9</h1>"
+_ODD_BODIES = {
+    "lie": ("text/html; charset=utf-8", _TEXT.encode("latin-1")),
+    "nul": (HTML, b"<!doctype html><title>Nu\0l</title>\0<p>a\0b<a href='/charset/l\0eaf'>x</a>"),
+    "surrogates": (HTML, b"<!doctype html><title>\xed\xa0\x80 &#xD800; \xff\xfe</title><p>\xed\xb0\x80"),
+    "utf-16": ("text/html", _TEXT.encode("utf-16-le")),
+    "utf-16-lie": ("text/html; charset=utf-16", _TEXT.encode()),
+    "unknown": ('text/html; charset="\x01no-such"', _TEXT.encode()),
+    "title": (HTML, f"<!doctype html><title>{UGLY_TITLE}</title><p>\x1b]0;owned\x07".encode()),
+}
+
+
+def twisted() -> list[Habit]:
+    return [
+        _big("A tree without bottom", "depth", lambda: b"<div>" * DEPTH + b"<p>bottom"),
+        _big("Open formatting", "formatting", lambda: b"<p><b><i><u>" * (DEPTH // 4)),
+        _big("A tag of a million attributes", "attributes", _many_attributes),
+        Habit(
+            "A million links",
+            "/twisted/links/",
+            {"/twisted/links/": _packed(lambda: b"<title>Links</title>" + b"<a href=leaf>x</a>" * MANY)}
+            | {"/twisted/links/leaf": lambda visit: Answer(200, _LEAF)},
+            HostTruth(pages={"/twisted/links/": 200, "/twisted/links/leaf": 200}),
+        ),
+        _credentials(),
+        *(_odd(name, content_type, body) for name, (content_type, body) in _ODD_BODIES.items()),
+    ]
+
+
+def _many_attributes() -> bytes:
+    return b"<p %s>" % b" ".join(b"a%d=%d" % (number, number) for number in range(MANY))
+
+
+def _big(says: str, name: str, html: Callable[[], bytes]) -> Habit:
+    path = f"/twisted/{name}.html"
+    return Habit(says, path, {path: _packed(html)}, HostTruth(pages={path: 200}))
+
+
+def _packed(html: Callable[[], bytes]) -> Callable[[Visit], Answer]:
+    """Gzipped, for what would be too large as it is."""
+
+    @cache
+    def body() -> bytes:
+        return gzip.compress(b"<!doctype html>" + html(), 6, mtime=0)
+
+    return lambda visit: Answer(200, body(), headers={"Content-Encoding": "gzip"})
+
+
+def _odd(name: str, content_type: str, body: bytes) -> Habit:
+    path = f"/charset/{name}.html"
+    return Habit(
+        f"Odd bytes: {name}",
+        path,
+        {path: lambda visit: Answer(200, body, content_type)},
+        HostTruth(pages={path: 200}),
+    )
+
+
+def _credentials() -> Habit:
+    def entrance(visit: Visit) -> Answer:
+        href = f"http://{USER}:{PASSWORD}@{visit.host}:{visit.port}/credentials/inside.html"
+        return Answer(200, f'<!doctype html><title>Entrance</title><a href="{href}">in</a>'.encode())
+
+    return Habit(
+        "Credentials in a link",
+        "/credentials/",
+        {"/credentials/": entrance, "/credentials/inside.html": lambda visit: Answer(200, _LEAF)},
+        HostTruth(pages={"/credentials/": 200, "/credentials/inside.html": 200}),
+    )

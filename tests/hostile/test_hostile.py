@@ -1,0 +1,171 @@
+"""One crawl over a site that does everything wrong, judged from outside: it ends, and the good pages are all there."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+
+from shoal.practice import Entry, Hostile, HostTruth, Running, running
+from shoal.practice.hostile.twisted import PASSWORD
+from tests.cli.conftest import Ran, Shell, assert_balanced
+
+MAX_RSS_KB = 400_000
+PAGES_PER_HOST = 90
+"""More than any host has that ends by itself."""
+RATE, PACED = 4, 11
+GOOD, DOWN, UNENDING = "127.0.0.2", "127.0.0.6", "127.0.0.7"
+
+
+@dataclass
+class Crawled:
+    site: Running
+    shoal: Shell
+    ran: Ran
+    max_rss_kb: int
+    truth: dict[str, HostTruth]
+
+    def path(self, url: str) -> tuple[str, str]:
+        """The address and what of it, as the truth names it."""
+        host, _, path = url.removeprefix("http://").partition(f":{self.site.port}")
+        return host, path
+
+    @cached_property
+    def records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.shoal.folder / "pages.jsonl").read_text().splitlines()]
+
+    @cached_property
+    def pages(self) -> dict[tuple[str, str], int]:
+        return {self.path(record["url"]): record["status"] for record in self.records}
+
+    @cached_property
+    def dead(self) -> dict[tuple[str, str], dict[str, Any]]:
+        letters = self.shoal("dead", self.ran.summary["job"], "--json").lines
+        return {self.path(letter["url"]): letter for letter in letters}
+
+    @cached_property
+    def log(self) -> list[Entry]:
+        return self.site.log()
+
+    def expected(self, kind: str) -> dict[tuple[str, str], Any]:
+        return {(host, path): end for host, known in self.truth.items() for path, end in getattr(known, kind).items()}
+
+
+# Not by module: with two workers, tests of other modules come in between, and the crawl would be repeated.
+@pytest.fixture(scope="session")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+    shoal, hostile = Shell(tmp_path_factory.mktemp("hostile")), Hostile(hurried=True)
+    with running(hostile, log=shoal.folder / "site.log") as site:
+        limits = ("--max-pages-per-host", str(PAGES_PER_HOST), "--max-seconds", "40", "--retries", "0")
+        asked = ("--scope", "any", "--sitemaps", "--allow-private", "--rate", "0", "--json", "-o", "pages.jsonl")
+        ran, max_rss_kb = _run(shoal, "crawl", site.url(), *limits, *asked)
+        assert_balanced(shoal, ran)
+        yield Crawled(site, shoal, ran, max_rss_kb, hostile.truth())
+
+
+def _run(shoal: Shell, *args: str) -> tuple[Ran, int]:
+    """With the most memory it held at any time, which only the one who waits for a process is told."""
+    with shoal.start(*args) as process:
+        assert process.stdout and process.stderr
+        # One after the other: what goes to stderr beside --json is far less than a pipe holds.
+        out, err = process.stdout.read(), process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return Ran(process.returncode, out, err), usage.ru_maxrss
+
+
+def test_the_crawl_ends_well_and_within_its_memory(crawled: Crawled) -> None:
+    assert crawled.ran.code == 0, crawled.ran.err
+    assert "Traceback" not in crawled.ran.err
+    assert crawled.ran.summary["state"] == "limited"
+    assert crawled.max_rss_kb < MAX_RSS_KB
+
+
+def test_every_good_page_is_there(crawled: Crawled) -> None:
+    expected = crawled.expected("pages") | crawled.expected("unlinked")
+    assert {page: crawled.pages.get(page) for page in expected} == expected
+
+
+def test_what_cannot_be_had_is_dead_with_its_reason(crawled: Crawled) -> None:
+    expected = crawled.expected("broken") | dict.fromkeys(crawled.expected("dead"), "http")
+    assert {page: letter["reason"] for page, letter in crawled.dead.items()} == expected
+    assert all(crawled.dead[page]["status"] == status for page, status in crawled.expected("dead").items())
+
+
+def test_redirects_end_where_they_leave_http_or_never_end(crawled: Crawled) -> None:
+    moves = crawled.expected("redirects")
+    assert crawled.ran.summary["redirects"] == len(moves)
+    assert crawled.ran.summary["skipped"]["not_http"] == sum(not there.startswith("/") for there in moves.values())
+
+
+def test_nothing_forbidden_is_asked_for(crawled: Crawled) -> None:
+    forbidden = crawled.expected("dropped")
+    assert forbidden and crawled.ran.summary["dropped"] == {"robots": len(forbidden)}
+    assert not forbidden.keys() & {(entry.host, entry.path) for entry in crawled.log}
+    assert not any(entry.path.startswith("/private/") for entry in crawled.log)
+    assert {entry.path for entry in crawled.log if entry.host == DOWN} == {"/robots.txt"}
+
+
+def test_ways_without_end_are_left_soon(crawled: Crawled) -> None:
+    endless = crawled.expected("endless")
+    asked = {way: sum(e.host == way[0] and e.path.startswith(way[1]) for e in crawled.log) for way in endless}
+    assert all(0 < asked[way] <= most for way, most in endless.items()), asked
+    assert crawled.ran.summary["skipped"]["trap"] >= len(endless)
+    by_host = Counter(host for host, _ in crawled.pages)
+    assert by_host.pop(UNENDING) == PAGES_PER_HOST
+    assert max(by_host.values()) < PAGES_PER_HOST
+
+
+def test_titles_and_texts_are_kept_without_what_steers_a_terminal(crawled: Crawled) -> None:
+    titles = {crawled.path(record["url"])[1]: record["title"] for record in crawled.records}
+    assert titles["/charset/utf-16.html"] == titles["/charset/unknown.html"] == "Café"
+    shown = crawled.shoal("pages", crawled.ran.summary["job"], "--limit", "1000")
+    assert shown.code == 0 and "Sale HTTP" in shown.out
+    assert not [char for char in shown.out if char != "\n" and not char.isprintable()]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_odd_bytes_can_be_exported(crawled: Crawled, ending: str) -> None:
+    written = crawled.shoal.folder / f"pages.{ending}"
+    ran = crawled.shoal("export", crawled.ran.summary["job"], "--pages", "-o", str(written))
+    assert ran.code == 0, ran.err
+    if ending == "csv":
+        csv.field_size_limit(10_000_000)
+        with written.open(newline="", encoding="utf-8-sig") as file:
+            assert len(list(csv.DictReader(file))) == len(crawled.records)
+
+
+def test_credentials_of_a_link_are_written_nowhere(crawled: Crawled) -> None:
+    assert PASSWORD not in crawled.ran.out + crawled.ran.err
+    places = [*crawled.shoal.home.rglob("*"), crawled.shoal.folder / "pages.jsonl"]
+    kept = [path for path in places if path.is_file()]
+    assert kept and not [path.name for path in kept if PASSWORD.encode() in path.read_bytes()]
+
+
+def test_bombs_and_floods_leave_another_host_its_rate(
+    crawled: Crawled, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shoal, site, since = Shell(tmp_path_factory.mktemp("rate")), crawled.site, len(crawled.site.log())
+    bad = [site.url(path) for path in crawled.truth["127.0.0.1"].broken if path.startswith(("/bombs/", "/framing/"))]
+    good = [site.url(f"/good/{number}.html", GOOD) for number in range(1, PACED + 1)]
+    urls = [url for pair in zip_longest(bad, good) for url in pair if url]
+    limits = ("--scope", "listed", "--retries", "0", "--max-seconds", "5")
+    shoal("crawl", *urls, *limits, "--allow-private", "--rate", str(RATE), "--json")
+    starts = [entry.t_start for entry in site.log()[since:] if (entry.host, entry.path[:6]) == (GOOD, "/good/")]
+    assert len(starts) == PACED
+    assert (PACED - 1) / (starts[-1] - starts[0]) >= 0.9 * RATE
+
+
+def test_without_leave_nothing_of_it_is_asked(crawled: Crawled, tmp_path_factory: pytest.TempPathFactory) -> None:
+    before = len(crawled.site.log())
+    ran = Shell(tmp_path_factory.mktemp("refused"))("crawl", crawled.site.url(), "--rate", "0", "--json")
+    assert (ran.code, ran.summary["dropped"]) == (4, {"address_refused": 1})
+    assert len(crawled.site.log()) == before
