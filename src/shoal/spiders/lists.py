@@ -18,6 +18,7 @@ from typing import BinaryIO, NamedTuple, TextIO, cast
 from shoal.errors import UsageError
 
 SPELT_CHARS = 2_000
+CELL_CHARS = 128 * 1024
 LINE_CHARS = 1 << 20
 """What is held of one line: rows of CSV may carry whole texts, but not a file without line ends."""
 
@@ -109,6 +110,9 @@ def _column_at(head: list[str], column: str, shown: str) -> int:
 
 
 def _rows(lines: Iterator[str]) -> Iterator[_Row]:
+    # The limit belongs to the whole process, and other libraries lift it: a quotation mark that is never closed would
+    # then swallow a file of any size.
+    csv.field_size_limit(CELL_CHARS)
     reader = csv.reader(lines)
     while True:
         # A quoted cell may go over several lines; the row stands where it begins.
