@@ -217,10 +217,11 @@ def test_ctrl_c_once_saves_and_resume_goes_on(shoal: Shell, tmp_path: Path) -> N
 def test_ctrl_c_twice_leaves_at_once_and_is_resumable(shoal: Shell, site: Running) -> None:
     site.control(latency_ms=3000)
     with shoal.start("crawl", site.url(), *ALLOWED) as process:
-        wait_until(lambda: bool(shoal.home.exists() and shoal("jobs", "--json").lines))
-        time.sleep(0.5)  # into the slow request
+        wait_until(lambda: any(job["leased"] for job in shoal("jobs", "--json").lines))
         process.send_signal(signal.SIGINT)
-        time.sleep(0.3)
+        assert process.stderr is not None
+        while "stopping" not in process.stderr.readline():
+            assert process.poll() is None
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=20)
