@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from pathlib import Path
 
 from shoal.practice import Shop, running
 from tests.engine.conftest import Field, spec
+from tests.fetch.site import Asked, Site, answer, raw, serving
 from tests.politeness import assert_polite, max_in_window
 
 
@@ -21,6 +24,28 @@ async def test_three_jobs_and_a_restart_never_exceed_a_hosts_rate(crawler: Field
     assert_polite(log, rate=10, per_host=2)
     for job in ("one", "two", "three"):
         assert (await crawler.figures(job)).frontier.pages > 5
+
+
+async def test_a_host_that_closes_connections_without_an_answer_still_sees_no_more_than_its_rate(
+    crawler: Field,
+) -> None:
+    times: list[float] = []
+    answered: set[int] = set()
+    links = "".join(f"<a href=/{n}>{n}</a>" for n in range(100)).encode()
+
+    async def every_second_swallowed(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        times.append(time.monotonic())
+        swallow = asked.connection in answered
+        answered.add(asked.connection)
+        page = raw() if swallow else answer(links, headers=("Content-Type: text/html",))
+        await page(asked, writer)
+
+    async with serving(Site(otherwise=every_second_swallowed)) as site:
+        crawler.add("job", spec(rate=10, per_host=8, robots=False), site.url)
+        await crawler.run("job", for_s=3.0)
+    windows = [sum(start <= t < start + 1 for t in times) for start in times]
+    assert len(times) > 15
+    assert max(windows) <= 11
 
 
 async def test_a_low_rate_holds_over_a_restart(crawler: Field, tmp_path: Path) -> None:

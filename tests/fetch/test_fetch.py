@@ -57,6 +57,15 @@ async def test_one_connection_serves_many_requests(fetcher: Fetcher, site: Site)
     assert (len(site.asked), site.connections) == (20, 1)
 
 
+async def test_a_request_that_a_reused_connection_swallows_is_sent_once(fetcher: Fetcher, site: Site) -> None:
+    site.routes["/swallowed"] = raw()
+    await got(fetcher, site.url)
+    failure = await failed(fetcher, f"{site.url}/swallowed")
+    assert (failure.kind, failure.detail) == ("protocol", "the host closed the connection without an answer")
+    assert [asked.path for asked in site.asked] == ["/", "/swallowed"]
+    assert (await got(fetcher, site.url)).body == b"hello"
+
+
 async def test_settings_of_one_request_do_not_stick_to_the_next(fetcher: Fetcher, site: Site) -> None:
     odd = {"headers": {"X-Odd": "1", "accept": "text/odd"}, "credentials": "ann:secret", "etag": '"1"'}
     await got(fetcher, site.url, method="POST", body=b"a=1", content_type="text/form", **odd)

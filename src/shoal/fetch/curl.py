@@ -139,6 +139,8 @@ def _failure(transfer: Transfer, call: Fetch, code: int, message: str) -> Failur
     latency_s = transfer.curl.getinfo(pycurl.TOTAL_TIME)
     if transfer.refused and not transfer.dialled:
         return _refusal(latency_s)
+    if code == pycurl.E_ABORTED_BY_CALLBACK:
+        return Failure(FailureKind.PROTOCOL, "the host closed the connection without an answer", latency_s)
     return Failure(_kind(transfer, call, code), message, latency_s)
 
 

@@ -60,6 +60,8 @@ class Transfer:
         """A connection was tried, as the guard allowed."""
         self.refused = False
         """The guard refused an address."""
+        self.sent = False
+        """The request went out, or is about to."""
         self._guard = guard
         self._options = options
         self._current: tuple[object, ...] = ()
@@ -73,7 +75,7 @@ class Transfer:
             self._configure(call)
             self._current = settings
         self.body, self.head = BytesIO(), BytesIO()
-        self.dialled = self.refused = False
+        self.dialled = self.refused = self.sent = False
         self.curl.setopt(pycurl.URL, call.url)
         self.curl.setopt(pycurl.WRITEHEADER, self.head)
         if call.truncate:
@@ -89,6 +91,7 @@ class Transfer:
             curl.setopt(option, value)
         self._proxied = bool(call.proxy)
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
+        curl.setopt(pycurl.PREREQFUNCTION, self._about_to_send)
         curl.setopt(pycurl.PROXY, call.proxy)
         curl.setopt(pycurl.HTTPHEADER, header_lines(call))
         curl.setopt(pycurl.TIMEOUT_MS, max(1, int(call.deadline_s * 1000)))
@@ -121,6 +124,14 @@ class Transfer:
             return _Dropped(family, kind, protocol)
         except OSError:
             return int(pycurl.SOCKET_BAD)
+
+    def _about_to_send(self, *_addresses: object) -> int:
+        # When a reused connection closes without an answer, libcurl would send the request again at once, on its
+        # own: a second request in the host's slot. Another try is the frontier's to grant.
+        if self.sent:
+            return int(pycurl.PREREQFUNC_ABORT)
+        self.sent = True
+        return int(pycurl.PREREQFUNC_OK)
 
 
 class _Dropped(socket.socket):
