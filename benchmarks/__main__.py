@@ -1,28 +1,29 @@
-"""`python -m benchmarks`: for each part, builds its site and lets the contenders crawl it in turns.
+"""`python -m benchmarks [PART...]`: measures these parts, or all but the soak, and prints the report.
 
-Prints the report; a whole run also writes it to RESULTS.md.
+What a whole part gave is kept in results/, and RESULTS.md is written from all that is kept there.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from benchmarks.contenders import HERE, PEERS, SHOAL, WORK, Contender, install
-from benchmarks.measure import CannotMeasure, Run, measure
-from benchmarks.parts import PARTS, Part
-from benchmarks.report import Circumstances, Results, render
-from benchmarks.rooms import sample_rooms
-from benchmarks.servers import nginx, version
+from benchmarks.comparison import Comparison, compare
+from benchmarks.contenders import HERE, PEERS, Contender, fresh, install
+from benchmarks.growth import QUICK, SHAPES, WHOLE, Grown, Growth, Stages, grow
+from benchmarks.measure import CannotMeasure
+from benchmarks.parts import PARTS
+from benchmarks.report import render
+from benchmarks.results import Result, circumstances, keep, kept
+from benchmarks.soak import PAGES as SOAK_PAGES
+from benchmarks.soak import Soak, soak
 
+USUAL = [*PARTS, "growth"]
+ALL = [*USUAL, "soak"]
+KEPT = HERE / "results"
 QUICK_PAGES = 300
+QUICK_SOAK_PAGES = 4_000
 
 
 def main() -> None:
@@ -30,16 +31,15 @@ def main() -> None:
     # So that ending this process also ends the server and the crawl it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        _benchmark(asked)
+        for name in asked.parts or USUAL:
+            _benchmark(name, asked)
     except CannotMeasure as error:
         sys.exit(f"error: {error}")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    usual = ", ".join(f"{part.pages} for {part.name}" for part in PARTS.values())
-    parser.add_argument("--only", choices=PARTS, help="one part, printed only")
-    parser.add_argument("--pages", type=int, metavar="N", help=f"pages of a site ({usual})")
+    parser.add_argument("parts", nargs="*", metavar="PART", type=_part, help=", ".join(ALL))
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="crawls of each contender (%(default)s)")
     parser.add_argument(
         "--peers", type=_peers, default=",".join(PEERS), metavar="A,B", help="whom to compare with (%(default)s)"
@@ -47,10 +47,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help=f"{QUICK_PAGES} pages, one run, printed only: does everything work?"
     )
-    asked = parser.parse_args()
-    if asked.quick:
-        asked.pages, asked.runs = QUICK_PAGES, 1
-    return asked
+    return parser.parse_args()
+
+
+def _part(name: str) -> str:
+    if name not in ALL:
+        raise argparse.ArgumentTypeError(f"there is no {name}; there are {', '.join(ALL)}")
+    return name
 
 
 def _peers(names: str) -> list[Contender]:
@@ -60,45 +63,29 @@ def _peers(names: str) -> list[Contender]:
     return [PEERS[name] for name in wanted]
 
 
-def _benchmark(asked: argparse.Namespace) -> None:
-    command = shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
-    circumstances = Circumstances(command, load=os.getloadavg()[0], server=version())
-    WORK.mkdir(exist_ok=True)
+def _benchmark(name: str, asked: argparse.Namespace) -> None:
+    result = Result(circumstances(), _figures(name, asked))
+    print(render({name: result}))
+    if not asked.quick:
+        keep(KEPT, name, result)
+        (HERE / "RESULTS.md").write_text(render(kept(KEPT, ALL)))
+
+
+def _figures(name: str, asked: argparse.Namespace) -> Comparison | Growth | Soak:
+    if name == "growth":
+        stages = QUICK if asked.quick else WHOLE
+        return Growth(stages, [_grown(stages, shape) for shape in SHAPES])
+    if name == "soak":
+        with fresh() as scratch:
+            return soak(QUICK_SOAK_PAGES if asked.quick else SOAK_PAGES, scratch)
     install(asked.peers)
-    parts = [PARTS[asked.only]] if asked.only else PARTS.values()
-    contenders = [SHOAL, *asked.peers]
-    text = render(circumstances, [_results(part, contenders, asked.pages or part.pages, asked.runs) for part in parts])
-    print(text)
-    if not asked.quick and not asked.only:
-        (HERE / "RESULTS.md").write_text(text)
+    part = PARTS[name]
+    return compare(part, asked.peers, QUICK_PAGES if asked.quick else part.pages, 1 if asked.quick else asked.runs)
 
 
-def _results(part: Part, contenders: Sequence[Contender], pages: int, rounds: int) -> Results:
-    taking_part = [contender for contender in contenders if part.name in contender.commands]
-    site = WORK / part.name
-    part.build(site, pages)
-    with _fresh() as scratch, nginx(site, scratch) as url:
-        with _fresh() as empty:
-            # First of all, because it also compiles whatever of Shoal is not compiled yet.
-            rooms = sample_rooms(SHOAL.commands[part.name](url, pages, empty), part.expected(pages), empty)
-        runs: dict[str, list[Run]] = {contender.name: [] for contender in taking_part}
-        for _ in range(rounds):
-            for contender in taking_part:
-                runs[contender.name].append(_run(contender, part, url, pages))
-    return Results(part, pages, taking_part, runs, rooms)
-
-
-def _run(contender: Contender, part: Part, url: str, pages: int) -> Run:
-    with _fresh() as empty:
-        run = measure(contender.commands[part.name](url, pages, empty), part.expected(pages), empty)
-    print(f"{part.name}: {contender.name} {run.cpu_ms_per_page:.2f} ms per page", file=sys.stderr)
-    return run
-
-
-@contextmanager
-def _fresh() -> Iterator[Path]:
-    with TemporaryDirectory(dir=WORK) as name:
-        yield Path(name)
+def _grown(stages: Stages, shape: str) -> Grown:
+    with fresh() as scratch:
+        return grow(stages, shape, scratch)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import shoal
 from benchmarks.measure import CannotMeasure
@@ -33,14 +35,18 @@ class Contender:
     """By the names of the parts it takes part in."""
 
 
-def _shoal(*spider: str) -> Command:
-    program = str(Path(sys.executable).with_name("shoal"))
-    unhindered = ["--allow-private", "--ignore-robots", "--rate", "0", "--per-host", CONCURRENCY]
+SHOAL_PROGRAM = (str(Path(sys.executable).with_name("shoal")),)
 
+
+def shoal_crawl(home: Path, *words: str) -> list[str]:
+    """As fast as it can."""
+    unhindered = ["--allow-private", "--ignore-robots", "--rate", "0", "--per-host", CONCURRENCY]
+    return ["crawl", *words, *unhindered, "--concurrency", CONCURRENCY, "--json", "--quiet", "--home", str(home)]
+
+
+def _shoal(*words: str) -> Command:
     def command(url: str, pages: int, empty: Path) -> list[str]:
-        bounded = ["--concurrency", CONCURRENCY, "--max-pages", str(pages)]
-        told = ["--json", "--quiet", "--home", str(empty / "home")]
-        return [program, "crawl", *spider, url, *unhindered, *bounded, *told]
+        return [*SHOAL_PROGRAM, *shoal_crawl(empty / "home", *words, url, "--max-pages", str(pages))]
 
     return command
 
@@ -49,14 +55,29 @@ def _peer(script: str, *words: str) -> Command:
     return lambda url, pages, _: [_PEERS_PYTHON, "-P", str(HERE / script), *words, url, str(pages)]
 
 
+_SCRAPY_LINKS = _peer("scrapy_peer.py", "links")
+_CRAWLEE = _peer("crawlee_peer.py")
+
 SHOAL = Contender(
-    "Shoal", "shoal", shoal.__version__, {"links": _shoal(), "items": _shoal(str(HERE / "items_spider.py"))}
+    "Shoal",
+    "shoal",
+    shoal.__version__,
+    {
+        "links": _shoal("--no-archive"),
+        "tls": _shoal("--no-archive", "--scope", "any"),
+        "items": _shoal("--no-archive", str(HERE / "items_spider.py")),
+        "archive": _shoal(),
+    },
 )
+WITHOUT_ARCHIVE = Contender("Shoal, no archive", "shoal", shoal.__version__, {"archive": SHOAL.commands["links"]})
 PEERS = {
     "scrapy": Contender(
-        "Scrapy", "scrapy", "2.19.0", {part: _peer("scrapy_peer.py", part) for part in ("links", "items")}
+        "Scrapy",
+        "scrapy",
+        "2.19.0",
+        {"links": _SCRAPY_LINKS, "tls": _SCRAPY_LINKS, "items": _peer("scrapy_peer.py", "items")},
     ),
-    "crawlee": Contender("Crawlee for Python", "crawlee[parsel]", "1.11.0", {"links": _peer("crawlee_peer.py")}),
+    "crawlee": Contender("Crawlee for Python", "crawlee[parsel]", "1.11.0", {"links": _CRAWLEE, "tls": _CRAWLEE}),
 }
 
 
@@ -69,6 +90,14 @@ def install(peers: Iterable[Contender]) -> None:
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise CannotMeasure(f"could not install {', '.join(wanted)}; --peers chooses others:\n{done.stderr[-2000:]}")
+
+
+@contextmanager
+def fresh() -> Iterator[Path]:
+    """An empty directory, gone with the block."""
+    WORK.mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=WORK) as name:
+        yield Path(name)
 
 
 def sampler() -> str:

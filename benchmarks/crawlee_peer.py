@@ -27,7 +27,7 @@ async def crawl(url: str, pages: int) -> int:
         await context.push_data(
             {"url": context.request.url, "title": title, "status": context.http_response.status_code}
         )
-        await context.enqueue_links()
+        await context.enqueue_links(strategy="all")
 
     await crawler.run([url])
     return int((await crawler.get_data()).count)

@@ -10,7 +10,7 @@ import random
 from datetime import date, timedelta
 from pathlib import Path
 
-from benchmarks.site import address, words, write
+from benchmarks.site import Href, words, write
 
 PRODUCTS = 20
 FIELDS = 10
@@ -22,18 +22,18 @@ DAYS = 2000
 RATINGS = ("one", "two", "three", "four", "five")
 
 
-def build(root: Path, pages: int) -> None:
-    write(root, pages, lambda number: _page(number, pages))
+def build(root: Path, pages: int, href: Href) -> None:
+    write(root, pages, lambda number: _page(number, pages, href))
 
 
-def _page(number: int, pages: int) -> str:
+def _page(number: int, pages: int, href: Href) -> str:
     chance = random.Random(number)
     index = ((INDEX * number + step) % pages for step in range(1, INDEX + 1))
     pager = ((number - 1) % pages, *index, (number + 1) % pages)
     return _FRAME.format(
         number=number,
         products="\n".join(_product(chance, number * PRODUCTS + place) for place in range(PRODUCTS)),
-        pager="\n".join(f'<li><a href="{address(target)}">{target}</a></li>' for target in pager),
+        pager="\n".join(f'<li><a href="{href(target)}">{target}</a></li>' for target in pager),
     )
 
 

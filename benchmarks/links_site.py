@@ -7,9 +7,10 @@ others anywhere on the site. Page i also links to pages 2i+1 and 2i+2, so that t
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.site import address, words, write
+from benchmarks.site import Href, words, write
 
 MENU = 24
 NEIGHBOURS = 20
@@ -21,33 +22,44 @@ WORDS_PER_PARAGRAPH = 66
 """Chosen for pages of 22 KB."""
 
 
-def build(root: Path, pages: int) -> None:
-    menu = "\n".join(f"<li>{_link(place * pages // MENU, f'Part {place}')}</li>" for place in range(MENU))
-    write(root, pages, lambda number: _page(number, pages, menu))
+def build(root: Path, pages: int, href: Href) -> None:
+    write(root, pages, lambda number: _page(number, pages, href))
 
 
-def _page(number: int, pages: int, menu: str) -> str:
-    chance = random.Random(number)
-    first = number - number % NEIGHBOURS
-    neighbours = (_link((first + step) % pages, words(chance, 4)) for step in range(NEIGHBOURS))
-    children = ((2 * number + step) % pages for step in range(1, CHILDREN + 1))
-    anywhere = (chance.randrange(pages) for _ in range(ANYWHERE))
+def compose(
+    chance: random.Random, number: str, menu: Iterable[str], article: Iterable[str], aside: Iterable[str]
+) -> str:
+    """A page from its number and the addresses of its links."""
     return _FRAME.format(
         title=f"{words(chance, 4).capitalize()} {number}",
-        menu=menu,
-        article="\n".join(_paragraph(chance, target) for target in (*children, *anywhere)),
-        neighbours="\n".join(f"<li>{link}</li>" for link in neighbours),
+        menu="\n".join(f"<li>{_link(target, f'Part {place}')}</li>" for place, target in enumerate(menu)),
+        article="\n".join(_paragraph(chance, target) for target in article),
+        neighbours="\n".join(f"<li>{_link(target, words(chance, 4))}</li>" for target in aside),
     )
 
 
-def _paragraph(chance: random.Random, target: int) -> str:
+def _page(number: int, pages: int, href: Href) -> str:
+    chance = random.Random(number)
+    first = number - number % NEIGHBOURS
+    children = ((2 * number + step) % pages for step in range(1, CHILDREN + 1))
+    anywhere = (chance.randrange(pages) for _ in range(ANYWHERE))
+    return compose(
+        chance,
+        str(number),
+        menu=(href(place * pages // MENU) for place in range(MENU)),
+        article=map(href, (*children, *anywhere)),
+        aside=(href((first + step) % pages) for step in range(NEIGHBOURS)),
+    )
+
+
+def _paragraph(chance: random.Random, target: str) -> str:
     half = WORDS_PER_PARAGRAPH // 2
     link = _link(target, words(chance, 3))
     return f"<h2>{words(chance, 3)}</h2>\n<p>{words(chance, half)} {link} <em>{words(chance, half)}</em>.</p>"
 
 
-def _link(target: int, text: str) -> str:
-    return f'<a class="internal" href="{address(target)}">{text}</a>'
+def _link(target: str, text: str) -> str:
+    return f'<a class="internal" href="{target}">{text}</a>'
 
 
 _FRAME = """<!doctype html>

@@ -43,18 +43,18 @@ class Run:
         return self.pages / self.wall_s
 
 
-def measure(argv: list[str], expected: Mapping[str, int], scratch: Path) -> Run:
-    """Runs `argv` in `scratch`, for at most LIMIT_S; `expected` is what its summary must say."""
+def measure(argv: list[str], expected: Mapping[str, int], scratch: Path, extra: Mapping[str, str]) -> Run:
+    """Runs `argv` in `scratch` with this `extra` environment, for at most LIMIT_S; its summary must say `expected`."""
     out, err = scratch / "stdout", scratch / "stderr"
     began = time.perf_counter()
     with out.open("wb") as stdout, err.open("wb") as stderr:
         # A session of its own, so that whatever it starts ends with it.
         child = subprocess.Popen(
-            argv, cwd=scratch, env=_environment(), stdout=stdout, stderr=stderr, start_new_session=True
+            argv, cwd=scratch, env=environment(extra), stdout=stdout, stderr=stderr, start_new_session=True
         )
         used = _wait(child)
     wall_s = time.perf_counter() - began
-    summary = _summary(out.read_text())
+    summary = summary_of(out.read_text())
     brought = {name: summary.get(name, 0) for name in expected}
     if child.returncode != 0 or brought != expected:
         ended = f"ended with code {child.returncode} and {brought} instead of {expected} after {wall_s:.1f} s"
@@ -63,36 +63,38 @@ def measure(argv: list[str], expected: Mapping[str, int], scratch: Path) -> Run:
     return Run(expected["pages"], used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * 1024)
 
 
-def _environment() -> dict[str, str]:
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
     """This process's, without what would change a contender: its settings, Python's, and proxies."""
-    return {
+    plain = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("SHOAL_", "SCRAPY_", "CRAWLEE_", "PYTHON")) and not name.lower().endswith("_proxy")
     }
+    return {**plain, **extra}
 
 
 def _wait(child: subprocess.Popen[bytes]) -> struct_rusage:
     """What the child and every descendant it waited for have used."""
-    alarm = threading.Timer(LIMIT_S, _kill, [child.pid])
+    alarm = threading.Timer(LIMIT_S, kill, [child.pid])
     alarm.start()
     try:
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     finally:
         alarm.cancel()
-        _kill(child.pid)
+        kill(child.pid)
     return used
 
 
-def _kill(session: int) -> None:
+def kill(session: int) -> None:
+    """Ends all processes of a session, if there still are any."""
     try:
         os.killpg(session, signal.SIGKILL)
     except ProcessLookupError:
         pass
 
 
-def _summary(output: str) -> dict[str, Any]:
+def summary_of(output: str) -> dict[str, Any]:
     for line in reversed(output.splitlines()):
         if line.startswith("{"):
             told: dict[str, Any] = json.loads(line)

@@ -1,27 +1,32 @@
-"""The parts of the benchmark: a site, and what a crawl of it has to bring home."""
+"""The parts in which Shoal is compared with others: a site, where it is, and what a crawl of it has to bring home."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks import items_site, links_site
+from benchmarks.site import Href
+
+TLS_HOSTS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     name: str
-    build: Callable[[Path, int], None]
+    build: Callable[[Path, int, Href], None]
     """Writes the site: into which directory, how many pages."""
     pages: int
     """Unless another number is asked for."""
     items_per_page: int
     holds: str
-    """What a page of the site holds."""
+    """The site's pages, after their number."""
     task: str
     keeps: str
     """What each crawler does with what it finds: in this the contenders are not alike."""
+    hosts: tuple[str, ...] = ("127.0.0.1",)
+    tls: bool = False
 
     def expected(self, pages: int) -> dict[str, int]:
         """What the summary of a crawl of the whole site says, among other things."""
@@ -34,17 +39,31 @@ _LINKS = Part(
     links_site.build,
     pages=5000,
     items_per_page=0,
-    holds=f"{links_site.LINKS} links",
+    holds=f"with {links_site.LINKS} links each",
     task="every page by following all links",
     keeps="Shoal keeps its frontier, text and links in SQLite on disk; the peers keep everything in memory.",
+)
+_TLS = replace(
+    _LINKS,
+    name="tls",
+    holds=f"over TLS, in turn on {TLS_HOSTS} hosts, with {links_site.LINKS} links each across them",
+    keeps=f"{_LINKS.keeps} All verify the certificate against an authority of the benchmark's own. Shoal and Crawlee "
+    "agree with the server on HTTP/2, Scrapy on HTTP/1.1; these are what they come with.",
+    hosts=tuple(f"127.1.{number // 250}.{number % 250 + 1}" for number in range(TLS_HOSTS)),
+    tls=True,
 )
 _ITEMS = Part(
     "items",
     items_site.build,
     pages=2000,
     items_per_page=items_site.PRODUCTS,
-    holds=f"{items_site.PRODUCTS} records of {items_site.FIELDS} fields",
+    holds=f"with {items_site.PRODUCTS} records of {items_site.FIELDS} fields each",
     task="every page by its pager, every record with a price, a count, a date and two URLs converted",
     keeps="Shoal keeps its frontier and the items in SQLite on disk; Scrapy counts the items and drops them.",
 )
-PARTS = {part.name: part for part in (_LINKS, _ITEMS)}
+_ARCHIVE = replace(
+    _LINKS,
+    name="archive",
+    keeps="Shoal keeps its frontier, text and links in SQLite on disk, and in one of the two every answer as WARC.",
+)
+PARTS = {part.name: part for part in (_LINKS, _TLS, _ITEMS, _ARCHIVE)}

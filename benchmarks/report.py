@@ -2,92 +2,75 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
-from benchmarks.contenders import CONCURRENCY, HERE, SAMPLER, SHOAL, Contender
+from benchmarks.comparison import Comparison
+from benchmarks.contenders import CONCURRENCY, HERE, SAMPLER, SHOAL
+from benchmarks.growth import Growth
+from benchmarks.growth_report import growth_lines, soak_lines
 from benchmarks.measure import Run
-from benchmarks.parts import Part
+from benchmarks.parts import PARTS, TLS_HOSTS
+from benchmarks.results import Circumstances, Result
+
+_HEADING = f"""# Benchmark
+
+Written by `make bench` and `make soak`; each part says when and how it was measured last. Sites are served from
+loopback, their pages have about 22 KB. Crawls have {CONCURRENCY} requests in flight, no robots.txt and no rate.
+
+CPU is user and system time of the crawler's processes, start-up included and the server's not. In comparisons
+([scrapy_peer.py](scrapy_peer.py), [crawlee_peer.py](crawlee_peer.py)) the crawlers take turns; figures are medians, in
+brackets the least and the most; a ratio is taken within a round. Where our time goes is from one further crawl,
+sampled ({SAMPLER}); milliseconds are the share of the CPU per page above."""
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    command: str
-    load: float
-    """Of the machine, before the first run."""
-    server: str
+_TITLES = {"tls": f"TLS, {TLS_HOSTS} hosts"}
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """Of one part."""
-
-    part: Part
-    pages: int
-    contenders: Sequence[Contender]
-    runs: dict[str, list[Run]]
-    """By contender's name, in rounds: the n-th runs of all were made one after the other."""
-    rooms: dict[str, float]
+def render(results: Mapping[str, Result]) -> str:
+    return "\n\n".join([_HEADING, *(_section(name, result) for name, result in results.items())]) + "\n"
 
 
-def render(circumstances: Circumstances, parts: Sequence[Results]) -> str:
-    return "\n\n".join([_heading(circumstances, parts), *map(_part, parts)]) + "\n"
+def _section(name: str, result: Result) -> str:
+    figures = result.figures
+    if isinstance(figures, Comparison):
+        lines = _comparison_lines(figures)
+    elif isinstance(figures, Growth):
+        lines = growth_lines(figures)
+    else:
+        lines = soak_lines(figures)
+    return "\n".join([f"## {_TITLES.get(name, name.capitalize())}", "", _measured(result.circumstances), *lines])
 
 
-def _heading(circumstances: Circumstances, parts: Sequence[Results]) -> str:
-    known = {contender.name: contender.version for results in parts for contender in results.contenders}
-    versions = ", ".join(f"{name} {version}" for name, version in known.items())
-    return f"""# Benchmark
-
-Written by `{circumstances.command}` on {datetime.now(UTC):%Y-%m-%d}.
-
-- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()}, load {circumstances.load:.1f} before the start
-- Versions: Python {platform.python_version()}, {versions}; nginx {circumstances.server}
-- Sites: pages of about 22 KB, static, over HTTP on loopback
-- Crawls: {CONCURRENCY} requests in flight, no robots.txt, no rate; the crawlers take turns
-- Theirs: [scrapy_peer.py](scrapy_peer.py), [crawlee_peer.py](crawlee_peer.py)
-
-CPU is user and system time of the crawler's processes from start to end, start-up included and nginx not. Figures are
-medians, in brackets the least and the most; a ratio is taken within a round. Where our time goes is from one further
-crawl, sampled ({SAMPLER}); milliseconds are the share of the CPU per page above."""
+def _measured(by: Circumstances) -> str:
+    machine = f"{by.machine}, load {by.load:.1f} before the start, Python {by.python}"
+    return f"- Measured: {by.date} by `{by.command}` on {machine}"
 
 
-def _part(results: Results) -> str:
-    part = results.part
-    command = SHOAL.commands[part.name]("http://127.0.0.1:PORT/", results.pages, Path("DIR"))
-    ours = ["shoal", *(word.removeprefix(f"{HERE.parent}/") for word in command[1:])]
-    rounds = len(results.runs[SHOAL.name])
-    return f"""## {part.name.capitalize()}
-
-- Site: {results.pages:,} pages with {part.holds} each
-- Crawl: {part.task}
-- Runs: {rounds} of each crawler
-- Ours: `{shlex.join(ours)}`
-
-{part.keeps}
-
-{_lines(_comparison(results))}
-
-### Where our time goes: {part.name}
-
-{_lines(_rooms(results))}"""
+def _comparison_lines(figures: Comparison) -> Iterator[str]:
+    part = PARTS[figures.part]
+    url = f"{'https' if part.tls else 'http'}://{part.hosts[0]}:PORT/"
+    program, *words = SHOAL.commands[part.name](url, figures.pages, Path("DIR"))
+    ours = shlex.join([Path(program).name, *(word.removeprefix(f"{HERE.parent}/") for word in words)])
+    versions = ", ".join(f"{name} {version}" for name, version in figures.versions.items())
+    yield f"- Versions: {versions}; nginx {figures.server}"
+    yield f"- Site: {figures.pages:,} pages {part.holds}"
+    yield f"- Crawl: {part.task}"
+    yield f"- Runs: {len(figures.runs[SHOAL.name])} of each crawler"
+    yield f"- Ours: `{ours}`"
+    yield from ("", part.keeps, "")
+    yield from _contenders(figures.runs)
+    yield from ("", f"### Where our time goes: {part.name}", "")
+    yield from _rooms(figures)
 
 
-def _lines(rows: Iterable[str]) -> str:
-    return "\n".join(rows)
-
-
-def _comparison(results: Results) -> Iterator[str]:
+def _contenders(by_name: Mapping[str, list[Run]]) -> Iterator[str]:
     yield "| crawler | CPU per page (ms) | pages per second | peak memory (MB) | CPU against Shoal |"
     yield "| --- | --- | --- | --- | --- |"
-    ours = results.runs[SHOAL.name]
-    for name, runs in results.runs.items():
+    ours = by_name[SHOAL.name]
+    for name, runs in by_name.items():
         cells = [
             name,
             _spread(runs, lambda run: run.cpu_ms_per_page, 2),
@@ -110,16 +93,9 @@ def _figures(values: list[float], digits: int, unit: str = "") -> str:
     return f"{median(values):,.{digits}f}{unit} ({min(values):,.{digits}f} – {max(values):,.{digits}f})"
 
 
-def _rooms(results: Results) -> Iterator[str]:
-    per_page_ms = median(run.cpu_ms_per_page for run in results.runs[SHOAL.name])
+def _rooms(figures: Comparison) -> Iterable[str]:
+    per_page_ms = median(run.cpu_ms_per_page for run in figures.runs[SHOAL.name])
     yield "| room | share | ms per page |"
     yield "| --- | --- | --- |"
-    for room, share in results.rooms.items():
+    for room, share in figures.rooms.items():
         yield f"| {room} | {share:.0%} | {share * per_page_ms:.3f} |"
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()

@@ -17,6 +17,7 @@ from benchmarks.measure import measure
 
 RATE = 250
 """Samples per second."""
+ARCHIVE = "store: archive"
 START_UP = "start-up (imports)"
 LOOP = "event loop and its threads"
 INTERPRETER = "interpreter (start, end)"
@@ -24,11 +25,13 @@ _PACKAGE = f"{Path(shoal.__file__).parent}/"
 _FRAME = re.compile(r" \((?P<path>.*?)(?::\d+)?\)$")
 
 
-def sample_rooms(argv: list[str], expected: Mapping[str, int], scratch: Path) -> dict[str, float]:
+def sample_rooms(
+    argv: list[str], expected: Mapping[str, int], scratch: Path, extra: Mapping[str, str]
+) -> dict[str, float]:
     """Each room's share of one crawl by Shoal, largest first."""
     stacks = scratch / "stacks"
     recording = [sampler(), "record", "--full-filenames", "--format", "raw", "--rate", str(RATE), "-o", str(stacks)]
-    measure([*recording, "--", *argv], expected, scratch)
+    measure([*recording, "--", *argv], expected, scratch, extra)
     return shares(stacks.read_text())
 
 
@@ -47,7 +50,8 @@ def room_of(stack: str) -> str:
         match = _FRAME.search(frame)
         path = match["path"] if match else frame
         if path.startswith(_PACKAGE):
-            return path.removeprefix(_PACKAGE).partition("/")[0].removesuffix(".py")
+            inside = path.removeprefix(_PACKAGE)
+            return ARCHIVE if inside.startswith("store/archive/") else inside.partition("/")[0].removesuffix(".py")
         if "/pycurl/" in path:
             return "fetch"
         # Whoever called the loop (a command) is not whom it works for.

@@ -1,4 +1,4 @@
-"""nginx in front of a directory: a process of our own with a configuration of our own, on a free loopback port."""
+"""nginx in front of a directory: a process of our own with a configuration of our own, on loopback addresses only."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.certificate import issue
 from benchmarks.measure import CannotMeasure
+from benchmarks.site import address
 
 START_S = 10.0
 _INSTALL = ["apt-get", "install", "--yes", "--no-install-recommends", "nginx-light"]
@@ -37,26 +40,57 @@ http {{
   fastcgi_temp_path {scratch};
   uwsgi_temp_path {scratch};
   scgi_temp_path {scratch};
-  server {{ listen 127.0.0.1:{port} backlog=1024; root {root}; }}
+  server {{
+    root {root};
+    {listens}
+    {certificate}
+  }}
 }}
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a site is served: over TLS or not, at one port of its hosts, which take its pages in turn."""
+
+    hosts: tuple[str, ...]
+    port: int
+    tls: bool
+
+    def url(self, number: int) -> str:
+        host = self.hosts[number % len(self.hosts)]
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}{address(number)}"
+
+    def href(self, number: int) -> str:
+        return address(number) if len(self.hosts) == 1 else self.url(number)
+
+
 @contextmanager
-def nginx(root: Path, scratch: Path) -> Iterator[str]:
-    """Serves `root` while the block runs; gives the front page's URL."""
+def nginx(place: Place, root: Path, scratch: Path) -> Iterator[dict[str, str]]:
+    """Serves `root` while the block runs; gives what a crawler's environment has to say of it."""
     program = _program()
-    port = _free_port()
     # As root, nginx would hand its worker to a user who may not be able to read this tree.
     user = "user root root;" if os.geteuid() == 0 else ""
     config = scratch / "nginx.conf"
-    config.write_text(_CONFIG.format(user=user, scratch=scratch, port=port, root=root))
+    protocols = "ssl http2 " if place.tls else ""
+    # Each address by itself: a wildcard would be open to the network.
+    listens = "\n    ".join(f"listen {host}:{place.port} {protocols}backlog=1024;" for host in place.hosts)
+    certificate, environment = _certificate(place, scratch) if place.tls else ("", {})
+    config.write_text(_CONFIG.format(user=user, scratch=scratch, root=root, listens=listens, certificate=certificate))
     with subprocess.Popen([program, "-p", scratch, "-c", config, "-e", "stderr"]) as server:
         try:
-            _wait_until_open(server, port)
-            yield f"http://127.0.0.1:{port}/"
+            _wait_until_open(server, place)
+            yield environment
         finally:
             server.terminate()
+
+
+def _certificate(place: Place, scratch: Path) -> tuple[str, dict[str, str]]:
+    issued = issue(scratch, place.hosts)
+    return (
+        f"ssl_certificate {issued.chain}; ssl_certificate_key {issued.key};",
+        {"SSL_CERT_FILE": str(issued.authority)},
+    )
 
 
 def version() -> str:
@@ -75,18 +109,18 @@ def _program() -> str:
     return found
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     return port
 
 
-def _wait_until_open(server: subprocess.Popen[bytes], port: int) -> None:
+def _wait_until_open(server: subprocess.Popen[bytes], place: Place) -> None:
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline and server.poll() is None:
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+            if probe.connect_ex((place.hosts[-1], place.port)) == 0:
                 return
         time.sleep(0.02)
-    raise CannotMeasure(f"nginx did not open port {port} within {START_S:.0f} s; its own message is above")
+    raise CannotMeasure(f"nginx did not open port {place.port} within {START_S:.0f} s; its own message is above")

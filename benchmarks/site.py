@@ -8,6 +8,9 @@ from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
+Href = Callable[[int], str]
+"""How the pages of a site write a link to the page of this number."""
+
 _SOUNDS = ["ba", "con", "de", "fir", "gal", "ho", "in", "jor", "ka", "lem", "mo", "ner", "os", "pa", "ri", "sol", "tu"]
 _VOCABULARY = [*_SOUNDS, *map("".join, product(_SOUNDS, repeat=2)), *map("".join, product(_SOUNDS, repeat=3))]
 

@@ -1,0 +1,162 @@
+"""Growth: does a crawl that knows a million URLs go on as fast as one that knows ten thousand?
+
+The site makes the known URLs grow in stages, by the numbers of its pages, which a crawl fetches nearly in order:
+a few pages bring the first 10,000; a window of pages links only to those; further ones bring all the others; and in a
+second window the links lead to any of the million. Then the crawl is killed, resumed, and another one started.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.contenders import SHOAL_PROGRAM, shoal_crawl
+from benchmarks.growth_site import GrowthSite, anywhere, neighbourly, serving
+from benchmarks.links_site import LINKS
+from benchmarks.measure import LIMIT_S, CannotMeasure, environment
+from benchmarks.process import Process, running
+
+SHAPES = {"repeat locally": neighbourly, "lead anywhere": anywhere}
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    few: int
+    many: int
+    window: int
+    """Pages measured at each."""
+    settling: int
+    """Pages of a window before they are measured: what was fetched before has to be stored by then."""
+
+    @property
+    def at_few(self) -> int:
+        """The first page of the first window."""
+        return _pages_for(self.few)
+
+    @property
+    def growing(self) -> int:
+        """The first page that brings others than the few."""
+        return self.at_few + self.settling + self.window
+
+    @property
+    def at_many(self) -> int:
+        return self.growing + _pages_for(self.many - self.few)
+
+    @property
+    def end(self) -> int:
+        return self.at_many + self.settling + self.window
+
+    def links(self, number: int, shape: Callable[[int, int], list[int]]) -> list[int]:
+        if number < self.at_few:
+            return _brought(1 + LINKS * number, self.few)
+        if number < self.growing:
+            return shape(number, self.few)
+        if number < self.at_many:
+            return _brought(self.few + LINKS * (number - self.growing), self.many)
+        return shape(number, self.many)
+
+
+WHOLE = Stages(few=10_000, many=1_000_000, window=3_000, settling=1_000)
+QUICK = Stages(few=1_000, many=20_000, window=200, settling=400)
+
+
+def _pages_for(urls: int) -> int:
+    return -(-urls // LINKS)
+
+
+def _brought(first: int, known: int) -> list[int]:
+    return [min(first + step, known - 1) for step in range(LINKS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    pages: int
+    cpu_s: float
+    wall_s: float
+
+    @property
+    def cpu_ms_per_page(self) -> float:
+        return 1000 * self.cpu_s / self.pages
+
+    @property
+    def pages_per_s(self) -> float:
+        return self.pages / self.wall_s
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """By one shape of links."""
+
+    shape: str
+    at_few: Window
+    growing: Window
+    at_many: Window
+    peak_bytes: int
+    found: int
+    queued: int
+    """When it was killed."""
+    start_s: float
+    """Until the first request, in an empty home."""
+    resume_s: float
+    start_beside_s: float
+    """Of another job, in the home that knows the many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    stages: Stages
+    grown: list[Grown]
+
+
+def grow(stages: Stages, shape: str, scratch: Path) -> Grown:
+    with serving(lambda number: stages.links(number, SHAPES[shape])) as site:
+        home = scratch / "home"
+        crawl = [*SHOAL_PROGRAM, *shoal_crawl(home, "--no-archive", site.front_page)]
+        with running(crawl, scratch) as process:
+            start_s = _first_request_s(site, process)
+            at_few = _window(site, process, stages.at_few + stages.settling, stages.growing)
+            growing = _window(site, process, stages.growing, stages.at_many)
+            at_many = _window(site, process, stages.at_many + stages.settling, stages.end)
+            peak_bytes = process.peak_bytes()
+        figures = _figures(home)
+        if figures["found"] != stages.many:
+            raise CannotMeasure(f"the crawl found {figures['found']:,} URLs instead of {stages.many:,}")
+        with running([*SHOAL_PROGRAM, "resume", "last", "--quiet", "--home", str(home)], scratch) as process:
+            resume_s = _first_request_s(site, process)
+        site.wait_until_quiet()
+        with running(crawl, scratch) as process:
+            start_beside_s = _first_request_s(site, process)
+    return Grown(
+        shape,
+        at_few,
+        growing,
+        at_many,
+        peak_bytes,
+        figures["found"],
+        figures["queued"],
+        start_s,
+        resume_s,
+        start_beside_s,
+    )
+
+
+def _first_request_s(site: GrowthSite, process: Process) -> float:
+    return site.wait_until(site.served + 1, process.running, LIMIT_S) - process.started
+
+
+def _window(site: GrowthSite, process: Process, first: int, last: int) -> Window:
+    began = site.wait_until(first, process.running, LIMIT_S)
+    served, cpu_s = site.served, process.cpu_s()
+    ended = site.wait_until(last, process.running, LIMIT_S)
+    return Window(site.served - served, process.cpu_s() - cpu_s, ended - began)
+
+
+def _figures(home: Path) -> dict[str, int]:
+    """Of the last job, as Shoal tells them."""
+    asking = [*SHOAL_PROGRAM, "job", "last", "--json", "--home", str(home)]
+    told = subprocess.run(asking, env=environment({}), capture_output=True, text=True, check=True).stdout
+    figures: dict[str, int] = json.loads(told)
+    return figures
