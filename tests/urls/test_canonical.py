@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import InvalidURL
-from shoal.urls import Params, canonical, credentials_of, fingerprint
+from shoal.urls import Params, canonical, credentials_of, fingerprint, left_out
 
 SPELLINGS = [
     ("http://example.com", "http://example.com/"),
@@ -59,6 +59,53 @@ def test_a_dropped_parameter_is_found_however_it_is_escaped() -> None:
     assert canonical("http://h/?a%5Bsid%5D=1&a[sid]=2", Params(drop=frozenset({"a[sid]"}))) == "http://h/"
 
 
+DRAWN = "k3j9x2m4q8w7e6r5"
+
+
+@pytest.mark.parametrize(
+    ("spelt", "expected"),
+    [
+        ("http://h/a;jsessionid=0A1B.node1?b=1", "http://h/a?b=1"),
+        ("http://h/a;JSESSIONID=1/b;v=2", "http://h/a/b;v=2"),
+        ("http://h/a;v=1;jsessionid=2;w=3", "http://h/a;v=1;w=3"),
+        ("http://h/;jsessionid=1", "http://h/"),
+        ("http://h/.;jsessionid=1./x", "http://h/.;jsessionid=1./x"),
+        ("http://h;jsessionid=1/x", "http://h;jsessionid=1/x"),
+        ("http://h/?q=;jsessionid=1", "http://h/?q=;jsessionid=1"),
+        (f"http://h/(S({DRAWN}))/a.aspx", "http://h/a.aspx"),
+        (f"http://h/app/(A(x)S({DRAWN})F(y))/a", "http://h/app/a"),
+        ("http://h/(S(small))/a", "http://h/(S(small))/a"),
+        ("http://h/wiki/Foo_(S)/a", "http://h/wiki/Foo_(S)/a"),
+        ("http://h/?PHPSESSID=x&a=1", "http://h/?a=1"),
+        ("http://h/?phpsessid=x&CFID=1&CFTOKEN=2&jsessionid=3&ASPSESSIONIDQAB=4&osCsid=5", "http://h/"),
+        (f"http://h/?sid={DRAWN}", "http://h/"),
+        (f"http://h/?session_id={DRAWN}&sessionId={DRAWN}&SID={DRAWN}", "http://h/"),
+        ("http://h/?sid=0f8fad5b-d9cb-469f-a165-70867728950e", "http://h/"),
+        ("http://h/?sid=12", "http://h/?sid=12"),
+        ("http://h/?session=winterconference", "http://h/?session=winterconference"),
+        ("http://h/?session=spring-talks-2026-berlin", "http://h/?session=spring-talks-2026-berlin"),
+        (f"http://h/?id={DRAWN}", f"http://h/?id={DRAWN}"),
+    ],
+)
+def test_session_ids_fall_away_and_what_only_looks_like_one_stays(spelt: str, expected: str) -> None:
+    assert canonical(spelt) == expected
+    assert bool(left_out(spelt, Params())) == (spelt != expected)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://h/a;jsessionid=1", "jsessionid"),
+        (f"http://h/(S({DRAWN}))/a", "ASP.NET_SessionId"),
+        ("http://h/?PHPSESSID=1", "PHPSESSID"),
+        (f"http://h/?sid={DRAWN}", "sid"),
+    ],
+)
+def test_a_session_id_is_kept_by_its_name(url: str, name: str) -> None:
+    assert left_out(url, Params()) == [name]
+    assert canonical(url, Params(keep=frozenset({name}))) == url
+
+
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
@@ -108,6 +155,31 @@ URL_TEXT = st.text(st.sampled_from("abcAB01:/\\?#[]@%&=;+.~-_ \t\n\x00\u00fc\u26
 PREFIXES = st.sampled_from(["", "http:", "http://", "http://h/", "https://h:8080/?", "https://u:p@h", " http://h/%"])
 
 
+SESSION_TEXT = st.lists(
+    st.sampled_from(
+        [
+            ";jsessionid=",
+            ";jsess",
+            "ionid=",
+            "/",
+            ".",
+            "/(",
+            "S(",
+            DRAWN,
+            ")",
+            "))/",
+            "A(",
+            "?sid=",
+            "&",
+            "%2e",
+            "%",
+            ";",
+        ]
+    ),
+    max_size=14,
+).map("".join)
+
+
 def canonical_or_none(url: str) -> str | None:
     try:
         return canonical(url)
@@ -115,7 +187,7 @@ def canonical_or_none(url: str) -> str | None:
         return None
 
 
-@given(PREFIXES, URL_TEXT | st.text())
+@given(PREFIXES, URL_TEXT | SESSION_TEXT | st.text())
 def test_canonical_is_idempotent_and_raises_nothing_but_invalid_url(prefix: str, text: str) -> None:
     once = canonical_or_none(prefix + text)
     if once is not None:

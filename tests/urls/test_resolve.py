@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 
 from shoal.errors import InvalidURL
 from shoal.model import ScopeKind
-from shoal.urls import Params, Resolver, Scope, canonical, target
+from shoal.urls import Params, Resolver, Scope, Traps, canonical, target
 
 PAGE = "https://example.com/shop/list?page=1"
+TRAPS = Traps((), 1_800_000_000)
 
 
 def resolver(kind: ScopeKind = ScopeKind.HOST, exclude: tuple[str, ...] = (), capacity: int = 50_000) -> Resolver:
-    return Resolver(Scope(kind, [PAGE], (), exclude), Params(), "host", capacity)
+    return Resolver(Scope(kind, [PAGE], (), exclude), TRAPS, Params(), "host", capacity)
 
 
 def test_a_page_gives_distinct_targets_in_order_skips_per_occurrence_and_all_urls() -> None:
@@ -24,7 +25,8 @@ def test_a_page_gives_distinct_targets_in_order_skips_per_occurrence_and_all_url
     links = resolver(exclude=("/cart",)).resolve(PAGE, hrefs)
     expected = ["https://example.com/shop/b", "https://example.com/a"]
     assert links.targets == [target(url, Params(), "host") for url in expected]
-    assert links.skipped == {"excluded": 2, "off_scope": 2, "not_http": 4, "malformed": 1, "trap": 3}
+    traps = {"trap:repeated_segment": 1, "trap:length": 2}
+    assert links.skipped == {"excluded": 2, "off_scope": 2, "not_http": 4, "malformed": 1, **traps}
     assert links.urls == [
         *expected,
         "https://example.com/cart",
@@ -33,6 +35,30 @@ def test_a_page_gives_distinct_targets_in_order_skips_per_occurrence_and_all_url
         "https://example.com/x/x/x/x",
         "https://example.com/" + "y" * 3_000,
     ]
+
+
+def test_traps_are_told_by_rule_with_the_first_urls() -> None:
+    months = [f"/2031/{month:02d}/" for month in range(1, 10)]
+    links = resolver().resolve(PAGE, ["/x/x/x/x", "/x/x/x/x", *months])
+    assert links.skipped == {"trap:repeated_segment": 2, "trap:calendar": 9}
+    assert links.trapped == {
+        "trap:repeated_segment": ["https://example.com/x/x/x/x"],
+        "trap:calendar": [f"https://example.com{month}" for month in months[:3]],
+    }
+
+
+def test_what_was_given_to_the_job_is_no_trap() -> None:
+    seed = "https://example.com/2031/05/"
+    known = Resolver(Scope(ScopeKind.HOST, [seed], (), ()), TRAPS, Params(), "host")
+    links = known.resolve(seed, ["/2031/05/", "/2031/06/"])
+    assert [found.url for found in links.targets] == [seed]
+
+
+def test_what_is_too_long_for_any_request_cannot_be_allowed() -> None:
+    scope = Scope(ScopeKind.HOST, [PAGE], (), ())
+    known = Resolver(scope, Traps(["length"], 1_800_000_000), Params(), "host")
+    links = known.resolve(PAGE, ["/" + "y" * 3_000, "/" + "y" * 9_000])
+    assert (len(links.targets), links.skipped) == (1, {"too_long": 1})
 
 
 def test_known_links_get_the_same_answer_again() -> None:
@@ -50,7 +76,7 @@ def test_the_same_href_means_another_url_on_another_page() -> None:
 
 def test_verdicts_fall_when_the_scope_grows() -> None:
     scope = Scope(ScopeKind.HOST, [PAGE], (), ())
-    known = Resolver(scope, Params(), "host")
+    known = Resolver(scope, TRAPS, Params(), "host")
     assert known.resolve(PAGE, ["https://www.example.com/a"]).skipped == {"off_scope": 1}
     scope.admit("https://www.example.com/")
     links = known.resolve(PAGE, ["https://www.example.com/a"])
@@ -60,7 +86,8 @@ def test_verdicts_fall_when_the_scope_grows() -> None:
 
 def test_the_parameters_and_the_group_of_the_job_hold_for_links() -> None:
     scope = Scope(ScopeKind.ANY, [], (), ())
-    links = Resolver(scope, Params(drop=frozenset({"sid"})), "domain").resolve(PAGE, ["http://a.example.org/?sid=1"])
+    params = Params(drop=frozenset({"sid"}))
+    links = Resolver(scope, TRAPS, params, "domain").resolve(PAGE, ["http://a.example.org/?sid=1"])
     assert [(found.url, found.host) for found in links.targets] == [("http://a.example.org/", "example.org")]
 
 
@@ -95,7 +122,7 @@ BASES = st.sampled_from(
 )
 HREFS = st.text(st.sampled_from("ab1:/\\?#@%.& \t\n\x00\x1f[]\u00fc\ud800"), max_size=12)
 STARTS = st.sampled_from(["", "http:", "https:", "HTTPS:", "http://", "//", "/", "\\", "?", "mailto:", "..", "%2"])
-ANY = Resolver(Scope(ScopeKind.ANY, [], (), ()), Params(), "host", capacity=500)
+ANY = Resolver(Scope(ScopeKind.ANY, [], (), ()), TRAPS, Params(), "host", capacity=500)
 
 
 def joined(base: str, href: str) -> list[str]:
@@ -120,3 +147,22 @@ def is_fragment(base: str, href: str) -> bool:
         text = text.replace(ignored, "")
     scheme = base.partition("//")[0]
     return text.startswith("#") or text.lower().startswith(scheme + "#")
+
+
+PATHS = st.lists(st.text("ab29._-~%(;:", min_size=1, max_size=6), min_size=1, max_size=6).map(
+    lambda parts: "/" + "/".join(parts)
+)
+
+
+@given(st.lists(PATHS | PATHS.map(lambda path: path + "/"), max_size=10))
+def test_a_plain_path_on_the_same_site_is_judged_as_any_other_link(paths: list[str]) -> None:
+    asked_for_each = Resolver(Scope(ScopeKind.HOST, [PAGE], ("*",), ()), TRAPS, Params(), "host")
+    assert resolver().resolve(PAGE, paths) == asked_for_each.resolve(PAGE, paths)
+
+
+def test_an_absolute_link_means_the_same_on_every_host() -> None:
+    known = resolver(ScopeKind.ANY)
+    first = known.resolve("https://a.example/", ["http://c.example/x", "//d.example/y"])
+    second = known.resolve("http://b.example/", ["http://c.example/x", "//d.example/y"])
+    assert [found.url for found in first.targets] == ["http://c.example/x", "https://d.example/y"]
+    assert [found.url for found in second.targets] == ["http://c.example/x", "http://d.example/y"]

@@ -4,7 +4,7 @@ import pytest
 
 from shoal.errors import InvalidURL
 from shoal.model import ScopeKind
-from shoal.urls import Params, Resolver, Scope, canonical
+from shoal.urls import Params, Resolver, Scope, Traps, canonical
 
 ABSOLUTE = [
     ("http://example.com/././foo", "http://example.com/foo"),
@@ -113,5 +113,5 @@ RELATIVE = [
 
 @pytest.mark.parametrize(("href", "expected"), RELATIVE)
 def test_relative_links_are_resolved_as_browsers_resolve_them(href: str, expected: str) -> None:
-    resolver = Resolver(Scope(ScopeKind.ANY, [], (), ()), Params(), "host")
+    resolver = Resolver(Scope(ScopeKind.ANY, [], (), ()), Traps((), 0), Params(), "host")
     assert resolver.resolve(BASE, [href]).urls == [expected]

@@ -1,20 +1,22 @@
 """The one spelling of a URL: equal requests get equal text, and no byte that a server reads is changed.
 
 Parsing is WHATWG's, as browsers do it (host, port, dot segments, backslashes, tabs). On top of that the
-fragment, userinfo and tracking parameters go, the query is sorted by name, and percent-escapes get one
-spelling. `canonical` is idempotent and raises nothing but InvalidURL.
+fragment, userinfo, tracking parameters and session ids go, the query is sorted by name, and percent-escapes
+get one spelling. `canonical` is idempotent and raises nothing but InvalidURL.
 """
 
 from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote, unquote_plus
 
 from ada_url import normalize_url, parse_url
 
 from shoal.errors import InvalidURL
+from shoal.urls import sessions
 
 MAX_CHARS = 8_192
 """Longest canonical URL. Common servers refuse a longer request line."""
@@ -31,6 +33,9 @@ _TRACKING = frozenset(
         *("pk_campaign", "pk_kwd"),  # Matomo, before it said mtm_
     )
 )
+_PREFIXES = (*_TRACKING_PREFIXES, sessions.PREFIX)
+_MEANINGLESS = {**dict.fromkeys(_TRACKING | sessions.SURELY, True), **dict.fromkeys(sessions.PERHAPS, False)}
+"""Parameters that say nothing about the page; False: only with the value of a session."""
 
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 _HEX = string.digits + "abcdefABCDEF"
@@ -46,15 +51,19 @@ _ONE_SPELLING = {
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """Query parameters that a job keeps, or drops beside the built-in tracking list; `keep` wins."""
+    """Query parameters that a job keeps, or drops beside those that track visitors and sessions; `keep` wins."""
 
     keep: frozenset[str] = frozenset()
     drop: frozenset[str] = frozenset()
 
-    def drops(self, name: str) -> bool:
+    def drops(self, name: str, param: str) -> bool:
+        """`param` is the whole of it, with its value."""
         if name in self.keep:
             return False
-        return name in _TRACKING or name.startswith(_TRACKING_PREFIXES) or name in self.drop
+        meaningless = _MEANINGLESS.get(name)
+        if meaningless is None:
+            return name.startswith(_PREFIXES) or name in self.drop
+        return meaningless or name in self.drop or sessions.drawn_by_lot(param.partition("=")[2])
 
 
 _DEFAULT = Params()
@@ -75,6 +84,8 @@ def canonical(url: str, params: Params = _DEFAULT) -> str:
         href = _ESCAPE.sub(_one_spelling, href)
     if "?" in href:
         href = _with_sorted_query(href, params)
+    if ";" in href or "/(" in href:
+        href = _without_path_session(href, params)
     if len(href) > MAX_CHARS:
         raise InvalidURL(url, "too_long")
     return href
@@ -91,6 +102,15 @@ def credentials_of(url: str) -> str | None:
     return f"{unquote(parts['username'])}:{unquote(parts['password'])}"
 
 
+def left_out(url: str, params: Params) -> list[str]:
+    """Names of the parameters and session ids in a URL that are not in its canonical form."""
+    address, _, query = url.partition("#")[0].partition("?")
+    path = "/" + address.partition("://")[2].partition("/")[2]
+    in_path = [name for name, session in _path_sessions(params) if session.search(path)]
+    named = [(_name_of(param), param) for param in query.split("&")]
+    return list(dict.fromkeys([*in_path, *(name for name, param in named if params.drops(name, param))]))
+
+
 def _without_userinfo(href: str) -> str:
     scheme, _, rest = href.partition("://")
     authority, slash, path = rest.partition("/")
@@ -104,10 +124,22 @@ def _one_spelling(escape: re.Match[str]) -> str:
 def _with_sorted_query(href: str, params: Params) -> str:
     head, _, query = href.partition("?")
     named = [(_name_of(part), part) for part in query.split("&") if part]
-    kept = [pair for pair in named if not params.drops(pair[0])]
+    kept = [pair for pair in named if not params.drops(*pair)]
     if len(kept) > 1:
         kept.sort(key=_by_name)
     return f"{head}?{'&'.join([part for _, part in kept])}" if kept else head
+
+
+def _without_path_session(href: str, params: Params) -> str:
+    start = href.index("/", len("https://"))
+    path, mark, query = href[start:].partition("?")
+    for _, session in _path_sessions(params):
+        path = session.sub("", path)
+    return href[:start] + path + mark + query
+
+
+def _path_sessions(params: Params) -> Iterator[tuple[str, re.Pattern[str]]]:
+    return ((name, session) for name, session in sessions.IN_PATH.items() if name not in params.keep)
 
 
 def _by_name(pair: tuple[str, str]) -> str:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 
+ANYWHERE = ""
+"""Where an absolute link hangs: it means the same on every page."""
+
 _WEB = ("http://", "https://")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _SLASHES = ("/", "\\")
@@ -29,7 +32,7 @@ class Document:
         self.directory = self._path[: self._path.rindex("/") + 1]
 
     def absolute(self, href: str) -> tuple[str, str | None] | None:
-        """The absolute spelling, and `origin` or `directory` if it hangs on no more than that.
+        """The absolute spelling, and `origin`, `directory` or ANYWHERE if it hangs on no more than that.
 
         None: a link into the same page.
         """
@@ -38,7 +41,7 @@ class Document:
             href = href.translate(_TABS_AND_NEWLINES)
         if ":" in href:
             if href.startswith(_WEB):
-                return href, self.origin
+                return href, ANYWHERE
             if scheme := _SCHEME.match(href):
                 return self._with_scheme(href, scheme[0])
         return self._joined(href)

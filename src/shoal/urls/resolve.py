@@ -6,16 +6,19 @@ each origin or directory that it hangs on. Only the first meeting pays for parsi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from shoal.errors import InvalidURL
 from shoal.model import Target
 from shoal.urls.canonical import Params, canonical
-from shoal.urls.document import Document
+from shoal.urls.document import ANYWHERE, Document
 from shoal.urls.identity import fingerprint, host_of
 from shoal.urls.scope import Scope
-from shoal.urls.traps import MAX_CHARS, trap
+from shoal.urls.traps import PREFIX, RULES, SAMPLES, Trap, Traps
+from shoal.urls.traps.shapes import MAX_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +28,41 @@ class PageLinks:
     targets: list[Target]
     """Distinct, in scope, in page order."""
     skipped: dict[str, int]
-    """Occurrences by reason: `off_scope`, `excluded`, `trap`, `malformed`, `not_http`."""
+    """Occurrences by reason: `off_scope`, `excluded`, `trap:` and a rule, `malformed`, `not_http`, `too_long`."""
     urls: list[str]
     """Every distinct http(s) URL linked, canonical, whether in scope or not."""
+    trapped: dict[str, list[str]]
+    """By reason, the first few URLs that are traps."""
 
 
 _Verdict = tuple[str | None, Target | None, str | None]
 """Canonical URL, target if it is wanted, reason if it is skipped."""
 _NO_LINK: _Verdict = (None, None, None)
+_TRAPS = frozenset(PREFIX + rule for rule in RULES)
+
+
+class _Site(NamedTuple):
+    origin: str
+    host: str
+    whole: bool
+    """Every URL there is in scope."""
+
+
+_NO_SITE = _Site("", "", False)
+_PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*+)++/?")
+"""Neither dot segments, escapes, session ids nor anything else that canonical form changes."""
 
 
 class Resolver:
     """Resolves the links of one job. At most about `capacity` verdicts are remembered."""
 
-    def __init__(self, scope: Scope, params: Params, group: str, capacity: int = 50_000) -> None:
+    def __init__(self, scope: Scope, traps: Traps, params: Params, group: str, capacity: int = 50_000) -> None:
         self._scope = scope
+        self._traps = traps
         self._params = params
         self._group = group
         self._memory = _Memory(capacity)
+        self._last_site = _NO_SITE
         self._width = scope.width
 
     def resolve(self, url: str, hrefs: Iterable[str], base: str | None = None) -> PageLinks:
@@ -54,18 +74,38 @@ class Resolver:
         page = Document(against, is_page=against == url)
         if self._scope.width != self._width:
             self._memory.clear()
+            self._last_site = _NO_SITE
             self._width = self._scope.width
+        site = self._site(page.origin)
         self._memory.make_room()
         on_site, in_directory = self._memory.of(page.origin), self._memory.of(page.directory)
+        anywhere = self._memory.of(ANYWHERE)
         found: dict[str, Target | None] = {}
         skipped: dict[str, int] = {}
+        trapped: dict[str, list[str]] = {}
         for href in hrefs:
-            link, target, skip = on_site.get(href) or in_directory.get(href) or self._recall(page, href)
+            link, target, skip = (
+                on_site.get(href) or in_directory.get(href) or anywhere.get(href) or self._recall(page, site, href)
+            )
             if link is not None:
                 found[link] = target
             if skip is not None:
                 skipped[skip] = skipped.get(skip, 0) + 1
-        return PageLinks([target for target in found.values() if target], skipped, list(found))
+                if skip in _TRAPS and link is not None:
+                    add_sample(trapped.setdefault(skip, []), link)
+        return PageLinks([target for target in found.values() if target], skipped, list(found), trapped)
+
+    def refusal(self, url: str) -> str | None:
+        """None, or why a canonical URL is not followed: as of the scope, or `trap:` and the rule it breaks."""
+        reason = self._scope.refusal(url)
+        if reason is None and (trap := self.trap(url)):
+            return trap.reason
+        return reason
+
+    def trap(self, url: str) -> Trap | None:
+        """What was given to the job is none, whatever it looks like."""
+        trap = self._traps.of(url)
+        return None if trap and self._scope.is_seed(url) else trap
 
     def _base(self, url: str, base: str) -> str:
         absolute = Document(url).absolute(base)
@@ -74,31 +114,59 @@ class Resolver:
         except InvalidURL:
             return url
 
-    def _recall(self, page: Document, href: str) -> _Verdict:
+    def _site(self, origin: str) -> _Site | None:
+        """None where the scope has to be asked for every link."""
+        if origin != self._last_site.origin:
+            whole = self._scope.takes_all_of(origin)
+            self._last_site = _Site(origin, host_of(origin + "/", self._group), whole)
+        return self._last_site if self._last_site.whole else None
+
+    def _recall(self, page: Document, site: _Site | None, href: str) -> _Verdict:
+        if site is not None and len(href) < MAX_CHARS and _PLAIN_PATH.fullmatch(href):
+            return self._recall_plain(site, href)
         absolute = page.absolute(href)
         if absolute is None:
             return _NO_LINK
         spelling, place = absolute
         # A link that hangs on the whole base (`?page=2`) is known by its absolute spelling.
-        key = href if place else spelling
-        place = place or page.origin
+        key = spelling if place is None else href
+        place = page.origin if place is None else place
         verdict = self._memory.get(place, key)
         if verdict is None:
             verdict = self._judge(spelling)
             self._memory.put(place, key, verdict)
         return verdict
 
+    def _recall_plain(self, site: _Site, path: str) -> _Verdict:
+        """As below, for a path that every parser reads as it stands: a third of the work."""
+        verdict = self._memory.get(site.origin, path)
+        if verdict is None:
+            url = site.origin + path
+            trap = self.trap(url)
+            target = None if trap else Target(url, fingerprint(url), site.host)
+            verdict = url, target, trap.reason if trap else None
+            self._memory.put(site.origin, path, verdict)
+        return verdict
+
     def _judge(self, spelling: str) -> _Verdict:
         try:
             url = canonical(spelling, self._params)
         except InvalidURL as error:
-            return None, None, "trap" if error.reason == "too_long" else error.reason
-        refusal = self._scope.refusal(url)
-        if refusal is None and trap(url):
-            refusal = "trap"
+            return None, None, self._reason(error)
+        refusal = self.refusal(url)
         if refusal is not None:
             return url, None, refusal
         return url, Target(url, fingerprint(url), host_of(url, self._group)), None
+
+    def _reason(self, error: InvalidURL) -> str:
+        # Where length is allowed, what is longer than any URL may be is still no link.
+        too_long = error.reason == "too_long" and "length" not in self._traps.allowed
+        return f"{PREFIX}length" if too_long else error.reason
+
+
+def add_sample(samples: list[str], url: str) -> None:
+    if len(samples) < SAMPLES and url not in samples:
+        samples.append(url)
 
 
 class _Memory:

@@ -40,6 +40,11 @@ class Scope:
         if self._place:
             self._places.add(self._place(url))
 
+    def takes_all_of(self, origin: str) -> bool:
+        """Whether every URL of an origin belongs: its host does, and there are no patterns."""
+        by_host = self._kind in (ScopeKind.ANY, ScopeKind.HOST, ScopeKind.DOMAIN)
+        return by_host and not self._include and not self._exclude and self._covers(origin + "/")
+
     def refusal(self, url: str) -> str | None:
         """None, or why a canonical URL does not belong: `off_scope` or `excluded`."""
         if not self._covers(url):
@@ -48,7 +53,10 @@ class Scope:
             reason = "excluded"
         else:
             return None
-        return None if fingerprint(url) in self._seeds else reason
+        return None if self.is_seed(url) else reason
+
+    def is_seed(self, url: str) -> bool:
+        return fingerprint(url) in self._seeds
 
     def _covers(self, url: str) -> bool:
         if self._place is None:

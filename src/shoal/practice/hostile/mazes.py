@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import secrets
 
 from shoal.practice.habits import Habit
 from shoal.practice.truth import HostTruth
@@ -17,11 +18,14 @@ _ELSEWHERE = {
     "javascript": "javascript:alert(1)",
     "gopher": "gopher://127.0.0.1:70/1",
 }
-_FIRST_DAY = datetime.date(2026, 1, 1)
+SHELVES = tuple(f"/shelf/{number}.html" for number in range(1, 6))
+MONTHS_AHEAD = 24
+"""As far as a visitor may be led into the future."""
 
 
 def bad_redirects() -> list[Habit]:
-    return [_long_way(), _circle(), _itself(), *(_out_of_http(name, url) for name, url in _ELSEWHERE.items())]
+    elsewhere = (_out_of_http(name, url) for name, url in _ELSEWHERE.items())
+    return [_long_way(), _circle(), _itself(), _insisting(), *elsewhere]
 
 
 def _long_way() -> Habit:
@@ -44,6 +48,16 @@ def _itself() -> Habit:
     return Habit("To itself", path, {path: redirect(302, path)}, HostTruth(broken={path: "redirect_loop"}))
 
 
+def _insisting() -> Habit:
+    """Sends everyone on to a session, and wants to see it in every URL."""
+    path = "/members.html"
+
+    def members(visit: Visit) -> Answer:
+        return _links(SHELVES[0]) if visit.query else redirect(302, f"{path}?PHPSESSID={_session_id()}")(visit)
+
+    return Habit("Members", path, {path: members}, HostTruth(broken={path: "redirect_loop"}))
+
+
 def _out_of_http(name: str, url: str) -> Habit:
     path = f"/elsewhere/{name}"
     return Habit(f"To {name}:", path, {path: redirect(302, url)}, HostTruth(redirects={path: url}))
@@ -55,6 +69,10 @@ def growing() -> list[Habit]:
         Habit("Ever deeper", "/deeper/", {"/deeper/*": _deeper}, HostTruth(endless={"/deeper/": 10})),
         Habit("Ever longer", "/longer/x", {"/longer/*": _longer}, HostTruth(endless={"/longer/": 16})),
         Habit("Ever more filters", "/filters", {"/filters": _more_filters}, HostTruth(endless={"/filters": 30})),
+        Habit(
+            "A calendar", "/calendar/", {"/calendar/*": _calendar}, HostTruth(endless={"/calendar/": MONTHS_AHEAD + 3})
+        ),
+        Habit("Shelves", SHELVES[0], {"/shelf/*": _shelf}, HostTruth(pages=dict.fromkeys(SHELVES, 200))),
     ]
 
 
@@ -67,8 +85,7 @@ def unending() -> list[Habit]:
         return _links(*links)
 
     return [
-        Habit("A calendar", f"/calendar/{_FIRST_DAY}.html", {"/calendar/*": _calendar}),
-        Habit("A shop with session ids", "/session/0/list.html", {"/session/*": session}),
+        Habit("A shop with visitors by number", "/session/0/list.html", {"/session/*": session}),
     ]
 
 
@@ -85,11 +102,25 @@ def _more_filters(visit: Visit) -> Answer:
 
 
 def _calendar(visit: Visit) -> Answer:
+    """The next month, and the same a year later."""
     try:
-        day = datetime.date.fromisoformat(visit.path.removeprefix("/calendar/").removesuffix(".html"))
+        month = datetime.datetime.strptime(visit.path, "/calendar/%Y/%m/")
     except ValueError:
+        month = datetime.datetime.now()
+    ahead = (month.year * 12 + month.month - 1 + months for months in (1, 12))
+    return _links(*(f"/calendar/{there // 12}/{there % 12 + 1:02d}/" for there in ahead))
+
+
+def _shelf(visit: Visit) -> Answer:
+    """Five pages, each link to which carries another session."""
+    if visit.path not in SHELVES:
         return not_found(visit)
-    return _links(*(f"/calendar/{day + datetime.timedelta(days)}.html" for days in (1, 7, 30)))
+    links = (f"{path};jsessionid={_session_id()}?sid={_session_id()}" for path in SHELVES)
+    return _links(*links)
+
+
+def _session_id() -> str:
+    return secrets.token_hex(16)
 
 
 def _links(*hrefs: str) -> Answer:
