@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from shoal.model import DeadLetter, Drop, Input, JobSpec, PageRecord, RedirectRecord, Target
+from shoal.model import DeadLetter, Drop, Input, ItemRecord, JobSpec, PageRecord, RedirectRecord, Target
 from shoal.store.jobs import create_job
 from shoal.store.store import Store
+from shoal.store.text import json_text
 
 JOB = "j1"
 
@@ -31,6 +32,10 @@ def page(n: int, token: int = 1, **values: Any) -> PageRecord:
         "fetched_at": 1_700_000_000.0 + n,
     }
     return PageRecord(job=JOB, fingerprint=n, token=token, **{**defaults, **values})
+
+
+def item_record(type: str, data: dict[str, Any], key: str | None = None) -> ItemRecord:
+    return ItemRecord(type, json_text(data), key)
 
 
 def redirect(n: int, to: int | None, token: int = 1, reason: str | None = None) -> RedirectRecord:

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.model import PageContent
 from shoal.store.batch import FAILED, SKIPPED, Batch, save
-from shoal.store.figures import Failures, stored_figures
+from shoal.store.figures import Failures, Trapped, stored_figures
 from shoal.store.records import ending, list_pages_with_content
 from shoal.store.store import Store
 from tests.store.make import JOB, dead_letter, drop, job_with, page, redirect
@@ -165,6 +165,23 @@ def test_tallies_add_up_and_keep_their_first_sample(store: Store) -> None:
 def test_skips_with_a_tally_of_the_same_reason_are_added(store: Store) -> None:
     save(store, Batch(JOB, pages=[page(1)], skips={1: {"trap": 3}}, tallies={(SKIPPED, "trap"): (1, "x")}))
     assert stored_figures(store, JOB).skipped == {"trap": 4}
+
+
+def test_of_the_urls_skipped_for_a_reason_the_first_three_are_kept(store: Store) -> None:
+    def saved(n: int, *samples: str) -> None:
+        skips = {n: {"trap:depth": len(samples), "trap:length": 1}}
+        save(store, Batch(JOB, pages=[page(n)], skips=skips, samples={"trap:depth": list(samples)}))
+
+    saved(1, "http://h/a")
+    saved(2, "http://h/a", "http://h/b")
+    saved(3, "http://h/c", "http://h/d")
+    saved(3, "http://h/e")
+    figures = stored_figures(store, JOB)
+    assert figures.skipped == {"trap": 8}
+    assert figures.traps == [
+        Trapped("depth", 5, ["http://h/a", "http://h/b", "http://h/c"]),
+        Trapped("length", 3, []),
+    ]
 
 
 def test_figures_are_counted_from_the_rows(store: Store) -> None:

@@ -9,7 +9,7 @@ from shoal.model import ItemRecord, PageRecord
 from shoal.store.batch import Batch, save
 from shoal.store.diff import differences
 from shoal.store.store import Store
-from tests.store.make import job_with, page, url
+from tests.store.make import item_record, job_with, page, url
 from tests.store.memory import peak_memory
 
 
@@ -28,7 +28,7 @@ def giving(n: int, *items: ItemRecord) -> PageRecord:
 
 
 def book(title: str, key: str | None = None, **more: Any) -> ItemRecord:
-    return ItemRecord("Book", {"title": title, **more}, key)
+    return item_record("Book", {"title": title, **more}, key)
 
 
 def told(store: Store, before: str = "one", after: str = "two") -> list[dict[str, Any]]:
@@ -83,7 +83,7 @@ def test_a_page_not_modified_is_no_difference(store: Store) -> None:
 
 def test_items_are_matched_by_type_and_key_wherever_they_were_found(store: Store) -> None:
     keep(store, "one", giving(1, book("same", "a"), book("old", "b"), book("x", "c")), page(2))
-    shop = ItemRecord("Shop", {"title": "x"}, "c")
+    shop = item_record("Shop", {"title": "x"}, "c")
     keep(store, "two", page(1), giving(2, book("same", "a"), book("new", "b"), shop))
     item = {"kind": "item", "type": "Book", "url": url(2)}
     assert told(store) == [
@@ -94,14 +94,14 @@ def test_items_are_matched_by_type_and_key_wherever_they_were_found(store: Store
 
 
 def test_the_same_fields_in_another_order_are_no_change(store: Store) -> None:
-    keep(store, "one", giving(1, ItemRecord("Book", {"a": 1, "b": 2}, "k")))
-    keep(store, "two", giving(1, ItemRecord("Book", {"b": 2, "a": 1}, "k")))
+    keep(store, "one", giving(1, item_record("Book", {"a": 1, "b": 2}, "k")))
+    keep(store, "two", giving(1, item_record("Book", {"b": 2, "a": 1}, "k")))
     assert told(store) == []
 
 
 def test_items_without_a_key_are_matched_by_type_and_data(store: Store) -> None:
     keep(store, "one", giving(1, book("same"), book("old")))
-    keep(store, "two", giving(1, book("new"), book("same"), ItemRecord("Shop", {"title": "same"})))
+    keep(store, "two", giving(1, book("new"), book("same"), item_record("Shop", {"title": "same"})))
     assert [(one["change"], one["type"], one["data"]["title"]) for one in told(store)] == [
         ("added", "Book", "new"),
         ("added", "Shop", "same"),

@@ -15,7 +15,7 @@ from shoal.store.columns import Kind
 from shoal.store.figures import stored_figures
 from shoal.store.items import item_table, item_types, list_items, list_rejects, save_item_types
 from shoal.store.store import Store
-from tests.store.make import JOB, dead_letter, job_with, page, url
+from tests.store.make import JOB, dead_letter, item_record, job_with, page, url
 from tests.store.memory import peak_memory
 
 
@@ -25,7 +25,7 @@ def job(store: Store) -> None:
 
 
 def book(title: str, key: str | None = None, **more: Any) -> ItemRecord:
-    return ItemRecord("Book", {"title": title, **more}, key)
+    return item_record("Book", {"title": title, **more}, key)
 
 
 def giving(n: int, token: int, *items: ItemRecord, rejects: tuple[RejectRecord, ...] = ()) -> PageRecord:
@@ -53,7 +53,7 @@ def test_provenance_follows_the_fields(store: Store) -> None:
 
 
 def test_items_are_picked_by_type_and_by_nothing_else(store: Store) -> None:
-    save_pages(store, giving(1, 1, book("a"), ItemRecord("Shop", {"name": "s"})))
+    save_pages(store, giving(1, 1, book("a"), item_record("Shop", {"name": "s"})))
     assert list(list_items(store, JOB, {"type": "Shop"})) == [{"name": "s"}]
     with pytest.raises(UsageError, match="cannot filter by 'colour': choose from type"):
         list(list_items(store, JOB, {"colour": "red"}))
@@ -132,7 +132,7 @@ class TestItemsWithTheSameKey:
 
     def test_types_and_jobs_do_not_share_keys(self, store: Store) -> None:
         job_with(store, id="other")
-        save_pages(store, giving(1, 1, book("a", "k"), ItemRecord("Shop", {"title": "s"}, "k")))
+        save_pages(store, giving(1, 1, book("a", "k"), item_record("Shop", {"title": "s"}, "k")))
         save(store, Batch("other", pages=[replace(giving(1, 9, book("b", "k")), job="other")]))
         assert titles(store) == ["a", "s"]
 
@@ -202,7 +202,7 @@ class TestTypes:
             {"t": "x", "n": 1, "f": 1, "b": True, "l": [1], "o": {}, "none": None, "mixed": 1},
             {"t": None, "n": 2, "f": 1.5, "late": "y", "mixed": "z"},
         ]
-        save_pages(store, giving(1, 1, *(ItemRecord("dict", row) for row in rows)))
+        save_pages(store, giving(1, 1, *(item_record("dict", row) for row in rows)))
         (found,) = item_types(store, JOB)
         assert found == ItemType(
             "dict",
@@ -222,7 +222,7 @@ class TestTypes:
     def test_several_types_share_a_table_that_begins_with_the_type(self, store: Store) -> None:
         types = [ItemType("Book", {"title": "text", "no": "integer"}), ItemType("Shop", {"no": "text", "open": "date"})]
         save_item_types(store, JOB, types)
-        save_pages(store, giving(1, 1, book("a"), ItemRecord("Shop", {"no": "7b"})))
+        save_pages(store, giving(1, 1, book("a"), item_record("Shop", {"no": "7b"})))
         with item_table(store, JOB, {}) as rows:
             assert list(rows.columns) == ["_type", "title", "no", "open"]
             assert rows.columns["no"] is Kind.TEXT, "what two types disagree on is text"

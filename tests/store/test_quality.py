@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from shoal.model import ItemRecord, ItemType, JobSpec, JobState
+from shoal.model import ItemType, JobSpec, JobState
 from shoal.store.batch import Batch, save
 from shoal.store.items import save_item_types
 from shoal.store.jobs import create_job, set_state
 from shoal.store.quality import FieldQuality, changes, last_quality, load_quality, measure_quality, verdict
 from shoal.store.store import Store
-from tests.store.make import JOB, job_with, page
+from tests.store.make import JOB, item_record, job_with, page
 from tests.store.memory import peak_memory
 
 KINDS = {
@@ -29,7 +29,7 @@ KINDS = {
 def measured(store: Store, *rows: dict[str, Any]) -> dict[str, FieldQuality]:
     job_with(store)
     save_item_types(store, JOB, [ItemType("Book", KINDS)])
-    save(store, Batch(JOB, pages=[page(1, items=[ItemRecord("Book", row) for row in rows])]))
+    save(store, Batch(JOB, pages=[page(1, items=[item_record("Book", row) for row in rows])]))
     return {found.field: found for found in measure_quality(store, JOB)}
 
 
@@ -89,7 +89,7 @@ def test_measuring_takes_bounded_memory(store: Store) -> None:
     rows = ({"title": f"{row}" + "x" * 1000} for row in range(20_000))
     job_with(store)
     save_item_types(store, JOB, [ItemType("Book", KINDS)])
-    save(store, Batch(JOB, pages=[page(1, items=[ItemRecord("Book", row) for row in rows])]))
+    save(store, Batch(JOB, pages=[page(1, items=[item_record("Book", row) for row in rows])]))
     with peak_memory() as peak:
         measure_quality(store, JOB)
     assert peak.bytes < 10_000_000 < 20_000 * 1000
@@ -99,7 +99,7 @@ def test_what_was_measured_is_remembered_in_order_and_replaced_by_the_next_measu
     found = measured(store, {"title": "a"})
     assert load_quality(store, JOB) == list(found.values())
     assert [one.field for one in load_quality(store, JOB)] == list(KINDS)
-    save(store, Batch(JOB, pages=[page(2, items=[ItemRecord("Book", {"title": "b"})])]))
+    save(store, Batch(JOB, pages=[page(2, items=[item_record("Book", {"title": "b"})])]))
     assert measure_quality(store, JOB) == load_quality(store, JOB)
     assert load_quality(store, JOB)[0].n == 2
 
@@ -111,7 +111,7 @@ def test_a_type_without_items_is_measured_all_the_same(store: Store) -> None:
 
 def ended_job(store: Store, id: str, at: float, state: JobState, name: str = "books", items: int = 1) -> None:
     create_job(store, id, lambda: JobSpec(name), [], at)
-    found = page(1, items=[ItemRecord("Book", {"title": f"{n}"}) for n in range(items)])
+    found = page(1, items=[item_record("Book", {"title": f"{n}"}) for n in range(items)])
     found.job = id
     save_item_types(store, id, [ItemType("Book", {"title": "text"})])
     save(store, Batch(id, pages=[found]))

@@ -48,6 +48,8 @@ def test_a_page_is_shown_with_its_fields_in_order(store: Store) -> None:
         ("via", "http"),
         ("archive", "seg:0:9"),
         ("changed", None),
+        ("tdm_reservation", None),
+        ("tdm_policy", None),
     ]
 
 

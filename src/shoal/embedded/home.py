@@ -18,6 +18,7 @@ from typing import IO, Self
 from shoal.engine.mark import Mark
 from shoal.errors import HomeError, Unavailable
 from shoal.frontier.sqlite import SqliteFrontier
+from shoal.store.archive.archive import Archive
 from shoal.store.store import Store
 
 LOCK_TRIES = 10
@@ -25,8 +26,9 @@ LOCK_WAIT_S = 0.02
 
 
 class Home:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, archive_url: str | None = None) -> None:
         self.path = path
+        self.archive = Archive.at(archive_url, path)
         self._held = False
         try:
             path.mkdir(parents=True, exist_ok=True)
@@ -46,6 +48,7 @@ class Home:
         return Mark(self.path / "parsing")
 
     def close(self) -> None:
+        self.archive.close()
         for name in ("frontier", "store", "mark"):
             part = self.__dict__.pop(name, None)
             if part is not None:

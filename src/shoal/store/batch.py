@@ -12,16 +12,18 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete
+from sqlalchemy import Connection, Table, delete, select, update
 
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
 from shoal.store import tables
+from shoal.store.archive.capture import Capture
 from shoal.store.content import Packer
 from shoal.store.endings import ENDINGS, Ending, endings
 from shoal.store.item_rows import Row, clear_items, item_rows, reject_rows, write_items, write_rejects
 from shoal.store.store import Store
 from shoal.store.text import storable_row
 from shoal.store.upsert import Upsert, add_count, replace_unless_older
+from shoal.urls.traps import SAMPLES
 
 Record = PageRecord | RedirectRecord | DeadLetter | Drop
 Found = dict[int, tuple[str, Record]]
@@ -29,6 +31,7 @@ Found = dict[int, tuple[str, Record]]
 
 SKIPPED = "skipped"
 FAILED = "failed"
+UNARCHIVED = "unarchived"
 
 
 @dataclass(slots=True)
@@ -40,6 +43,10 @@ class Batch:
     drops: list[Drop] = field(default_factory=list)
     skips: dict[int, dict[str, int]] = field(default_factory=dict)
     """Page's fingerprint -> reason -> links not offered; counted only with a page that is new."""
+    samples: dict[str, list[str]] = field(default_factory=dict)
+    """Reason -> URLs of links skipped for it; the first few of the job are kept."""
+    captures: list[tuple[Record, Capture]] = field(default_factory=list)
+    """For the archive, each with the record it led to."""
     tallies: dict[tuple[str, str], tuple[int, str | None]] = field(default_factory=dict)
     """(kind, key) -> (how many more, a sample); added each time the batch is saved."""
 
@@ -100,6 +107,8 @@ def save(store: Store, batch: Batch) -> None:
         write_items(db, chain.from_iterable(rows for page, rows in items.items() if page in fresh))
         write_rejects(db, [row for page, rows in rejects.items() if page in fresh for row in rows])
         _TALLIES.write(db, _tally_rows(batch, fresh, standing))
+        if batch.samples:
+            _keep_samples(db, batch)
 
 
 def _packed_contents(found: Found) -> dict[int, tuple[str, int, int, bytes]]:
@@ -142,3 +151,16 @@ def _tally_rows(batch: Batch, fresh: Found, standing: Mapping[int, Ending]) -> l
                 n, sample = tallies.get((SKIPPED, reason), (0, None))
                 tallies[SKIPPED, reason] = (n + more, sample)
     return [storable_row((batch.job, kind, key, n, sample)) for (kind, key), (n, sample) in tallies.items()]
+
+
+def _keep_samples(db: Connection, batch: Batch) -> None:
+    """With the tallies of their reasons, one a line: no URL has a newline."""
+    columns = tables.tallies.c
+    counted = (columns.job == batch.job, columns.kind == SKIPPED)
+    reasons = select(columns.key, columns.sample).where(*counted, columns.key.in_(batch.samples))
+    for reason, sample in db.execute(reasons).all():
+        known = sample.split("\n") if sample else []
+        first = list(dict.fromkeys([*known, *batch.samples[reason]]))[:SAMPLES]
+        if len(first) > len(known):
+            kept = update(tables.tallies).where(*counted, columns.key == reason).values(sample="\n".join(first))
+            db.execute(kept)

@@ -46,6 +46,8 @@ PAGE: Columns = {
     "via": Kind.TEXT,
     "archive": Kind.TEXT,
     "changed": Kind.BOOLEAN,
+    "tdm_reservation": Kind.TEXT,
+    "tdm_policy": Kind.TEXT,
 }
 
 PAGE_WITH_CONTENT: Columns = {

@@ -22,8 +22,11 @@ class EarlierPage:
     digest: str
     etag: str | None
     last_modified: str | None
+    tdm_reservation: str | None
+    tdm_policy: str | None
     title: str | None
     canonical: str | None
+    archive: str | None
     packed: bytes | None
     """Its content, which few askers need; None: none was kept."""
 

@@ -54,12 +54,12 @@ def export(rows: Rows, path: str, columns: Columns) -> int:
         return written
     check_writable(path)
     file = Path(path)
-    with _whole(file) as out:
+    with whole(file) as out:
         return _writer(file)(rows, out, columns)
 
 
 @contextmanager
-def _whole(file: Path) -> Iterator[IO[bytes]]:
+def whole(file: Path) -> Iterator[IO[bytes]]:
     part = file.with_name(file.name + ".part")
     try:
         with part.open("wb") as out:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, func, select
 
-from shoal.store.batch import FAILED, SKIPPED
+from shoal.store.batch import FAILED, SKIPPED, UNARCHIVED
 from shoal.store.store import Store
 from shoal.store.tables import dead, drops, items, pages, redirects, rejects, tallies
+from shoal.urls.traps import PREFIX as TRAP
+
+Tally = tuple[str, int, str | None]
+"""Key, how many, sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +28,31 @@ class Failures:
 
 
 @dataclass(frozen=True, slots=True)
+class Trapped:
+    """Links not followed because they look endless by the same rule."""
+
+    rule: str
+    links: int
+    samples: list[str]
+    """The first URLs."""
+
+
+@dataclass(frozen=True, slots=True)
 class StoredFigures:
     pages: int
     redirects: int
     dead: int
     dropped: dict[str, int]
     skipped: dict[str, int]
+    traps: list[Trapped]
+    """What of the skipped are traps, most frequent first."""
     items: int
     rejected: int
     bytes: int
     hosts: int
     by_status: dict[str, int]
+    unarchived: int
+    """Answers for which the archive had no room."""
     failures: list[Failures]
     """Most frequent first."""
 
@@ -43,27 +62,48 @@ def stored_figures(store: Store, job: str) -> StoredFigures:
     by_reason = select(drops.c.reason, func.count()).where(drops.c.job == job)
     hosts = select(func.count(pages.c.host.distinct())).where(pages.c.job == job)
     with store.read() as db:
+        skips = _tallies(db, job, SKIPPED)
         statuses = db.execute(by_status.group_by(pages.c.status).order_by(pages.c.status)).all()
         return StoredFigures(
             pages=sum(n for _, n, _ in statuses),
             redirects=_count(db, redirects, job),
             dead=_count(db, dead, job),
             dropped=dict(db.execute(by_reason.group_by(drops.c.reason)).all()),
-            skipped={key: n for key, n, _ in _tallies(db, job, SKIPPED)},
+            skipped=_by_reason(skips),
+            traps=_trapped(skips),
             items=_count(db, items, job),
             rejected=_count(db, rejects, job),
             bytes=sum(size for _, _, size in statuses),
             hosts=db.execute(hosts).scalar_one(),
             by_status={str(status): n for status, n, _ in statuses},
+            unarchived=sum(n for _, n, _ in _tallies(db, job, UNARCHIVED)),
             failures=[_failures(key, n, sample) for key, n, sample in _tallies(db, job, FAILED)],
         )
+
+
+def trapped(store: Store, job: str) -> list[Trapped]:
+    with store.read() as db:
+        return _trapped(_tallies(db, job, SKIPPED))
+
+
+def _by_reason(skips: list[Tally]) -> dict[str, int]:
+    """Traps of all rules are one reason."""
+    counts: Counter[str] = Counter()
+    for key, n, _ in skips:
+        counts[key.partition(":")[0]] += n
+    return dict(counts.most_common())
+
+
+def _trapped(skips: list[Tally]) -> list[Trapped]:
+    traps = [(key.removeprefix(TRAP), n, sample) for key, n, sample in skips if key.startswith(TRAP)]
+    return [Trapped(rule, n, sample.split("\n") if sample else []) for rule, n, sample in traps]
 
 
 def _count(db: Connection, table: Table, job: str) -> int:
     return db.execute(select(func.count()).select_from(table).where(table.c.job == job)).scalar_one()
 
 
-def _tallies(db: Connection, job: str, kind: str) -> list[tuple[str, int, str | None]]:
+def _tallies(db: Connection, job: str, kind: str) -> list[Tally]:
     of_kind = select(tallies.c.key, tallies.c.n, tallies.c.sample).where(tallies.c.job == job, tallies.c.kind == kind)
     return [(key, n, sample) for key, n, sample in db.execute(of_kind.order_by(tallies.c.n.desc(), tallies.c.key))]
 

@@ -34,6 +34,12 @@ class Job:
     """Hosts that joined the scope because a seed redirects there."""
     seeded: bool
     """All its inputs have been offered."""
+    extracted_by: str | None
+    """The spider that its items were last extracted by, after the crawl; rules as JSON text."""
+
+    @property
+    def gives_items(self) -> bool:
+        return self.spec.spider is not None or self.spec.rules is not None or self.extracted_by is not None
 
 
 def create_job(store: Store, id: str, spec: Callable[[], JobSpec], inputs: Iterable[Input], created_at: float) -> None:
@@ -124,6 +130,10 @@ def mark_seeded(store: Store, id: str) -> None:
     _update(store, id, {"seeded": True})
 
 
+def note_extraction(store: Store, id: str, spider: str) -> None:
+    _update(store, id, {"extracted_by": spider})
+
+
 def admit(store: Store, id: str, hosts: Iterable[str]) -> None:
     """Lets more hosts into the scope; those already in stay where they are."""
     with store.write() as db:
@@ -149,4 +159,5 @@ def _job(row: Row[*tuple[Any, ...]]) -> Job:
         reason=row.reason,
         admitted=tuple(json.loads(row.admitted)),
         seeded=row.seeded,
+        extracted_by=row.extracted_by,
     )

@@ -6,7 +6,9 @@ Distinct values are told apart by their hash, up to a number beyond which nobody
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from shoal.store.values import date_of, datetime_of, decimal_of
@@ -31,11 +33,19 @@ _SIZES: dict[str, Callable[[Any], Any]] = {
     "datetime": datetime_of,
 }
 """By what the least and the most are found; kinds without an order are not here."""
+_QUICK: dict[str, tuple[type, Callable[[Any], Any]]] = {
+    "text": (str, len),
+    "url": (str, len),
+    "integer": (int, int),
+    "decimal": (str, Decimal),
+}
+"""The same for the values that nearly every field of the kind has, all of one type."""
 
 
 class FieldMeasure:
     def __init__(self, kind: str) -> None:
         self._size = _SIZES.get(kind)
+        self._quick = _QUICK.get(kind)
         self._least: Any = None
         self._most: Any = None
         self._hashes: set[Any] = set()
@@ -55,16 +65,21 @@ class FieldMeasure:
         found = [value for value in values if value or value not in _NULLS]
         self.nulls += len(values) - len(found)
         if len(self._hashes) <= MOST_DISTINCT:
-            self._hashes.update(map(_identity, found))
-        if self._size is not None:
-            self._widen([size for size in map(self._size, found) if size is not None])
+            self._hashes.update(map(hash if set(map(type, found)) == {str} else _identity, found))
+        if self._size is not None and found:
+            self._widen(self._sizes(found))
 
-    def _widen(self, sizes: Iterable[Any]) -> None:
-        for size in sizes:
-            if self._least is None or size < self._least:
-                self._least = size
-            if self._most is None or size > self._most:
-                self._most = size
+    def _sizes(self, found: list[Any]) -> list[Any]:
+        if self._quick is not None and set(map(type, found)) == {self._quick[0]}:
+            with suppress(InvalidOperation):
+                return list(map(self._quick[1], found))
+        assert self._size is not None
+        return [size for size in map(self._size, found) if size is not None]
+
+    def _widen(self, sizes: list[Any]) -> None:
+        known = [size for size in (self._least, self._most) if size is not None]
+        if sizes or known:
+            self._least, self._most = min([*known, *sizes]), max([*known, *sizes])
 
 
 def _identity(value: Any) -> Any:

@@ -7,17 +7,15 @@ null, as a broken selector gives them.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
-from itertools import islice
+from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 
 from shoal.model import ItemType, JobSpec, JobState
 from shoal.store.items import item_types
 from shoal.store.measure import FieldMeasure
-from shoal.store.records import stream
 from shoal.store.store import Store
 from shoal.store.tables import items, jobs, quality
 from shoal.store.text import storable
@@ -25,7 +23,8 @@ from shoal.store.upsert import Upsert, replace
 
 MOST_FIELDS_NAMED = 3
 
-_CHUNK = 1000
+_JOINED = 50
+_ROWS = 20
 _UPSERT = Upsert(quality, replace)
 _ENDED_WELL = (JobState.DONE, JobState.LIMITED)
 
@@ -151,8 +150,7 @@ def _too_changed(most: float, changed: Sequence[Change]) -> list[str]:
 def _measure(store: Store, job: str, of: ItemType) -> list[FieldQuality]:
     measures = {name: FieldMeasure(kind) for name, kind in of.kinds.items()}
     n = 0
-    rows = stream(store, select(items.c.data).where(items.c.job == job, items.c.type == of.name))
-    while found := [json.loads(row.data) for row in islice(rows, _CHUNK)]:
+    for found in _chunks(store, job, of.name):
         n += len(found)
         for name, measure in measures.items():
             measure.look([item.get(name) for item in found])
@@ -160,6 +158,18 @@ def _measure(store: Store, job: str, of: ItemType) -> list[FieldQuality]:
         FieldQuality(of.name, name, of.kinds[name], n, one.nulls, one.distinct, *one.range)
         for name, one in measures.items()
     ]
+
+
+def _chunks(store: Store, job: str, type: str) -> Iterator[list[dict[str, Any]]]:
+    """All items of a type, some at a time."""
+    # Joined by SQLite and parsed together: row by row it takes thrice as long.
+    from pydantic_core import from_json
+
+    listing = select(func.group_concat(items.c.data)).where(items.c.job == job, items.c.type == type)
+    grouped = listing.group_by(items.c.page, items.c.ordinal // _JOINED)
+    with store.read() as db:
+        for rows in db.execution_options(yield_per=_ROWS).execute(grouped).partitions():
+            yield from_json(f"[{','.join(row[0] for row in rows)}]")
 
 
 def _load(db: Connection, job: str) -> list[FieldQuality]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, select
+from sqlalchemy import ColumnElement, Select, Table, func, select
 
 from shoal.errors import UsageError
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
@@ -70,6 +70,36 @@ def ending(store: Store, job: str, fingerprint: int) -> PageRecord | RedirectRec
             if row := db.execute(found).one_or_none():
                 return record(**row._mapping)
     return None
+
+
+def extractable_depths(store: Store, job: str) -> dict[int, int]:
+    """Depth -> how many pages there are of which items can be made, because their bodies are in the archive."""
+    depth = tables.pages.c.depth
+    with store.read() as db:
+        rows = db.execute(select(depth, func.count()).where(*_extractable(job)).group_by(depth))
+        return {row[0]: row[1] for row in rows}
+
+
+def extractable_pages(store: Store, job: str, depth: int) -> Iterator[PageRecord]:
+    """Those of one depth, in the archive's order."""
+    pages = tables.pages
+    kept = select(pages).where(*_extractable(job), pages.c.depth == depth).order_by(pages.c.archive)
+    for row in stream(store, kept):
+        yield PageRecord(**row._mapping)
+
+
+def _extractable(job: str) -> list[ColumnElement[bool]]:
+    pages = tables.pages
+    return [pages.c.job == job, pages.c.archive.is_not(None), pages.c.status.between(200, 299) | (pages.c.status == 304)]
+
+
+def redirected(store: Store, job: str) -> Iterator[tuple[int, int]]:
+    """From the fingerprint of each redirect to that of its target, in the order of the crawl."""
+    redirects = tables.redirects
+    leading = select(redirects.c.fingerprint, redirects.c.target_fingerprint).where(
+        redirects.c.job == job, redirects.c.target_fingerprint.is_not(None)
+    )
+    yield from stream(store, leading.order_by(redirects.c.fetched_at))
 
 
 def redirects_to(store: Store, job: str, fingerprint: int, limit: int) -> list[RedirectRecord]:

@@ -15,7 +15,7 @@ from typing import Any, Self
 from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from shoal.errors import HomeError, Unavailable, UsageError
+from shoal.errors import DiskFull, HomeError, Unavailable, UsageError
 from shoal.store import schema
 
 _BUSY_TIMEOUT_S = 5.0
@@ -78,8 +78,12 @@ class Store:
         try:
             yield
         except DBAPIError as error:
+            whole = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+            # A log's index that cannot grow is the one input/output error that room on the disk mends.
+            if whole in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE):
+                raise DiskFull(self.path) from error
             # The low byte is the primary code; the rest says more than anyone acts on.
-            code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+            code = whole & 0xFF
             if code in _ADVICE:
                 kind, advice = _ADVICE[code]
                 raise kind(f"{self.path}: {error.orig}: {advice}") from error
@@ -92,7 +96,6 @@ _ADVICE: dict[int, tuple[type[HomeError | Unavailable], str]] = {
     sqlite3.SQLITE_CANTOPEN: (HomeError, "check that it is a file and that you may read and write it"),
     sqlite3.SQLITE_READONLY: (HomeError, "check that you may write it and its directory"),
     sqlite3.SQLITE_BUSY: (Unavailable, "another process has held it for too long; try again when that has ended"),
-    sqlite3.SQLITE_FULL: (Unavailable, "make room on the disk, then resume"),
     sqlite3.SQLITE_IOERR: (Unavailable, "the disk does not read or write"),
 }
 

@@ -26,6 +26,7 @@ jobs = Table(
     Column("admitted", Text, nullable=False),
     Column("seeded", Boolean, nullable=False),
     Column("request_id", Text),
+    Column("extracted_by", Text),
 )
 
 inputs = Table(
@@ -63,6 +64,8 @@ pages = Table(
     Column("changed", Boolean),
     Column("etag", Text),
     Column("last_modified", Text),
+    Column("tdm_reservation", Text),
+    Column("tdm_policy", Text),
     Column("title", Text),
     Column("canonical", Text),
     # Listings and exports come in the order of the crawl, and start at once however many pages there are.

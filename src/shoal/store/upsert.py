@@ -36,9 +36,12 @@ class Upsert:
 
     def _statement(self, db: Connection, size: int) -> str:
         if size not in self._statements:
-            row = dict.fromkeys(self._table.columns.keys(), 0)
-            statement = self._on_conflict(insert(self._table).values([row] * size), self._table)
-            self._statements[size] = str(statement.compile(dialect=db.dialect))
+            names = self._table.columns.keys()
+            statement = self._on_conflict(insert(self._table).values(dict.fromkeys(names, 0)), self._table)
+            one_row = f"({', '.join('?' * len(names))})"
+            before, _, after = str(statement.compile(dialect=db.dialect)).partition(one_row)
+            # Not by SQLAlchemy: it takes 12 ms to compile the 64 rows.
+            self._statements[size] = before + ", ".join([one_row] * size) + after
         return self._statements[size]
 
 

@@ -24,6 +24,7 @@ def upgrade() -> None:
         sa.Column("admitted", sa.Text, nullable=False),
         sa.Column("seeded", sa.Boolean, nullable=False),
         sa.Column("request_id", sa.Text),
+        sa.Column("extracted_by", sa.Text),
     )
     op.create_table(
         "inputs",
@@ -57,6 +58,8 @@ def upgrade() -> None:
         sa.Column("changed", sa.Boolean),
         sa.Column("etag", sa.Text),
         sa.Column("last_modified", sa.Text),
+        sa.Column("tdm_reservation", sa.Text),
+        sa.Column("tdm_policy", sa.Text),
         sa.Column("title", sa.Text),
         sa.Column("canonical", sa.Text),
     )

@@ -1,0 +1,46 @@
+"""One exchange on its way into the archive, and the reference by which its body is found again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+
+@dataclass(slots=True)
+class Capture:
+    url: str
+    request: bytes
+    """Head and body as they went out, without what may be a secret."""
+    head: bytes
+    """The response's head as it came."""
+    raw: bytes
+    """Its body, without the transfer coding."""
+    digest: str
+    """Of `raw`, as `sha256:` and hex."""
+    status: int
+    content_type: str
+    content_encoding: str
+    protocol: str
+    """`http/1.1` or `h2`."""
+    ip: str
+    """Empty: not known, because a proxy was between."""
+    started_at: float
+    body_at: str | None = None
+    """For a 304: the reference of the record with the body it stands for."""
+
+
+class Reference(NamedTuple):
+    """Where a record is; as text it sorts in the order of the archive."""
+
+    segment: str
+    """`job/00001`"""
+    offset: int
+    length: int
+
+    def __str__(self) -> str:
+        return f"{self.segment}:{self.offset:010}:{self.length}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        segment, offset, length = text.split(":")
+        return cls(segment, int(offset), int(length))

@@ -1,0 +1,22 @@
+"""Archive, then store: the step in which what leases found becomes durable, done in one go in the store's thread."""
+
+from __future__ import annotations
+
+from shoal.model import PageRecord
+from shoal.store.archive.recorder import Recorder
+from shoal.store.batch import UNARCHIVED, Batch, save
+from shoal.store.store import Store
+
+
+def archive_and_save(store: Store, batch: Batch, recorder: Recorder) -> None:
+    """In this order, so that no row refers to a record that is not there. Raises Unavailable."""
+    if batch.captures:
+        appended = recorder.append([capture for _, capture in batch.captures])
+        for (record, _), reference in zip(batch.captures, appended.references, strict=True):
+            if isinstance(record, PageRecord):
+                record.archive = str(reference) if reference else None
+        if appended.left_out:
+            batch.tallies[UNARCHIVED, ""] = (appended.left_out, None)
+        # If there is no room for the rows, all this is done again.
+        batch.captures.clear()
+    save(store, batch)

@@ -1,0 +1,145 @@
+"""A job's way into its archive: captures in, references out, with one write and one fsync for a group of them.
+
+A body that the job has archived lately is not archived again: a revisit record stands for it, and the reference given
+is that of the record with the body. All calls come from one thread at a time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from shoal.errors import Unavailable
+from shoal.store.archive import warc
+from shoal.store.archive.archive import Archive
+from shoal.store.archive.capture import Capture, Reference
+from shoal.store.archive.draft import Bodies, Body, BodyKey, Draft, body_key, draft_response, draft_revisit
+from shoal.store.archive.index import Entry
+from shoal.store.archive.member import packed
+from shoal.store.archive.spool import Spool
+
+SEGMENT_BYTES = 64_000_000
+NOT_MODIFIED = 304
+
+
+class Appended(NamedTuple):
+    references: list[Reference | None]
+    """Of the records that have the bodies; None: there is none."""
+    left_out: int
+    """Captures for which there was no room."""
+
+
+class Recorder:
+    def __init__(self, archive: Archive, job: str, about: Mapping[str, str], max_bytes: int | None = None) -> None:
+        """`about` is what each segment says of itself."""
+        self._archive = archive
+        self._job = job
+        self._about = about
+        self._max_bytes = max_bytes
+        self._used_bytes = 0
+        self._full = False
+        self._spool: Spool | None = None
+        self._segment = ""
+        self._bodies = Bodies()
+
+    def append(self, captures: Sequence[Capture]) -> Appended:
+        """Raises Unavailable, and then nothing was appended."""
+        spool = self._room()
+        ids = warc.record_ids(2 * len(captures) + 1)
+        group = _Group(self._segment, spool)
+        if not spool.size:
+            group.add(packed(warc.warcinfo(next(ids), warc.warc_date(time.time()), spool.filename, self._about)))
+        references = [self._add(group, capture, ids) for capture in captures]
+        if group.left_out < len(captures):
+            spool.append(b"".join(group.members), group.lines)
+            self._used_bytes += group.bytes
+            self._bodies.add(group.bodies)
+        return Appended(references, group.left_out)
+
+    def seal(self) -> None:
+        """Also what an earlier run left open. The next append begins another segment."""
+        segments = self._archive.segments(self._job)
+        if segments and not self._archive.is_sealed(segments[-1]):
+            spool, self._spool = self._spool or self._open(), None
+            spool.seal()
+
+    def close(self) -> None:
+        """Without sealing: whoever appends next goes on in the same segment."""
+        if self._spool is not None:
+            self._spool.close()
+            self._spool = None
+
+    def _room(self) -> Spool:
+        # Before the append and not after it: if there is no room for the index, nothing has been appended twice.
+        if self._spool is not None and self._spool.size >= SEGMENT_BYTES:
+            self.seal()
+        return self._spool or self._open()
+
+    def _open(self) -> Spool:
+        segments = self._archive.segments(self._job)
+        if segments and not self._archive.is_sealed(segments[-1]):
+            self._segment = segments[-1]
+        else:
+            last = int(segments[-1].rpartition("/")[2]) if segments else 0
+            self._segment = f"{self._job}/{last + 1:05}"
+        self._spool = self._archive.spool(self._segment)
+        self._used_bytes = self._archive.bytes_of(self._job)
+        return self._spool
+
+    def _add(self, group: _Group, capture: Capture, ids: Iterator[str]) -> Reference | None:
+        draft = None if self._full else self._draft(group, capture, ids)
+        if draft is None or self._exceeds(group.bytes + draft.bytes):
+            self._full = True
+            group.left_out += 1
+            return Reference.parse(capture.body_at) if capture.body_at else None
+        at = group.add(draft.captured, draft.entry)
+        group.add(draft.requested)
+        if draft.body_at is not None:
+            return draft.body_at
+        group.bodies[body_key(capture)] = Body(draft.original, at)
+        # A 304 that stands for nothing we have is kept, but is no body.
+        return at if capture.status != NOT_MODIFIED else None
+
+    def _exceeds(self, more_bytes: int) -> bool:
+        return self._max_bytes is not None and self._used_bytes + more_bytes > self._max_bytes
+
+    def _draft(self, group: _Group, capture: Capture, ids: Iterator[str]) -> Draft:
+        if capture.status == NOT_MODIFIED:
+            earlier = self._earlier(capture.body_at)
+            return draft_revisit(capture, ids, warc.NOT_MODIFIED, earlier) if earlier else draft_response(capture, ids)
+        key = body_key(capture)
+        same = (self._bodies.get(key) or group.bodies.get(key)) if capture.raw else None
+        return draft_revisit(capture, ids, warc.IDENTICAL, same) if same else draft_response(capture, ids)
+
+    def _earlier(self, body_at: str | None) -> Body | None:
+        if body_at is None:
+            return None
+        at = Reference.parse(body_at)
+        try:
+            fields = self._archive.record(at).fields
+        except Unavailable:
+            # The archive of an earlier job may have been taken away since.
+            return None
+        return Body(warc.Original(fields["warc-record-id"], fields["warc-target-uri"], fields["warc-date"]), at)
+
+
+class _Group:
+    """What one append writes."""
+
+    def __init__(self, segment: str, spool: Spool) -> None:
+        self._segment = segment
+        self._spool = spool
+        self.members: list[bytes] = []
+        self.lines: list[bytes] = []
+        self.bytes = 0
+        self.bodies: dict[BodyKey, Body] = {}
+        self.left_out = 0
+
+    def add(self, member: bytes, entry: Entry | None = None) -> Reference:
+        at = Reference(self._segment, self._spool.size + self.bytes, len(member))
+        self.members.append(member)
+        self.bytes += len(member)
+        if entry is not None:
+            self.lines.append(entry.line(self._spool.filename, at.offset, at.length))
+        return at

@@ -1,0 +1,147 @@
+"""WARC/1.1 records made from captures, and read back.
+
+A response is kept as it came, but for what only made sense on the wire: its transfer coding is undone, and the head of
+an HTTP/2 answer is spelt as HTTP/1.1 would, as other crawlers do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shoal.store.archive.capture import Capture
+
+IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+_MOVED = b"X-Crawler-"
+_BREAK = re.compile(rb"\r*\n")
+_ID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The record that a revisit refers to."""
+
+    id: str
+    url: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    fields: dict[str, str]
+    """The WARC header, names in lower case."""
+    block: bytes
+
+    @property
+    def http(self) -> tuple[bytes, bytes]:
+        """Head and body of the message in the block."""
+        head, blank, body = self.block.partition(b"\r\n\r\n")
+        return head + blank, body
+
+
+def response(capture: Capture, id: str, date: str) -> bytes:
+    head = http_head(capture.head, len(capture.raw))
+    block = hashlib.sha256(head)
+    block.update(capture.raw)
+    fields = (
+        f"{_opening('response', id, date, capture)}"
+        f"WARC-Payload-Digest: {capture.digest}\r\nWARC-Block-Digest: sha256:{block.hexdigest()}\r\n"
+        "Content-Type: application/http; msgtype=response\r\n"
+    )
+    return _record(fields, head, capture.raw)
+
+
+def revisit(capture: Capture, id: str, date: str, profile: str, original: Original) -> bytes:
+    head = http_head(capture.head, len(capture.raw))
+    payload = f"WARC-Payload-Digest: {capture.digest}\r\n" if profile == IDENTICAL else ""
+    fields = (
+        f"{_opening('revisit', id, date, capture)}WARC-Profile: {profile}\r\nWARC-Refers-To: {original.id}\r\n"
+        f"WARC-Refers-To-Target-URI: {original.url}\r\nWARC-Refers-To-Date: {original.date}\r\n"
+        f"{payload}WARC-Block-Digest: {digest(head)}\r\n"
+        "Content-Type: application/http; msgtype=response\r\n"
+    )
+    return _record(fields, head)
+
+
+def request(capture: Capture, id: str, date: str, answered_by: str) -> bytes:
+    fields = (
+        f"{_opening('request', id, date, capture)}WARC-Concurrent-To: {answered_by}\r\n"
+        f"WARC-Block-Digest: {digest(capture.request)}\r\nContent-Type: application/http; msgtype=request\r\n"
+    )
+    return _record(fields, capture.request)
+
+
+def warcinfo(id: str, date: str, filename: str, about: Mapping[str, str]) -> bytes:
+    block = "".join(f"{name}: {value}\r\n" for name, value in about.items()).encode()
+    fields = (
+        f"WARC-Type: warcinfo\r\nWARC-Record-ID: {id}\r\nWARC-Date: {date}\r\nWARC-Filename: {filename}\r\n"
+        f"WARC-Block-Digest: {digest(block)}\r\nContent-Type: application/warc-fields\r\n"
+    )
+    return _record(fields, block)
+
+
+def _opening(kind: str, id: str, date: str, capture: Capture) -> str:
+    ip = f"WARC-IP-Address: {capture.ip}\r\n" if capture.ip else ""
+    return (
+        f"WARC-Type: {kind}\r\nWARC-Record-ID: {id}\r\nWARC-Date: {date}\r\nWARC-Target-URI: {capture.url}\r\n"
+        f"{ip}WARC-Protocol: {capture.protocol}\r\n"
+    )
+
+
+def _record(fields: str, *block: bytes) -> bytes:
+    length = sum(map(len, block))
+    header = f"WARC/1.1\r\n{fields}Content-Length: {length}\r\n\r\n".encode()
+    return b"".join((header, *block, b"\r\n\r\n"))
+
+
+def http_head(head: bytes, body_bytes: int) -> bytes:
+    """The head as it fits the body that is kept; fields that do not are kept under another name."""
+    # What some reader could take for the blank line behind the head goes; otherwise every line stays as it is.
+    status, *fields = filter(None, _BREAK.split(head))
+    moved = fits = False
+    for place, field in enumerate(fields):
+        name, _, value = field.partition(b":")
+        match name.strip().lower():
+            case b"content-length" if value.strip() == b"%d" % body_bytes:
+                fits = True
+            case b"content-length" | b"transfer-encoding":
+                fields[place] = _MOVED + field.lstrip()
+                moved = True
+    if moved and not fits:
+        fields.append(b"Content-Length: %d" % body_bytes)
+    version, space, rest = status.partition(b" ")
+    if not version.startswith(b"HTTP/1."):
+        version = b"HTTP/1.1"
+    return b"\r\n".join((version + space + rest, *fields, b"", b""))
+
+
+def read(record: bytes) -> Record | None:
+    """None if this is no record of ours."""
+    header, blank, rest = record.partition(b"\r\n\r\n")
+    version, *lines = header.decode("utf-8", "replace").split("\r\n")
+    fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    length = fields.get("content-length", "")
+    if version != "WARC/1.1" or not blank or not length.isdecimal() or len(rest) != int(length) + 4:
+        return None
+    return Record(fields, rest[:-4])
+
+
+def digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def warc_date(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def record_ids(n: int) -> Iterator[str]:
+    """Random UUIDs; one call of the system for all of them."""
+    digits = os.urandom(_ID_BYTES * n).hex()
+    for start in range(0, len(digits), 2 * _ID_BYTES):
+        d = digits[start : start + 2 * _ID_BYTES]
+        yield f"<urn:uuid:{d[:8]}-{d[8:12]}-4{d[13:16]}-a{d[17:20]}-{d[20:]}>"
