@@ -21,22 +21,43 @@ class Url(str):
 
     __slots__ = ()
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        from pydantic_core import core_schema
 
-_EASY_PATH = re.compile(r"/[A-Za-z0-9_~-][A-Za-z0-9_~./-]*")
+        # Told that it is a str, pydantic writes it in a quarter of the time.
+        return core_schema.is_instance_schema(cls, serialization=core_schema.simple_ser_schema("str"))
+
+
+_EASY_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*+)++/?")
 _TRUE = frozenset(("true", "yes", "1", "on"))
 _FALSE = frozenset(("false", "no", "0", "off"))
 
 
 def cast(text: str, to: type, *, base_url: str) -> Any:
     """`to` is str, int, float, Decimal, bool, date, datetime or Url (see `castable`); raises CastError."""
-    try:
-        return _CASTS[to](text.strip(), base_url)
-    except ValueError as error:
-        raise CastError(text, to.__name__, str(error)) from None
+    convert = caster(to)
+    assert convert is not None
+    return convert(text, base_url)
 
 
 def castable(to: type) -> bool:
     return to in _CASTS
+
+
+def caster(to: type) -> Callable[[str, str], Any] | None:
+    """`cast` to this type, of a text and a base URL; None if it is not castable."""
+    convert = _CASTS.get(to)
+    if convert is None:
+        return None
+
+    def checked(text: str, base_url: str) -> Any:
+        try:
+            return convert(text.strip(), base_url)
+        except ValueError as error:
+            raise CastError(text, to.__name__, str(error)) from None
+
+    return checked
 
 
 def _int(text: str, base_url: str) -> int:
@@ -64,7 +85,7 @@ def _url(text: str, base_url: str) -> Url:
     if not text:
         raise ValueError("it is empty")
     host_end = base_url.find("/", len("https://"))
-    if host_end > 0 and _EASY_PATH.fullmatch(text) and "/." not in text:
+    if host_end > 0 and _EASY_PATH.fullmatch(text):
         # What a parser would make of most links, in a quarter of its time.
         return Url(base_url[:host_end] + text)
     try:

@@ -21,20 +21,20 @@ def robots_of_meta(content: str) -> Robots:
     return _robots(content.split(","))
 
 
-def robots_of_header(value: str) -> Robots:
+def robots_of_header(value: str, agent: str = AGENT) -> Robots:
     """`value` holds the X-Robots-Tag headers, one a line, since an agent named in one governs only that one."""
     if not value:
         return Robots(False, False)
-    return _robots(directive for line in value.splitlines() for directive in _for_us(line))
+    return _robots(directive for line in value.splitlines() for directive in _for_us(line, agent))
 
 
-def _for_us(line: str) -> Iterator[str]:
+def _for_us(line: str, us: str) -> Iterator[str]:
     agent = ""
     for part in line.split(","):
         name, colon, rest = part.partition(":")
         if colon and name.strip().lower() not in _VALUED:
             agent, part = name.strip().lower(), rest
-        if agent in ("", "*", AGENT):
+        if agent in ("", "*", us):
             yield part
 
 

@@ -141,12 +141,17 @@ def _is_small(html: bytes) -> bool:
 def text_of(node: LexborNode) -> str:
     child = node.first_child
     if child is None or (child.next is None and child.tag == "-text"):
-        return " ".join(node.text().split())
+        return _folded(node.text())
     return " ".join("".join(_words(node)).split())
 
 
 def own_text_of(node: LexborNode) -> str:
-    return " ".join(node.text(deep=False).split())
+    return _folded(node.text(deep=False))
+
+
+def _folded(text: str) -> str:
+    # Of all white space only the space is printable: most texts need no more than a look.
+    return text.strip() if text.isprintable() and "  " not in text else " ".join(text.split())
 
 
 def attribute_of(node: LexborNode, name: str) -> str | None:

@@ -51,13 +51,14 @@ class Reading:
         return self._source.text()[:MAX_TEXT]
 
 
-def read(html: bytes, header_robots: str = "", obey: bool = True) -> Reading:
+def read(html: bytes, header_robots: str = "", obey: bool = True, agent: str = AGENT) -> Reading:
     """`html` is UTF-8; `header_robots` the X-Robots-Tag headers of the answer, one a line.
 
-    Without `obey` what the page asks of crawlers is noted, but every link is given.
+    Without `obey` what the page asks of crawlers is noted, but every link is given. What it asks of others than
+    `agent`, a name in lower case, is not for us.
     """
     source = source_of(html[:MAX_HTML_BYTES])
-    header = robots_of_header(header_robots)
+    header = robots_of_header(header_robots, agent)
     reading = Reading(header.noindex, header.nofollow, source)
     reading.title = _fold(source.title() or "", MAX_TITLE) or None
     hrefs = reading.hrefs
@@ -74,7 +75,7 @@ def read(html: bytes, header_robots: str = "", obey: bool = True) -> Reading:
         elif tag == "link":
             _note_relation(reading, attributes)
         elif tag == "meta":
-            _note_meta(reading, attributes)
+            _note_meta(reading, attributes, agent)
         elif tag == "base":
             reading.base = reading.base or attributes.get("href")
         else:
@@ -105,12 +106,12 @@ def _note_relation(reading: Reading, attributes: Attributes) -> None:
         _note_link(reading, attributes.get("href"), rel)
 
 
-def _note_meta(reading: Reading, attributes: Attributes) -> None:
+def _note_meta(reading: Reading, attributes: Attributes, agent: str) -> None:
     content = attributes.get("content")
     if not content:
         return
     name = (attributes.get("name") or "").strip().lower()
-    if name in ("robots", AGENT):
+    if name in ("robots", agent):
         asked = robots_of_meta(content)
         reading.noindex |= asked.noindex
         reading.nofollow |= asked.nofollow

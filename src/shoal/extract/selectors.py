@@ -68,27 +68,27 @@ class Regex:
 
 
 class Css:
-    __slots__ = ("_query", "read", "text")
+    __slots__ = ("query", "read", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         suffix = _SUFFIX.search(_checked(text))
-        self._query = text[: suffix.start()] if suffix else text
+        self.query = text[: suffix.start()] if suffix else text
         self.read = _reader(suffix)
         """From an element that matches to its text, attribute or markup; None if it has no such attribute."""
-        _check_css(text, self._query)
+        _check_css(text, self.query)
 
     def nodes(self, root: LexborNode) -> list[LexborNode]:
-        found = root.css(self._query)
+        found = root.css(self.query)
         # lexbor gives an element once for each part of `a, b` that it matches.
-        return list({node.mem_id: node for node in found}.values()) if "," in self._query else found
+        return list({node.mem_id: node for node in found}.values()) if "," in self.query else found
 
     def select(self, place: Place) -> list[str]:
         read = self.read
         return [text for node in self.nodes(place.root) if (text := read(node)) is not None]
 
     def first(self, place: Place) -> str | None:
-        node = place.root.css_first(self._query)
+        node = place.root.css_first(self.query)
         if node is None:
             return None
         text = self.read(node)

@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from shoal import __version__
 from shoal.model.request import Target
+
+AGENT = f"shoal/{__version__}"
 
 
 class Lane(StrEnum):
@@ -86,9 +89,12 @@ class JobSpec:
     proxies: tuple[str, ...] = ()
     credentials: Mapping[str, str] = field(default_factory=dict)
     """origin -> "user:password", taken out of the seeds so that no key, log or export carries them."""
+    agent: str = AGENT
+    """The operator's name for the crawler, as it was when the job was made."""
     allow_private: bool = False
     keep_params: tuple[str, ...] = ()
     drop_params: tuple[str, ...] = ()
+    allow_traps: tuple[str, ...] = ()
     refresh: bool = False
     max_failure_rate: float | None = None
     error_on_limit: bool = False
@@ -100,8 +106,29 @@ class JobSpec:
     """What page records have besides: metadata, main, markdown, tables."""
     max_null_share: float | None = None
     max_change: float | None = None
+    archive: bool = True
+    max_archive_bytes: int | None = None
+    """Beyond it nothing more is archived; the job goes on."""
     output: str | None = None
     """Where the data is written when the job ends, also if it was interrupted in between."""
+
+    @property
+    def user_agent(self) -> str:
+        """How the job names itself to hosts: by a header of its own, if it has one."""
+        return next((value for name, value in self.headers.items() if name.lower() == "user-agent"), self.agent)
+
+    @property
+    def overrides(self) -> list[str]:
+        """What was set aside for this job of how hosts are usually treated, so that its record shows it."""
+        # A contact only adds to the usual name.
+        usual = self.user_agent == AGENT or self.user_agent.startswith(f"{AGENT} ")
+        set_aside = {
+            "ignore_robots": not self.politeness.robots,
+            "allow_private": self.allow_private,
+            "rate_0": not self.politeness.rate,
+            "user_agent": not usual,
+        }
+        return [name for name, given in set_aside.items() if given]
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self))
@@ -109,7 +136,7 @@ class JobSpec:
     @classmethod
     def from_json(cls, text: str) -> JobSpec:
         raw = json.loads(text)
-        tuples = ("include", "exclude", "cookies", "proxies", "keep_params", "drop_params", "formats")
+        tuples = ("include", "exclude", "cookies", "proxies", "keep_params", "drop_params", "allow_traps", "formats")
         return cls(
             **{
                 **raw,

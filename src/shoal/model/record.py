@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,9 @@ class PageRecord:
     """Against the newest earlier page of a job that refreshes; None: there is none."""
     etag: str | None = None
     last_modified: str | None = None
+    tdm_reservation: str | None = None
+    """What the host reserves against text and data mining, as its headers say it."""
+    tdm_policy: str | None = None
     title: str | None = None
     canonical: str | None = None
     content: PageContent | None = None
@@ -54,9 +58,15 @@ class ItemRecord:
     """A record extracted from a page, its values as JSON has them; `ItemType` says what they were."""
 
     type: str
-    data: dict[str, Any]
+    text: str
+    """A JSON object."""
     key: str | None = None
     """Items of a job with the same type and key are one: the last one found."""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.text)
+        return found
 
 
 @dataclass(slots=True)

@@ -69,6 +69,8 @@ class Lease:
     """What the host's clock puts between two starts; a holder that starts late must keep it all the same."""
     unreachable: bool
     """The host has never answered this job although it was tried for long enough: do not fetch."""
+    malformed: bool = False
+    """What was queued could not be read, and the target only stands for it: do not fetch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,14 +22,18 @@ class Records:
     def __init__(self, nodes: list[LexborNode], root: LexborNode) -> None:
         self._root = root
         self._place = {node.mem_id: place for place, node in enumerate(nodes)}
+        self._found: dict[str, list[LexborNode | None]] = {}
+        """By query: the title and the address of a link are two fields of one element."""
 
     def first_of(self, css: Css) -> list[LexborNode | None]:
         """Of each record the first element that matches, as if it had been searched alone."""
-        found: list[LexborNode | None] = [None] * len(self._place)
-        for node in css.nodes(self._root):
-            place = self._record_of(node)
-            if place is not None and found[place] is None:
-                found[place] = node
+        found = self._found.get(css.query)
+        if found is None:
+            found = self._found[css.query] = [None] * len(self._place)
+            for node in css.nodes(self._root):
+                place = self._record_of(node)
+                if place is not None and found[place] is None:
+                    found[place] = node
         return found
 
     def nest(self, nodes: list[LexborNode]) -> bool:

@@ -14,8 +14,9 @@ import ada_url
 from shoal.extract.document import Document, Node
 from shoal.extract.json_text import parsed_json
 from shoal.extract.page import MAX_TITLE, Reading, read
-from shoal.spiders.item import Item, Reject, plan_of
+from shoal.spiders.item import Item, Reject
 from shoal.spiders.picks import Data, Place, pick_by_spelling
+from shoal.spiders.plan import plan_of
 
 I = TypeVar("I", bound=Item)  # noqa: E741
 
@@ -25,7 +26,7 @@ JSON = "application/json"
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """A request to offer. Scope, robots and limits still decide whether it is fetched."""
 

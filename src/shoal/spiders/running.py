@@ -7,13 +7,16 @@ import json
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
 from typing import Any
 
 from shoal.model import ItemRecord, RejectRecord
 from shoal.spiders.bounds import Bounds, stepwise
 from shoal.spiders.item import Item, record_of
 from shoal.spiders.page import Page, Request
-from shoal.spiders.spider import Found, Spider, is_async
+from shoal.spiders.spider import Spider, is_async
+from shoal.store.text import json_text
 
 MAX_FOUND = 100_000
 """Per page; a callback that yields for ever ends here."""
@@ -54,51 +57,60 @@ async def run(spider: Spider, callback: str, page: Page, bounds: Bounds) -> Find
         raise CallbackFailed(spider, callback, error) from error
 
 
-def collect(function: Callable[..., Any], page: Page) -> list[Found]:
+def collect(function: Callable[..., Any], page: Page) -> list[Any]:
     if is_async(function):
         return asyncio.run(_collect_async(function(page)))
     return _listed(function(page))
 
 
-async def _collect_async(running: Any) -> list[Found]:
+async def _collect_async(running: Any) -> list[Any]:
     if not isinstance(running, AsyncIterator):
         return _listed(await running)
-    found: list[Found] = []
+    found: list[Any] = []
     async for each in running:
-        _add(found, each)
+        found.append(each)
+        _check_number(found)
     return found
 
 
-def _listed(result: Any) -> list[Found]:
+def _listed(result: Any) -> list[Any]:
     if result is None:
         return []
-    found: list[Found] = []
     alone = isinstance(result, Item | Mapping | Request) or not isinstance(result, Iterable)
-    for each in [result] if alone else result:
-        _add(found, each)
+    found = [result] if alone else list(islice(result, MAX_FOUND + 1))
+    _check_number(found)
     return found
 
 
-def _add(found: list[Found], each: Any) -> None:
-    if each is not None and not isinstance(each, Item | Mapping | Request):
-        raise TypeError(f"it yielded {type(each).__name__} {each!r:.80}: yield items, mappings or requests")
-    if len(found) >= MAX_FOUND:
+def _check_number(found: list[Any]) -> None:
+    if len(found) > MAX_FOUND:
         raise OverflowError(f"it yielded more than {MAX_FOUND:,} items and requests for one page")
-    found.append(each)
 
 
-def _sorted_out(found: list[Found], page: Page) -> Findings:
+def _sorted_out(found: list[Any], page: Page) -> Findings:
     findings = Findings(rejects=[reject.record() for reject in page.rejects])
     for each in found:
-        if isinstance(each, Request):
-            json.dumps(each.meta)  # what cannot be kept must fail here, where its maker is known
-            findings.requests.append(each)
-        elif isinstance(each, Item):
-            findings.types.add(type(each))
-            findings.items.append(record_of(each))
-        elif each is not None:
-            findings.items.append(ItemRecord(PLAIN, json.loads(json.dumps(dict(each), default=str))))
+        match _kind_of(each.__class__):
+            case "item":
+                findings.types.add(type(each))
+                findings.items.append(record_of(each))
+            case "request":
+                if each.meta is not None:
+                    json.dumps(each.meta)  # what cannot be kept must fail here, where its maker is known
+                findings.requests.append(each)
+            case "mapping":
+                plain = json.loads(json.dumps(dict(each), default=str))
+                findings.items.append(ItemRecord(PLAIN, json_text(plain)))
+            case "other":
+                raise TypeError(f"it yielded {type(each).__name__} {each!r:.80}: yield items, mappings or requests")
     return findings
+
+
+@cache
+def _kind_of(found: type) -> str:
+    """Remembered: an Item is slow to be asked whether it is one."""
+    kinds = {Item: "item", Request: "request", Mapping: "mapping", type(None): "nothing"}
+    return next((name for kind, name in kinds.items() if issubclass(found, kind)), "other")
 
 
 def _fault(error: BaseException) -> str:

@@ -49,6 +49,7 @@ class Options(TypedDict, total=False):
     proxy: tuple[str, ...]
     keep_params: tuple[str, ...]
     drop_params: tuple[str, ...]
+    allow_trap: tuple[str, ...]
     ignore_robots: bool
     allow_private: bool
     max_failure_rate: float

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import io
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,13 +21,15 @@ from shoal.extract.casts import cast, castable
 from shoal.extract.faults import CastError
 from shoal.model import ItemRecord, RejectRecord, ScopeKind
 from shoal.spiders.bounds import Bounds
-from shoal.spiders.item import Item, Reject, Slot, plan_of
+from shoal.spiders.item import Item, Reject
 from shoal.spiders.page import I, Page, Request
 from shoal.spiders.picks import Place, pick_by_spelling
+from shoal.spiders.plan import Slot, plan_of
 from shoal.spiders.running import CallbackFailed, run
 from shoal.spiders.sources import read_sources
 from shoal.spiders.spider import Spider
-from shoal.urls import Params, Scope, canonical, trap
+from shoal.urls import Params, Resolver, Scope, Traps, canonical
+from shoal.urls.traps import asked_rules
 
 NOTHING: tuple[object, ...] = (None, "", [], {})
 
@@ -198,10 +201,12 @@ def _follows(spider: Spider, callback: str, page_url: str, requests: list[Reques
     seeds = start_urls(spider) or [canonical(page_url)]
     kind = ScopeKind(options.get("scope", ScopeKind.HOST))
     scope = Scope(kind, seeds, tuple(options.get("include", ())), tuple(options.get("exclude", ())))
+    traps = Traps(asked_rules(options.get("allow_trap", ())), time.time())
+    resolver = Resolver(scope, traps, Params(), "host")
     for request in requests:
         try:
             url = canonical(request.url)
-            refusal = scope.refusal(url) or ("trap" if trap(url) else None)
+            refusal = resolver.refusal(url)
         except InvalidURL as error:
             url, refusal = request.url, error.reason
         yield FollowTrial(url, request.callback or callback, request.method, refusal)

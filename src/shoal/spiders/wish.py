@@ -12,15 +12,17 @@ from shoal.extract.formats import asked_formats
 from shoal.model import JobSpec, Lane, Limits, Politeness, ScopeKind
 from shoal.spiders.sources import Sources, seed_scope
 from shoal.urls import Params, Scope
+from shoal.urls.traps import asked_rules
 
 if TYPE_CHECKING:
     from shoal.spiders.spider import Spider
 
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("max_pages", "max_depth", "max_bytes", "max_seconds", "max_pages_per_host", "scope", "name")),
-    **dict.fromkeys(("max_failure_rate", "max_null_share", "max_change")),
-    **dict.fromkeys(("include", "exclude", "proxy", "header", "cookie", "keep_params", "drop_params", "formats"), ()),
-    **dict.fromkeys(("sitemaps", "ignore_robots", "allow_private", "refresh", "error_on_limit"), False),
+    **dict.fromkeys(("max_failure_rate", "max_null_share", "max_change", "max_archive_bytes")),
+    **dict.fromkeys(("include", "exclude", "proxy", "header", "cookie", "formats"), ()),
+    **dict.fromkeys(("keep_params", "drop_params", "allow_trap"), ()),
+    **dict.fromkeys(("sitemaps", "ignore_robots", "allow_private", "refresh", "error_on_limit", "no_archive"), False),
     "rate": 2.0,
     "per_host": 2,
     "group": "host",
@@ -89,12 +91,15 @@ class Wish:
             allow_private=given["allow_private"] or self.allow_private,
             keep_params=_names(given["keep_params"]),
             drop_params=_names(given["drop_params"]),
+            allow_traps=asked_rules(given["allow_trap"]),
             refresh=given["refresh"],
             max_failure_rate=given["max_failure_rate"],
             error_on_limit=given["error_on_limit"],
             formats=asked_formats(_names(given["formats"])),
             max_null_share=given["max_null_share"],
             max_change=given["max_change"],
+            archive=not given["no_archive"],
+            max_archive_bytes=given["max_archive_bytes"],
             spider=spider.reference if spider and spider.rules is None else None,
             rules=spider.rules if spider else None,
             output=output,

@@ -20,6 +20,8 @@ from shoal.spiders.rules.shapes import (
     Text,
 )
 from shoal.spiders.rules.texts import Address, Selector, UrlPattern
+from shoal.urls.traps import ALL
+from shoal.urls.traps import RULES as RULES_OF_TRAPS
 
 START = "start"
 """What `to` calls the rules for the pages of `start`."""
@@ -130,6 +132,7 @@ OPTIONS = Table(
         "proxy": Key(Many(_PROXY), "Fetch through these."),
         "keep_params": Key(_PARAMS, "Query parameters that matter."),
         "drop_params": Key(_PARAMS, "Query parameters that do not."),
+        "allow_trap": Key(Many(Choice((*RULES_OF_TRAPS, ALL))), "Follow links that look endless by these rules."),
         "ignore_robots": Key(TRUTH, "Do not ask for or obey robots.txt."),
         "allow_private": Key(TRUTH, "Reach private and loopback addresses."),
         "max_failure_rate": Key(_SHARE, "The job fails if more than this share is dead."),

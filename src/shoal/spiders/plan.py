@@ -1,0 +1,204 @@
+"""How an Item class is read off a page: planned once for the class, then field by field for all records of a page.
+
+An item that cannot be made is a Reject with the reason, never an exception: its siblings are not lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from selectolax.lexbor import LexborNode
+
+from shoal.extract.casts import caster
+from shoal.extract.faults import CastError
+from shoal.extract.selectors import Css
+from shoal.spiders.gathering import Records, records_of
+from shoal.spiders.item import Item, Reject, shape_of
+from shoal.spiders.picks import Pick, Place
+
+Read = Callable[[Place, str], Any]
+"""A place and the page's base URL -> a value, None if there is none; raises CastError or Missing."""
+Make = Callable[[Any, str], Any]
+"""From what a selector gives to the value; raises CastError."""
+
+
+class Missing(ValueError):
+    pass
+
+
+class Gap(NamedTuple):
+    """Stands where a value should."""
+
+    fault: str | None
+    """Why there is none although there must be; None: the class has a default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One field: where from, and what to make of it."""
+
+    name: str
+    pick: Pick
+    to: type
+    many: bool
+    optional: bool
+    has_default: bool
+    read: Read
+    make: Make
+    css: Css | None
+    """The selector of a field that can be read for many records at once."""
+    absent: Any
+    """What stands for a value that is not there: a Gap, or None if that will do."""
+
+    def value(self, place: Place, base_url: str) -> Any:
+        try:
+            value = self.read(place, base_url)
+        except (CastError, Missing) as error:
+            return Gap(f"{self.name}: {error}")
+        return self.absent if value is None else value
+
+    def column(self, nodes: list[LexborNode | None], places: list[Place], base_url: str) -> list[Any]:
+        """As `value` of each place, by the elements that were found there."""
+        assert self.css is not None
+        read, make = self.css.read, self.make
+        raws = ["" if node is None else read(node) for node in nodes]
+        if all(raws):
+            try:
+                return raws if self.to is str else [make(raw, base_url) for raw in raws]
+            except CastError:
+                pass
+        return [self._of_raw(raw, place, base_url) for raw, place in zip(raws, places, strict=True)]
+
+    def _of_raw(self, raw: str | None, place: Place, base_url: str) -> Any:
+        if raw is None:
+            # The element lacks the attribute, which another one that matches may have.
+            return self.value(place, base_url)
+        try:
+            return self.make(raw, base_url) if raw else self.absent
+        except CastError as error:
+            return Gap(f"{self.name}: {error}")
+
+
+class Plan:
+    def __init__(self, cls: type[Item]) -> None:
+        self._cls = cls
+        self.slots = [_slot(cls, name) for name in cls.model_fields if _pick_of(cls, name) is not None]
+        self._names = [slot.name for slot in self.slots]
+
+    def read(self, place: Place, base_url: str) -> Item | Reject:
+        return self._made([slot.value(place, base_url) for slot in self.slots])
+
+    def read_each(self, places: list[Place], root: LexborNode, base_url: str) -> Iterator[Item | Reject]:
+        """Of each place an item; quicker than one by one where there are many."""
+        records = records_of(places, root)
+        if records is None or not self.slots:
+            return (self.read(place, base_url) for place in places)
+        columns = [_column(slot, records, places, base_url) for slot in self.slots]
+        return map(self._made, zip(*columns, strict=True))
+
+    def _made(self, values: list[Any] | tuple[Any, ...]) -> Item | Reject:
+        found = dict(zip(self._names, values, strict=True))
+        if Gap in map(type, values):
+            faults = [value.fault for value in values if type(value) is Gap and value.fault is not None]
+            found = {name: value for name, value in found.items() if type(value) is not Gap}
+            if faults:
+                return Reject(self._cls.__name__, _shown(found), "; ".join(faults))
+        try:
+            return self._cls.model_validate(found)
+        except ValidationError as error:
+            return Reject(self._cls.__name__, _shown(found), _in_words(error))
+
+
+@cache
+def plan_of(cls: type[Item]) -> Plan:
+    return Plan(cls)
+
+
+def _column(slot: Slot, records: Records, places: list[Place], base_url: str) -> list[Any]:
+    if slot.css is None:
+        return [slot.value(place, base_url) for place in places]
+    return slot.column(records.first_of(slot.css), places, base_url)
+
+
+def _slot(cls: type[Item], name: str) -> Slot:
+    info = cls.model_fields[name]
+    picked = _pick_of(cls, name)
+    assert picked is not None
+    to, many, optional = shape_of(info.annotation)
+    has_default = not info.is_required()
+    missing = None if optional else Gap(f"{name}: nothing matches {picked.text!r}")
+    make = _maker_of(to)
+    gatherable = isinstance(picked.how, Css) and not many and not issubclass(to, Item) and "," not in picked.text
+    return Slot(
+        name=name,
+        pick=picked,
+        to=to,
+        many=many,
+        optional=optional,
+        has_default=has_default,
+        read=_read_of(picked, to, many, make),
+        make=make,
+        css=picked.how if isinstance(picked.how, Css) and gatherable else None,
+        absent=Gap(None) if has_default else missing,
+    )
+
+
+def _pick_of(cls: type[Item], name: str) -> Pick | None:
+    return next((part for part in cls.model_fields[name].metadata if isinstance(part, Pick)), None)
+
+
+def _maker_of(to: type) -> Make:
+    """Decided once, for a page reads hundreds."""
+    if to is str:
+        return lambda raw, base_url: raw if isinstance(raw, str) else str(raw)
+    convert = caster(to)
+    if convert is None:
+        return lambda raw, base_url: raw
+    # JSON values that have a type of their own are left to pydantic.
+    return lambda raw, base_url: convert(raw, base_url) if isinstance(raw, str) else raw
+
+
+def _read_of(picked: Pick, to: type, many: bool, make: Make) -> Read:
+    if issubclass(to, Item):
+        return _nested_read(picked, to, many)
+    values, first = picked.values, picked.reader()
+
+    def read_all(place: Place, base_url: str) -> list[Any]:
+        return [make(raw, base_url) for raw in values(place) if raw is not None and raw != ""]
+
+    def read_one(place: Place, base_url: str) -> Any:
+        raw = first(place)
+        return None if raw is None or raw == "" else make(raw, base_url)
+
+    return read_all if many else read_one
+
+
+def _nested_read(picked: Pick, cls: type[Item], many: bool) -> Read:
+    def read_all(place: Place, base_url: str) -> list[Item]:
+        return [_nested(cls, inner, base_url) for inner in picked.places(place)]
+
+    def read_one(place: Place, base_url: str) -> Item | None:
+        inner = next(picked.places(place), None)
+        return None if inner is None else _nested(cls, inner, base_url)
+
+    return read_all if many else read_one
+
+
+def _nested(cls: type[Item], place: Place, base_url: str) -> Item:
+    inner = plan_of(cls).read(place, base_url)
+    if isinstance(inner, Reject):
+        raise Missing(f"{inner.type}: {inner.reason}")
+    return inner
+
+
+def _shown(found: dict[str, Any]) -> dict[str, Any]:
+    """What was found, as JSON has it."""
+    return {name: value if isinstance(value, str | int | float | None) else str(value) for name, value in found.items()}
+
+
+def _in_words(error: ValidationError) -> str:
+    return "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
