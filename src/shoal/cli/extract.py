@@ -1,0 +1,126 @@
+"""`shoal extract`: new items out of the archive of a job, without fetching anything."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import click
+
+from shoal.cli.live import Line
+from shoal.cli.output import write_data
+from shoal.cli.quality import job_quality, quality_lines, quality_records
+from shoal.cli.session import Command, Session, safe
+from shoal.cli.words import count, plural
+from shoal.embedded.extraction import Extraction, Progress
+from shoal.embedded.home import Home
+from shoal.errors import UsageError
+from shoal.spiders.loading import load_spider
+from shoal.spiders.spider import Spider
+from shoal.store.jobs import find_job, load_job
+
+FAULTS_SHOWN = 5
+
+
+@click.command(cls=Command)
+@click.argument("job")
+@click.option("--rules", metavar="FILE", help="Rules in YAML or JSON.")
+@click.option("--spider", metavar="SPIDER", help="shop.py, shop.py:name or package.module:name.")
+@click.option("-o", "--output", metavar="FILE", help="Also write the items: .jsonl, .csv or .parquet.")
+@click.option("--processes", type=click.IntRange(min=1), metavar="N", help="Default: one for each core.")
+@click.option(
+    "--max-failure-rate",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="R",
+    help="Share of pages on which the spider may fail. Default: 0, and nothing is replaced.",
+)
+def extract(
+    session: Session,
+    job: str,
+    rules: str | None,
+    spider: str | None,
+    output: str | None,
+    processes: int | None,
+    max_failure_rate: float,
+) -> None:
+    """Run new rules or a spider over the archived pages of JOB (an id, the beginning of one, or "last").
+
+    Nothing is fetched. The job's items are replaced at once when all pages have been read, and stay as they are if
+    that fails or is interrupted.
+
+    \b
+    shoal extract last --rules shop.yaml
+    shoal extract last --spider shop.py -o items.parquet
+    """
+
+    loaded = _spider(rules, spider)
+    with session.open_home() as home:
+        found = find_job(home.store, job)
+        watched = _Watched(session, safe(found.spec.name))
+        extraction = Extraction(home, found, loaded, max_failure_rate, processes)
+        try:
+            progress = extraction.run(watched.note)
+        finally:
+            watched.clear()
+        written = None if output is None else write_data(home.store, found.id, "items", output)
+        _report(session, home, found.id, progress, written)
+
+
+def _spider(rules: str | None, spider: str | None) -> Spider:
+    if (rules is None) == (spider is None):
+        raise UsageError("say what to extract with: --rules FILE, or --spider SPIDER, and not both")
+    return load_spider(rules or spider or "")
+
+
+class _Watched:
+    """The progress, drawn no more often than it can be read."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._line = Line(session)
+        self._name = name
+        self._drawn_at = time.monotonic()
+
+    def note(self, progress: Progress) -> None:
+        if time.monotonic() - self._drawn_at >= self._line.every_s:
+            self._drawn_at = time.monotonic()
+            self._line.draw(
+                f"{self._name} {count(progress.pages)}/{count(progress.total)} "
+                f"{100 * progress.pages // progress.total}% {progress.pages / progress.seconds:.1f} p/s "
+                f"items {count(progress.items)}" + (f" failed {count(progress.failed)}" if progress.failed else "")
+            )
+
+    def clear(self) -> None:
+        self._line.clear()
+
+
+def _report(session: Session, home: Home, job: str, progress: Progress, written: int | None) -> None:
+    now, before = job_quality(home.store, load_job(home.store, job))
+    if session.json:
+        for record in quality_records(now, before):
+            session.data(record)
+        session.data(
+            {
+                "type": "summary",
+                "job": job,
+                "pages": progress.pages,
+                "items": progress.items,
+                "rejected": progress.rejects,
+                "failed": progress.failed,
+                "seconds": round(progress.seconds, 3),
+            }
+        )
+        return
+    if session.quiet:
+        return
+    session.say(
+        f"{plural(progress.pages, 'page')} read in {progress.seconds:.1f} s: {plural(progress.items, 'item')}, "
+        f"{plural(progress.rejects, 'reject')}"
+    )
+    for reason, n in progress.faults.most_common(FAULTS_SHOWN):
+        session.say(f"  failed on {plural(n, 'page')}: {safe(reason)}")
+    for line in quality_lines(now, before, shutil.get_terminal_size().columns):
+        session.say(line)
+    if written is not None:
+        session.say(f"{plural(written, 'item')} written")
+    session.say(session.command("items", job))

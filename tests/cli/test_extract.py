@@ -1,0 +1,133 @@
+"""New items out of the archive, from outside: the site is asked for nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from shoal.practice import Running
+from tests.cli.conftest import Shell
+
+PRODUCTS = 12
+"""That the fixture's site has."""
+BOOKS = """\
+from decimal import Decimal
+from shoal import Item, Page, css, spider
+
+class Book(Item):
+    title: str = css("h1")
+    price: Decimal | None = css(".price_color")
+
+@spider("{url}", allow_private=True, rate=0)
+def books(page: Page):
+    yield from page.follow("nav a, li.next a")
+    yield from page.follow("h3 a", to=detail, meta={"by": "books"})
+
+@books.callback
+def detail(page: Page):
+    yield page.item(Book)
+"""
+RULES = """\
+name: titles
+start: {url}
+items:
+  - name: Title
+    each: h1
+    fields:
+      title: {css: h1}
+"""
+
+
+@pytest.fixture
+def crawled(shoal: Shell, site: Running) -> str:
+    return str(shoal.crawl(site.url()).summary["job"])
+
+
+def write(shoal: Shell, site: Running, name: str, text: str) -> None:
+    (shoal.folder / name).write_text(text.replace("{url}", site.url()))
+
+
+def items(shoal: Shell) -> list[dict[str, Any]]:
+    return sorted(shoal("items", "last", "--json").lines, key=json.dumps)
+
+
+def test_a_spider_over_the_archive_gives_what_it_gives_on_the_web(shoal: Shell, site: Running, crawled: str) -> None:
+    write(shoal, site, "books.py", BOOKS)
+    asked = len(site.log())
+    ran = shoal("extract", crawled, "--spider", "books.py", "--json")
+    assert (ran.code, ran.summary["items"], ran.summary["failed"]) == (0, PRODUCTS, 0), ran.err
+    assert len(site.log()) == asked
+    extracted = items(shoal)
+    assert shoal("crawl", "books.py", "--json").code == 0
+    assert items(shoal) == extracted and len(extracted) == PRODUCTS
+
+
+def test_meta_and_callbacks_reach_the_pages_they_are_for(shoal: Shell, site: Running, crawled: str) -> None:
+    write(shoal, site, "books.py", BOOKS.replace("yield page.item(Book)", 'yield {"by": page.meta["by"]}'))
+    ran = shoal("extract", crawled, "--spider", "books.py", "--json")
+    assert (ran.code, ran.summary["items"]) == (0, PRODUCTS), ran.err
+    assert items(shoal) == [{"by": "books"}] * PRODUCTS
+
+
+def test_rules_replace_the_items_of_a_spider(shoal: Shell, site: Running) -> None:
+    write(shoal, site, "books.py", BOOKS)
+    write(shoal, site, "titles.yaml", RULES)
+    assert shoal("crawl", "books.py", "--json").summary["items"] == PRODUCTS
+    ran = shoal("extract", "last", "--rules", "titles.yaml", "-o", "titles.jsonl")
+    assert ran.code == 0, ran.err
+    assert "pages read" in ran.err and "Title" in ran.err
+    written = [json.loads(line) for line in (shoal.folder / "titles.jsonl").read_text().splitlines()]
+    assert {tuple(item) for item in written} == {("title",)}
+    assert items(shoal) == sorted(written, key=json.dumps)
+
+
+def test_a_job_without_a_spider_gives_items_by_default_once_they_are_extracted(
+    shoal: Shell, site: Running, crawled: str
+) -> None:
+    write(shoal, site, "titles.yaml", RULES)
+    assert shoal("extract", crawled, "--rules", "titles.yaml").code == 0
+    assert shoal("export", crawled, "-o", "out.jsonl").code == 0
+    assert set(json.loads((shoal.folder / "out.jsonl").read_text().splitlines()[0])) == {"title"}
+
+
+def test_a_spider_that_fails_leaves_the_items_as_they_were(shoal: Shell, site: Running) -> None:
+    write(shoal, site, "books.py", BOOKS)
+    assert shoal("crawl", "books.py", "--json").summary["items"] == PRODUCTS
+    before = items(shoal)
+    write(shoal, site, "books.py", BOOKS.replace("yield page.item(Book)", "yield page.nothing"))
+    ran = shoal("extract", "last", "--spider", "books.py")
+    assert ran.code == 3
+    assert "books.detail: AttributeError" in ran.err and "nothing was replaced" in ran.err
+    assert items(shoal) == before
+    allowed = shoal("extract", "last", "--spider", "books.py", "--max-failure-rate", "1", "--json")
+    assert (allowed.code, allowed.summary["items"], allowed.summary["failed"]) == (0, 0, PRODUCTS)
+
+
+def test_a_page_that_ends_its_process_replaces_nothing(shoal: Shell, site: Running, crawled: str) -> None:
+    write(shoal, site, "books.py", "import os\n" + BOOKS.replace("yield page.item(Book)", "os.kill(os.getpid(), 11)"))
+    ran = shoal("extract", crawled, "--spider", "books.py")
+    assert ran.code == 3 and "nothing was replaced" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "say what to extract with"),
+        (("--rules", "a.yaml", "--spider", "b.py"), "and not both"),
+        (("--rules", "nowhere.yaml"), "nowhere.yaml"),
+    ],
+)
+def test_what_to_extract_with_is_needed(
+    shoal: Shell, site: Running, crawled: str, words: tuple[str, ...], said: str
+) -> None:
+    ran = shoal("extract", crawled, *words)
+    assert ran.code == 2 and said in ran.err
+
+
+def test_a_job_without_an_archive_says_so(shoal: Shell, site: Running) -> None:
+    write(shoal, site, "titles.yaml", RULES)
+    job = shoal.crawl(site.url(), "--no-archive").summary["job"]
+    ran = shoal("extract", job, "--rules", "titles.yaml")
+    assert ran.code == 2 and "--no-archive" in ran.err
