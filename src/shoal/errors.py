@@ -6,6 +6,8 @@
     │   └── BadSelector       2  (extract/faults.py) a selector that cannot work, with its column
     ├── HomeError             2  the home is not one of ours, or from a newer version
     ├── Unavailable           5  a database, Redis or archive that does not answer, or is held by another
+    │   ├── DiskFull          5  one that has no room to write; nothing of what was to be written is
+    │   └── FrontierFull      5  a Redis at its maxmemory: nothing more is queued or leased until there is room
     ├── TwistedPage           1  (extract/faults.py) a page whose tree would cost far more than its size
     ├── CastError             1  (extract/faults.py) a text that does not spell a value of the wanted kind
     ├── BadJson               1  (extract/faults.py) a body that is no JSON
@@ -14,6 +16,10 @@
 Expected endings of a request (404, robots, time-out) are outcomes, not exceptions.
 The number is the exit code a command ends with.
 """
+
+from __future__ import annotations
+
+from pathlib import Path
 
 
 class ShoalError(Exception):
@@ -37,6 +43,17 @@ class HomeError(ShoalError):
 
 class Unavailable(ShoalError):
     exit_code = 5
+
+
+class DiskFull(Unavailable):
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: the disk is full: make room, then resume")
+        self.path = path
+
+
+class FrontierFull(Unavailable):
+    def __init__(self, address: str) -> None:
+        super().__init__(f"Redis at {address} is at its maxmemory: raise it, or wait until requests have been worked off")
 
 
 class StaleCall(ShoalError):

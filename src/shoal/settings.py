@@ -40,6 +40,8 @@ class Settings:
     user_agent: str = f"shoal/{__version__}"
     contact: str | None = None
     allow_private: bool = False
+    exclusions: Path | None = None
+    """A file of what no job may request."""
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -72,6 +74,8 @@ def load(flags: Mapping[str, str | None], env: Mapping[str, str], cwd: Path, use
         if name not in values:
             values[name], origins[name] = value, origin
     values["home"] = cwd / values.get("home", "shoal-data")
+    if "exclusions" in values:
+        values["exclusions"] = cwd / values["exclusions"]
     if "redis_url" in values:
         values.setdefault("broker_url", _next_database(values["redis_url"]))
     if "contact" in values:
@@ -134,7 +138,7 @@ def _checked(name: str, value: Any, origin: str) -> Any:
         return _modules(name, value, origin)
     if not isinstance(value, str) or not value:
         raise _refused(name, value, origin, "text that is not empty")
-    if name == "home":
+    if name in ("home", "exclusions"):
         return _path(name, value, origin)
     if name.endswith("_url") and not _is_url(value):
         raise _refused(name, value, origin, "a URL with its scheme, as in redis://localhost:6379/0")
@@ -162,7 +166,7 @@ def _path(name: str, value: str, origin: str) -> Path:
     try:
         return Path(value).expanduser()
     except RuntimeError:
-        raise _refused(name, value, origin, "a directory; the home of that user is not known") from None
+        raise _refused(name, value, origin, "a path; the home of that user is not known") from None
 
 
 def _is_url(value: str) -> bool:

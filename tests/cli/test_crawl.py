@@ -46,7 +46,7 @@ def test_a_crawl_stores_every_page_and_writes_it(shoal: Shell, site: Running) ->
 def test_the_summary_has_the_fields_of_the_interface(shoal: Shell, site: Running) -> None:
     summary = shoal.crawl(site.url(), "--max-pages", "3").summary
     names = "type job name state pages redirects items rejected dead dropped skipped by_status bytes seconds"
-    assert list(summary) == [*names.split(), "pages_per_second", "hosts"]
+    assert list(summary) == [*names.split(), "pages_per_second", "hosts", "traps", "archive_bytes", "unarchived"]
     assert (summary["state"], summary["pages"]) == ("limited", 3)
 
 

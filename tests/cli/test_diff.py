@@ -7,7 +7,7 @@ from shoal.model import ItemRecord, PageRecord
 from shoal.practice import Running
 from shoal.store.batch import Batch, save
 from tests.cli.conftest import Shell
-from tests.store.make import job_with, page, url
+from tests.store.make import item_record, job_with, page, url
 
 
 def keep(shoal: Shell, job: str, *pages: PageRecord) -> None:
@@ -17,7 +17,7 @@ def keep(shoal: Shell, job: str, *pages: PageRecord) -> None:
 
 
 def book(price: str, key: str | None = "k") -> ItemRecord:
-    return ItemRecord("Book", {"title": "A", "price": price}, key)
+    return item_record("Book", {"title": "A", "price": price}, key)
 
 
 def test_counts_and_samples_are_shown_in_80_columns(shoal: Shell) -> None:

@@ -10,6 +10,7 @@ from shoal.embedded.home import Home
 from shoal.errors import InvalidURL
 from shoal.practice import Running
 from shoal.store.jobs import load_job
+from shoal.urls import Exclusions
 from tests.cli.conftest import Shell
 from tests.cli.crawled import Crawled, crawled
 
@@ -31,7 +32,7 @@ def explained(shoal: Shell, url: str) -> dict[str, Any]:
 
 async def verdict_on(job: Crawled, url: str) -> Verdict:
     with Home(job.shoal.home) as home:
-        return (await explain(home, load_job(home.store, job.summary["job"]), url, "shoal/0")).verdict
+        return (await explain(home, load_job(home.store, job.summary["job"]), url, Exclusions())).verdict
 
 
 def shown(shoal: Shell, url: str) -> str:
@@ -114,7 +115,9 @@ def test_a_dead_letter_says_how_often_it_was_tried_and_how_to_try_again(job: Cra
 
 def test_a_verdict_names_the_rule_it_follows(job: Crawled) -> None:
     assert "--exclude /tag/*/feed" in shown(job.shoal, job.site.url("/tag/tin/feed"))
-    assert "trap:repeated_segment" in shown(job.shoal, job.site.url("/a/b/a/b/a/b"))
+    trapped = shown(job.shoal, job.site.url("/a/b/a/b/a/b"))
+    assert "(trap:repeated_segment): /a/b 3 times in a row, and 2 are the most" in trapped
+    assert "--allow-trap repeated_segment" in trapped
     assert "--scope host" in shown(job.shoal, "http://outside.invalid/")
     assert f"refused by {job.site.url('/robots.txt')} of 20" in shown(job.shoal, job.site.url("/private/x"))
     free = shown(job.shoal, job.site.url("/never-linked.html"))

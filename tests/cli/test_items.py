@@ -16,14 +16,14 @@ from shoal.store.items import save_item_types
 from shoal.store.jobs import create_job, set_state
 from shoal.store.quality import measure_quality
 from tests.cli.conftest import Shell
-from tests.store.make import JOB, page, url
+from tests.store.make import JOB, item_record, page, url
 
 BOOK = ItemType("Book", {"title": "text", "price": "decimal", "since": "date", "tags": "list"})
 
 
 def book(n: int, **values: Any) -> ItemRecord:
     fields = {"title": f"Book {n}", "price": f"{n}.50", "since": f"2024-01-{n:02}", "tags": ["new"]}
-    return ItemRecord("Book", {**fields, **values})
+    return item_record("Book", {**fields, **values})
 
 
 def keep(
@@ -52,7 +52,7 @@ def test_items_are_shown_in_a_table_of_80_columns(shoal: Shell) -> None:
 
 
 def test_fields_that_do_not_fit_are_named(shoal: Shell) -> None:
-    keep(shoal, ItemRecord("dict", {f"field{n}": "x" * 22 for n in range(6)}), types=())
+    keep(shoal, item_record("dict", {f"field{n}": "x" * 22 for n in range(6)}), types=())
     header, row, also = shoal("items", "last").out.splitlines()
     assert header.split() == ["field0", "field1", "field2"]
     assert also == "also: field3, field4, field5 (--json has them)"
@@ -60,7 +60,7 @@ def test_fields_that_do_not_fit_are_named(shoal: Shell) -> None:
 
 
 def test_each_type_has_a_table_of_its_own(shoal: Shell) -> None:
-    shop = ItemRecord("Shop", {"name": "Corner"})
+    shop = item_record("Shop", {"name": "Corner"})
     keep(shoal, book(1), shop, types=(BOOK, ItemType("Shop", {"name": "text"})))
     assert [line.split()[0] for line in shoal("items", "last").out.splitlines()] == [
         *("Book:", "title", "Book"),
@@ -108,7 +108,7 @@ def test_without_items_the_command_says_so(shoal: Shell) -> None:
 def test_a_hostile_item_cannot_command_the_terminal(shoal: Shell) -> None:
     evil = "\x1b]0;owned\x07\u202e"
     rejects = (RejectRecord(evil, {evil: evil}, evil),)
-    keep(shoal, ItemRecord("dict", {evil: evil}), ItemRecord(evil, {"v": evil}), rejects=rejects, types=())
+    keep(shoal, item_record("dict", {evil: evil}), item_record(evil, {"v": evil}), rejects=rejects, types=())
     for ran in (shoal("items", "last"), shoal("items", "last", "--rejected"), shoal("job", "last")):
         assert ran.code == 0 and all(char.isprintable() for char in ran.out.replace("\n", ""))
 

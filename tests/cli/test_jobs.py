@@ -6,7 +6,8 @@ from tests.cli.conftest import Shell
 FIGURES = [
     *("id", "name", "state", "lane", "created_at", "started_at", "finished_at"),
     *("found", "queued", "leased", "pages", "redirects", "dead", "dropped", "skipped"),
-    *("items", "bytes", "by_status", "hosts", "limiting"),
+    *("items", "bytes", "by_status", "hosts", "archive_bytes", "unarchived", "limiting", "traps"),
+    *("overrides", "user_agent"),
 ]
 
 

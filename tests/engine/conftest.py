@@ -78,7 +78,7 @@ class Field:
         targets = [target(url, Params(), known.spec.politeness.group) for url in seeds]
         await frontier.offer(Caller(f"seed-{job}-{time.time()}").next(), [Offer(job, targets)])
         callbacks = Callbacks(self.spider, self.bounds) if self.spider else None
-        engine.add(Work(job, known.spec, seeds, known.admitted, fetcher, callbacks))
+        engine.add(Work(job, known.spec, known.created_at, seeds, known.admitted, fetcher, callbacks))
 
     async def crawl(self, wanted: JobSpec, *seeds: str) -> Overview:
         self.add("job", wanted, *seeds)

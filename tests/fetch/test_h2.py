@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from shoal.errors import UsageError
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.guard import Guard
 from shoal.fetch.transfer import Fetch
 from tests.fetch.conftest import AGENT
 from tests.fetch.secure import Authority, H2Site, make_authority
-from tests.fetch.site import serving
+from tests.fetch.site import Asked, Site, answer, serving
 
 
 @pytest.fixture
@@ -39,9 +40,50 @@ async def test_http2_streams_share_one_connection(site: H2Site, authority: Autho
     assert (site.streams, site.connections) == (21, 1)
 
 
+async def test_requests_made_at_once_share_the_first_connection(site: H2Site, authority: Authority) -> None:
+    fetcher = Fetcher(AGENT, Guard(allow_private=True), ca_file=authority.ca_file)
+    pages = await asyncio.gather(*(fetcher.fetch(Fetch(f"{site.url}/{number}")) for number in range(20)))
+    await fetcher.aclose()
+    assert all(isinstance(page, Exchange) for page in pages)
+    assert (site.streams, site.connections) == (20, 1)
+
+
+async def test_a_secure_host_without_http2_is_asked_over_several_connections(authority: Authority) -> None:
+    authority.context.set_alpn_protocols(["http/1.1"])
+    async with serving(Site(), authority.context) as site:
+        both_are_here = asyncio.Event()
+
+        async def wait_for_the_other(asked: Asked, writer: asyncio.StreamWriter) -> None:
+            if len(site.asked) == 2:
+                both_are_here.set()
+            await both_are_here.wait()
+            await answer(b"hello")(asked, writer)
+
+        site.otherwise = wait_for_the_other
+        fetcher = Fetcher(AGENT, Guard(allow_private=True), ca_file=authority.ca_file)
+        secure = site.url.replace("http:", "https:")
+        calls = [Fetch(f"{secure}/{number}", deadline_s=10) for number in range(2)]
+        pages = await asyncio.gather(*map(fetcher.fetch, calls))
+        await fetcher.aclose()
+    assert [isinstance(page, Exchange) and page.version for page in pages] == ["1.1", "1.1"]
+
+
+async def test_the_authorities_are_those_of_ssl_cert_file(
+    site: H2Site, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", authority.ca_file)
+    fetcher = Fetcher(AGENT, Guard(allow_private=True))
+    page = await fetcher.fetch(Fetch(f"{site.url}/"))
+    await fetcher.aclose()
+    assert isinstance(page, Exchange)
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
+    with pytest.raises(UsageError, match="SSL_CERT_FILE is"):
+        Fetcher(AGENT, Guard(allow_private=True))
+
+
 async def test_a_certificate_nobody_vouches_for_is_a_tls_failure(site: H2Site) -> None:
     fetcher = Fetcher(AGENT, Guard(allow_private=True))
-    failure = await fetcher.fetch(Fetch(site.url))
+    failure = await fetcher.fetch(Fetch(f"{site.url}/"))
     await fetcher.aclose()
     assert isinstance(failure, Failure)
     assert failure.kind == "tls"

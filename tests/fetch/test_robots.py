@@ -55,7 +55,7 @@ def test_the_product_token_is_the_agents_name(agent: str, token: str) -> None:
 )
 def test_files_without_rules_for_anyone_allow_all(body: bytes) -> None:
     assert stored(body).rules.allows("http://shop.example/a")
-    assert stored(body).rules.crawl_delay_s is None
+    assert stored(body).rules.crawl_delay_s == 0
 
 
 def test_a_byte_order_mark_does_not_hide_the_first_group() -> None:

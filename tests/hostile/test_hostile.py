@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from shoal.practice import Entry, Hostile, HostTruth, Running, running
-from shoal.practice.hostile.twisted import PASSWORD
+from shoal.practice.hostile.mazes import SHELVES
+from shoal.practice.hostile.twisted import CLIMBING, FORMULA, PASSWORD
 from tests.cli.conftest import Ran, Shell, assert_balanced
 
 MAX_RSS_KB = 400_000
-PAGES_PER_HOST = 90
+PAGES_PER_HOST = 120
 """More than any host has that ends by itself."""
 RATE, PACED = 4, 11
 GOOD, DOWN, UNENDING = "127.0.0.2", "127.0.0.6", "127.0.0.7"
@@ -124,6 +125,21 @@ def test_ways_without_end_are_left_soon(crawled: Crawled) -> None:
     assert max(by_host.values()) < PAGES_PER_HOST
 
 
+def test_what_was_left_out_as_a_trap_is_told_by_rule(crawled: Crawled) -> None:
+    traps = {trap["rule"]: trap for trap in crawled.ran.summary["traps"]}
+    assert traps.keys() >= {"repeated_segment", "query_params", "calendar"}
+    assert sum(trap["links"] for trap in traps.values()) == crawled.ran.summary["skipped"]["trap"]
+    calendar = traps["calendar"]
+    assert len(calendar["samples"]) == 3 and all("/calendar/20" in url for url in calendar["samples"])
+    assert calendar["allow"] == "--allow-trap calendar"
+
+
+def test_pages_of_many_sessions_are_asked_for_once(crawled: Crawled) -> None:
+    asked = Counter(entry.path for entry in crawled.log if entry.path.startswith("/shelf/"))
+    assert asked == dict.fromkeys(SHELVES, 1)
+    assert "--keep-params PHPSESSID" in crawled.dead["127.0.0.1", "/members.html"]["detail"]
+
+
 def test_titles_and_texts_are_kept_without_what_steers_a_terminal(crawled: Crawled) -> None:
     titles = {crawled.path(record["url"])[1]: record["title"] for record in crawled.records}
     assert titles["/charset/utf-16.html"] == titles["/charset/unknown.html"] == "Café"
@@ -140,7 +156,15 @@ def test_odd_bytes_can_be_exported(crawled: Crawled, ending: str) -> None:
     if ending == "csv":
         csv.field_size_limit(10_000_000)
         with written.open(newline="", encoding="utf-8-sig") as file:
-            assert len(list(csv.DictReader(file))) == len(crawled.records)
+            rows = list(csv.DictReader(file))
+        assert len(rows) == len(crawled.records)
+        assert [row["title"] for row in rows if FORMULA in row["title"]] == [f"'{FORMULA}"]
+
+
+def test_no_file_is_named_after_a_url(crawled: Crawled) -> None:
+    assert ("127.0.0.1", CLIMBING) in crawled.pages
+    names = {path.name for path in crawled.shoal.folder.rglob("*")}
+    assert not [name for name in names if "passwd" in name or "%2F" in name or ".html" in name]
 
 
 def test_credentials_of_a_link_are_written_nowhere(crawled: Crawled) -> None:

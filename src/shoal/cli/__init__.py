@@ -32,6 +32,7 @@ COMMANDS = {
     "dead": ("records", "List the dead letters of a job, or try them again."),
     "explain": ("explain", "Say what happened to a URL, or what would, and why."),
     "diff": ("diff", "Say what two jobs found differently."),
+    "extract": ("extract", "Run new rules over the archive of a job, without fetching."),
     "export": ("export", "Write a job's data to a file."),
     "hosts": ("hosts", "Show the hosts' clocks, set a host's rate, pause it."),
     "config": ("config", "Show the settings and where each comes from."),

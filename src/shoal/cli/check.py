@@ -114,7 +114,7 @@ def _show_as_json(session: Session, trial: Trial) -> None:
             "url": trial.url,
             "callback": trial.callback,
             "failure": trial.failure,
-            "items": [asdict(item) for item in trial.items],
+            "items": [{"type": item.type, "data": item.data, "key": item.key} for item in trial.items],
             "rejects": [asdict(reject) for reject in trial.rejects],
             "kinds": kinds,
             "follows": [asdict(follow) for follow in trial.follows],

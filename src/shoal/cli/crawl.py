@@ -89,7 +89,7 @@ def _crawl(session: Session, spec: JobSpec, sources: Sources, concurrency: int, 
     def spec_once_read() -> JobSpec:
         # Raising in here, when every line has been read, undoes the job with its inputs.
         _report_bad_lines(session, sources, strict)
-        return replace(spec, credentials=sources.credentials)
+        return replace(spec, credentials=sources.credentials, agent=session.settings.user_agent)
 
     job_id = new_job_id()
     with session.open_home(must_exist=False) as home, home.locked(job_id):

@@ -14,13 +14,14 @@ from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
 from shoal.spiders.lists import reason_words
 from shoal.spiders.sources import Sources
+from shoal.urls.exclusions import read_exclusions
 
 SHOWN = 20
 
 
 def show_dry_run(session: Session, spec: JobSpec, sources: Sources) -> None:
     """Creates neither job nor home."""
-    dry_run = DryRun(sources.inputs)
+    dry_run = DryRun(sources.inputs, read_exclusions(session.settings.exclusions))
     if not dry_run.hosts:
         for line in _bad_lines(sources):
             session.say(line)
@@ -28,8 +29,8 @@ def show_dry_run(session: Session, spec: JobSpec, sources: Sources) -> None:
     if spec.politeness.robots:
         if not session.quiet and not session.json:
             session.say(f"asking for robots.txt {plural(dry_run.origins, 'time')}, and for nothing else")
-        asked = replace(spec, credentials=sources.credentials)
-        asyncio.run(dry_run.ask_robots(session.settings.user_agent, asked))
+        asked = replace(spec, credentials=sources.credentials, agent=session.settings.user_agent)
+        asyncio.run(dry_run.ask_robots(asked))
     if session.json:
         _show_as_json(session, spec, sources, dry_run)
     else:
@@ -44,6 +45,7 @@ def _show_as_json(session: Session, spec: JobSpec, sources: Sources, dry_run: Dr
             "urls": host.urls,
             "refused": host.refused,
             "unreachable": host.unreachable,
+            "excluded": host.excluded,
             "failure": host.failure,
             "crawl_delay_s": host.crawl_delay_s,
             "seconds": round(host.seconds(gap_s, limits), 3),
@@ -88,6 +90,8 @@ def _cells(host: HostLoad) -> tuple[str, ...]:
 
 
 def _refusals(hosts: list[HostLoad]) -> Iterator[str]:
+    for host in [host for host in hosts if host.excluded][:SHOWN]:
+        yield f"the operator excludes {count(host.excluded)} of {safe(host.name)}"
     refusing = [host for host in hosts if host.refused]
     for host in refusing[:SHOWN]:
         yield f"robots.txt of {safe(host.name)} refuses {count(host.refused)}, e.g. {safe(host.refused_sample or '')}"

@@ -9,13 +9,13 @@ import click
 
 from shoal.cli.session import Command, Session, safe
 from shoal.cli.words import plural, size
-from shoal.embedded.explain import Explanation, Record
+from shoal.embedded.explain import Explanation, Record, Verdict
 from shoal.embedded.explain import explain as look_up
-from shoal.model import ENDED, DeadLetter, Drop, PageRecord, RedirectRecord
+from shoal.model import ENDED, DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
 from shoal.spiders.lists import reason_words
 from shoal.store.columns import iso_time
 from shoal.store.jobs import Job, find_job
-from shoal.urls import traps
+from shoal.urls.exclusions import read_exclusions
 
 LINES_NAMED = 5
 
@@ -35,7 +35,7 @@ def explain(session: Session, job: str, url: str) -> None:
 
     with session.open_home() as home:
         found = find_job(home.store, job)
-        explanation = asyncio.run(look_up(home, found, url, session.settings.user_agent))
+        explanation = asyncio.run(look_up(home, found, url, read_exclusions(session.settings.exclusions)))
     if session.json:
         session.data({**explanation.as_dict(), "job": found.id})
         return
@@ -86,7 +86,8 @@ def _course(explained: Explanation, job: Job) -> Iterator[str]:
         case "rejected":
             yield f"{verdict.rule} {_why_no_url(verdict.reason)}"
         case "skipped":
-            yield f"links to it are not followed: {_why_skipped(verdict.reason, verdict.rule)}"
+            yield f"links to it are not followed: {_why_skipped(verdict)}"
+            yield from _way_out(verdict)
         case "unknown":
             yield from _unknown(explained, job)
         case _:
@@ -107,12 +108,15 @@ def _ended(explained: Explanation, record: Record, job: Job) -> Iterator[str]:
             yield f"asked for at {iso_time(record.fetched_at)}{attempt}"
             yield f"answered {record.status} in {record.duration_ms} ms"
             yield f"{record.content_type or 'no content type'}, {size(record.bytes)}, {record.title or 'no title'}"
-            yield f"archived in {record.archive}" if record.archive else f"its data: shoal export {job.id} -o FILE"
+            if record.archive:
+                yield f"its body: shoal pages {job.id} --body {fingerprint_hex(record.fingerprint)}"
+            yield f"its data: shoal export {job.id} -o FILE"
         case RedirectRecord():
             yield f"asked for at {iso_time(record.fetched_at)}"
             yield f"answered {record.status}: leads to {record.target}"
             if record.reason:
-                yield f"which is not followed: {_why_skipped(record.reason, None)}"
+                yield f"which is not followed: {_why_skipped(explained.verdict)}"
+                yield from _way_out(explained.verdict)
             yield from (f"{hop.url} ended as {_short(hop)}" for hop in explained.hops)
         case DeadLetter():
             yield f"given up at {iso_time(record.died_at)} after {plural(record.attempts, 'attempt')}: {record.detail}"
@@ -143,24 +147,23 @@ def _unknown(explained: Explanation, job: Job) -> Iterator[str]:
         yield f"if one did, it would be fetched: it is in scope, and {verdict.rule}"
 
 
-def _why_skipped(reason: str | None, rule: str | None) -> str:
+def _way_out(verdict: Verdict) -> Iterator[str]:
+    if verdict.allow:
+        yield f"to have it followed: shoal crawl … {verdict.allow}"
 
-    by = f" ({rule})" if rule else ""
-    match reason:
+
+def _why_skipped(verdict: Verdict) -> str:
+
+    by = f" ({verdict.rule})" if verdict.rule else ""
+    match verdict.reason:
         case "off_scope":
             return f"it is outside of the scope{by}"
         case "excluded":
             return f"the patterns of the job leave it out{by}"
         case "trap":
-            limits = {
-                "trap:length": f", longer than {traps.MAX_CHARS:,} characters",
-                "trap:query_params": f", with more than {traps.MAX_PARAMS} parameters",
-                "trap:depth": f", with more than {traps.MAX_SEGMENTS} parts in its path",
-                "trap:repeated_segment": ", with parts of its path over and over again",
-            }
-            return f"it looks like one of endlessly many{limits.get(rule or '', '')}{by}"
+            return f"it looks like one of endlessly many{by}{f': {verdict.detail}' if verdict.detail else ''}"
         case _:
-            return f"it {_why_no_url(reason)}"
+            return f"it {_why_no_url(verdict.reason)}"
 
 
 def _why_no_url(reason: str | None) -> str:

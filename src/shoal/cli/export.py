@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import click
 
-from shoal.cli.output import default_data, write_data
+from shoal.cli.output import default_data, write_data, write_warc
 from shoal.cli.session import Command, Session
-from shoal.cli.words import plural
+from shoal.cli.words import plural, size
 from shoal.store.export import STDOUT
 from shoal.store.jobs import find_job
 
 
 @click.command(cls=Command)
 @click.argument("job")
-@click.option("-o", "--output", required=True, metavar="FILE", help=".jsonl, .csv or .parquet; - for stdout.")
+@click.option("-o", "--output", required=True, metavar="FILE", help=".jsonl, .csv, .parquet or .warc.gz; - for stdout.")
 @click.option("--items", "what", flag_value="items", help="Items. The default of a job with a spider or rules.")
 @click.option("--pages", "what", flag_value="pages", help="Pages with their content. The default of other jobs.")
 @click.option("--inputs", "what", flag_value="inputs", help="One row per URL given, in order, with what became of it.")
+@click.option("--warc", "what", flag_value="warc", help="The archive: every request and answer, as one .warc.gz.")
 def export(session: Session, job: str, output: str, what: str | None) -> None:
     """Write the data of JOB (an id, the beginning of one, or "last") to a file.
 
@@ -26,13 +27,18 @@ def export(session: Session, job: str, output: str, what: str | None) -> None:
     shoal export last -o books.parquet
     shoal export last --pages -o pages.jsonl
     shoal export last --inputs -o report.csv
+    shoal export last --warc -o books.warc.gz
     shoal export last -o - | jq .title
     """
 
     with session.open_home() as home:
         found = find_job(home.store, job)
-        written = write_data(home.store, found.id, what or default_data(found.spec), output)
+        if what == "warc":
+            written = write_warc(home.archive, found.id, output)
+        else:
+            written = write_data(home.store, found.id, what or default_data(found), output)
     if session.json and output != STDOUT:
-        session.data({"job": found.id, "output": output, "records": written})
+        session.data({"job": found.id, "output": output, "bytes" if what == "warc" else "records": written})
     elif not session.quiet:
-        session.say(f"wrote {plural(written, 'record')} to {'stdout' if output == STDOUT else output}")
+        wrote = size(written) if what == "warc" else plural(written, "record")
+        session.say(f"wrote {wrote} to {'stdout' if output == STDOUT else output}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from shoal.cli.session import safe
+from collections.abc import Iterator
+
+from shoal.cli.session import safe, shortened
 from shoal.cli.words import count, duration, plural, size
 from shoal.embedded.overview import Overview
 from shoal.model import Figures
+from shoal.urls.traps import RULES, allowing
 
 
 def summary_line(seen: Overview) -> str:
@@ -29,6 +32,19 @@ def extracted(seen: Overview) -> str:
     return ", ".join(parts)
 
 
+def archived(seen: Overview) -> str:
+    if not seen.job.spec.archive:
+        return "none (--no-archive)"
+    parts = [size(seen.archive_bytes), left_out(seen)] if seen.archive_bytes else [left_out(seen)]
+    return ", ".join(filter(None, parts))
+
+
+def left_out(seen: Overview) -> str:
+    """What the archive lacks because of its limit."""
+    n, limit = seen.stored.unarchived, seen.job.spec.max_archive_bytes
+    return f"full at {size(limit)}: {plural(n, 'answer')} left out" if n and limit is not None else ""
+
+
 def statuses(seen: Overview) -> str:
     return ", ".join(f"{count(n)} x {status}" for status, n in seen.stored.by_status.items())
 
@@ -43,6 +59,16 @@ def other_endings(figures: Figures) -> str:
 def pending(figures: Figures) -> str:
     parts = {"queued": figures.queued, "in flight": figures.leased}
     return ", ".join(f"{count(n)} {where}" for where, n in parts.items() if n)
+
+
+def trap_lines(seen: Overview, width: int, samples: int) -> Iterator[str]:
+    """By rule: how many links were not followed, a few of them, why, and how to have them followed."""
+    if seen.stored.traps:
+        yield "traps, not followed:"
+    for trap in seen.stored.traps:
+        yield f"  {trap.rule}: {plural(trap.links, 'link')} with {RULES[trap.rule]}"
+        yield from (f"    {shortened(safe(url), width - 4)}" for url in trap.samples[:samples])
+        yield f"    allow with {allowing(trap.rule)}"
 
 
 def skipped(seen: Overview) -> str:

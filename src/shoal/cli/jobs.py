@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 
 import click
 
-from shoal.cli.figures import extent, extracted, other_endings, pending, skipped, statuses
+from shoal.cli.figures import archived, extent, extracted, other_endings, pending, skipped, statuses, trap_lines
 from shoal.cli.quality import job_quality, quality_lines
 from shoal.cli.session import Command, Session, safe, table
 from shoal.cli.terms import terms
@@ -18,6 +18,7 @@ from shoal.embedded.overview import Overview, overview
 from shoal.embedded.standing import Standing, standing
 from shoal.model import JobState
 from shoal.store.jobs import Job, find_job, list_jobs
+from shoal.urls.traps import SAMPLES
 
 HEADER = ("id", "state", "pages", "queued", "dead", "started", "name")
 NUMBERS = frozenset({2, 3, 4})
@@ -103,6 +104,7 @@ def _lines(seen: Overview) -> list[str]:
     said = {**_figures(seen), **terms(seen.job.spec)}
     lines = [f"job {seen.job.id}: {safe(seen.job.spec.name)}, {seen.state}"]
     lines += [f"  {heading:<10}  {text}" for heading, text in said.items() if text]
+    lines += trap_lines(seen, get_terminal_size().columns, SAMPLES)
     if seen.failures:
         lines += ["errors:", *failure_lines(seen.failures, seen.job.id)]
     return lines
@@ -123,6 +125,7 @@ def _figures(seen: Overview) -> dict[str, str]:
         "also": other_endings(seen.frontier),
         "pending": pending(seen.frontier),
         "skipped": skipped(seen),
+        "archive": archived(seen),
         "waits for" if seen.state is JobState.RUNNING else "because": safe(seen.limiting or ""),
     }
 

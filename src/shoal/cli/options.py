@@ -113,6 +113,12 @@ _OPTIONS = (
     click.option("--keep-params", multiple=True, metavar="NAME", help="Query parameters that matter."),
     click.option("--drop-params", multiple=True, metavar="NAME", help="Query parameters that do not."),
     click.option(
+        "--allow-trap",
+        multiple=True,
+        metavar="RULE,…",
+        help="Follow links that look endless by this rule, or by all: the report names it.",
+    ),
+    click.option(
         "--formats",
         multiple=True,
         metavar="NAME,…",
@@ -120,6 +126,8 @@ _OPTIONS = (
     ),
     click.option("--name", metavar="NAME", help="What to call the job."),
     click.option("--refresh", is_flag=True, help="Ask only for what changed since the last job of the same name."),
+    click.option("--no-archive", is_flag=True, help="Do not keep the raw answers."),
+    click.option("--max-archive-bytes", type=Size(), metavar="SIZE", help="Keep at most this much of them, packed."),
     click.option(
         "--max-failure-rate",
         type=click.FloatRange(0, 1),

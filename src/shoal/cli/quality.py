@@ -29,7 +29,7 @@ _UNITS = {"text": "chars", "url": "chars", "list": "entries"}
 
 def job_quality(store: Store, job: Job) -> Quality:
     """Nothing of a job that gives no items or has not come to its end: there all would seem to be missing."""
-    if default_data(job.spec) != "items" or job.state not in _MEASURED:
+    if default_data(job) != "items" or job.state not in _MEASURED:
         return [], []
     return load_quality(store, job.id), last_quality(store, job.spec.name, job.id)
 

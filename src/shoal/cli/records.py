@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -12,6 +13,7 @@ import click
 
 from shoal.cli.session import Command, Session, safe, table
 from shoal.cli.words import HINTS, plural, size
+from shoal.embedded.bodies import kept_body
 from shoal.embedded.home import Home
 from shoal.embedded.revive import revive
 from shoal.errors import UsageError
@@ -37,18 +39,28 @@ Cause = tuple[str, int | None]
     metavar="N",
     help=f"At most N pages. Default: {ROWS_SHOWN}; with --json all.",
 )
-def pages(session: Session, job: str, status: int | None, host: str | None, limit: int | None) -> None:
+@click.option("--body", metavar="FINGERPRINT", help="Write the body of this page instead, as the archive has it.")
+def pages(
+    session: Session, job: str, status: int | None, host: str | None, limit: int | None, body: str | None
+) -> None:
     """List the pages of JOB (an id, the beginning of one, or "last"), in the order of the crawl.
+
+    With --body: the bytes of one page on stdout, unpacked; --json tells the fingerprints.
 
     \b
     shoal pages last --status 404
     shoal pages last --host example.com --json | jq -r .url
+    shoal pages last --body 4f1c0e92d7a86b35 > page.html
     """
 
     given = {"status": None if status is None else str(status), "host": host}
     where = {name: value for name, value in given.items() if value is not None}
     with session.open_home() as home:
-        rows = list_pages(home.store, find_job(home.store, job).id, where)
+        found = find_job(home.store, job).id
+        if body is not None:
+            sys.stdout.buffer.write(kept_body(home, found, body).body)
+            return
+        rows = list_pages(home.store, found, where)
         if session.json:
             for row in islice(rows, limit):
                 session.data(row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -10,7 +11,7 @@ from shutil import get_terminal_size
 from typing import Any
 
 from shoal import telemetry
-from shoal.cli.figures import extracted, other_endings, pending, skipped, statuses, summary_line
+from shoal.cli.figures import extracted, left_out, other_endings, pending, skipped, statuses, summary_line, trap_lines
 from shoal.cli.live import Line, Pulse, until
 from shoal.cli.output import default_data, write_data
 from shoal.cli.quality import Quality, job_quality, quality_lines, quality_records
@@ -30,14 +31,17 @@ from shoal.embedded.report import (
 from shoal.engine.ending import Ending
 from shoal.model import JobState
 from shoal.store.jobs import load_job
+from shoal.urls.exclusions import read_exclusions
 
 JSON_EVERY_S = 5.0
+GARBAGE_EVERY = 50_000
+"""Objects made and not freed, between two looks for cycles."""
 
 
 def run_job(session: Session, home: Home, job_id: str, concurrency: int) -> int:
     """Runs or continues the job to its end; gives the exit code."""
     telemetry.set_up(session.verbose)
-    crawl = Crawl(home, job_id, session.settings.user_agent, concurrency)
+    crawl = Crawl(home, job_id, concurrency, read_exclusions(session.settings.exclusions))
     report = _event_loop_run(_watched(session, home, crawl))
     written = _write_output(session, home, job_id)
     quality = job_quality(home.store, report.overview.job)
@@ -49,6 +53,9 @@ def run_job(session: Session, home: Home, job_id: str, concurrency: int) -> int:
 
 
 def _event_loop_run(main: Any) -> Any:
+    # Reference counts free what a page leaves; the collector would walk everything that was loaded again and again.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_EVERY, 20, 100)
     try:
         import uvloop
     except ImportError:
@@ -81,7 +88,12 @@ async def _draw(session: Session, home: Home, crawl: Crawl, pulse: Pulse, line: 
         figures = await home.frontier.figures(crawl.job_id)
         if session.json:
             progress = {"found": figures.found, "queued": figures.queued, "pages": figures.pages, "dead": figures.dead}
-            session.data({"type": "progress", "job": crawl.job_id, **progress})
+            why = {"waiting": crawl.engine.waiting_for} if crawl.engine.waiting_for else {}
+            session.data({"type": "progress", "job": crawl.job_id, **progress, **why})
+            continue
+        if crawl.engine.waiting_for:
+            # In place of rate and ETA, which say nothing now and would push it out of the line.
+            line.draw(f"{pulse.name} {plural(figures.pages, 'page')}, waiting: {safe(crawl.engine.waiting_for)}")
             continue
         waiting = None if figures.leased else await home.frontier.limiting(crawl.job_id)
         paused = await home.frontier.rest(crawl.job_id) == "paused"
@@ -110,8 +122,8 @@ def _stop_on_signals(session: Session, crawl: Crawl, line: Line) -> None:
 
 
 def _write_output(session: Session, home: Home, job_id: str) -> int | None:
-    spec = load_job(home.store, job_id).spec
-    return None if spec.output is None else write_data(home.store, job_id, default_data(spec), spec.output)
+    job = load_job(home.store, job_id)
+    return None if job.spec.output is None else write_data(home.store, job_id, default_data(job), job.spec.output)
 
 
 def _report_as_json(session: Session, report: Report, quality: Quality) -> None:
@@ -139,6 +151,8 @@ def _report_in_words(session: Session, report: Report, quality: Quality, written
     session.say(summary_line(overview))
     for line in _detail_lines(report):
         session.say(line)
+    for line in trap_lines(overview, get_terminal_size().columns, samples=1):
+        session.say(line)
     for line in quality_lines(*quality, get_terminal_size().columns):
         session.say(line)
     if overview.failures:
@@ -152,7 +166,7 @@ def _report_in_words(session: Session, report: Report, quality: Quality, written
     if overview.state is JobState.INTERRUPTED:
         session.say(f"resume: {session.command('resume', overview.job.id)}")
     else:
-        kinds = ("job", "items", "pages", "dead") if default_data(spec) == "items" else ("job", "pages", "dead")
+        kinds = ("job", "items", "pages", "dead") if default_data(overview.job) == "items" else ("job", "pages", "dead")
         further = " | ".join(f"{kind} {overview.job.id}" for kind in kinds)
         session.say(f"look further: {session.command(further)}")
 
@@ -164,6 +178,7 @@ def _detail_lines(report: Report) -> list[str]:
         "status": statuses(overview) if set(overview.stored.by_status) - {"200"} else "",
         "also": ", ".join(filter(None, (other_endings(overview.frontier), pending(overview.frontier)))),
         "links skipped": skipped(overview),
+        "archive": left_out(overview),
     }
     lines = [f"  {heading}: {text}" for heading, text in said.items() if text]
     reason = overview.job.reason if overview.frontier.pages else None

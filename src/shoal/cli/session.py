@@ -80,7 +80,7 @@ class Session:
         path = self.settings.home
         if must_exist and not (path / "shoal.db").exists():
             raise UsageError(f"there is no home at {path} yet: `shoal crawl URL` makes one, --home names another")
-        return Home(path)
+        return Home(path, self.settings.archive_url)
 
     def command(self, *words: str) -> str:
         """A command to type next, in the home of this one."""

@@ -14,6 +14,7 @@ def terms(spec: JobSpec) -> dict[str, str]:
         "limits": _limits(spec.limits),
         "politeness": _politeness(spec.politeness),
         "overrides": _overrides(spec),
+        "user agent": safe(spec.user_agent),
         "sends": _sends(spec),
         "output": safe(spec.output or ""),
     }
@@ -46,9 +47,10 @@ def _politeness(politeness: Politeness) -> str:
 
 
 def _overrides(spec: JobSpec) -> str:
-    named = {"--ignore-robots": not spec.politeness.robots, "--allow-private": spec.allow_private}
-    named |= {"--rate 0": not spec.politeness.rate, "--refresh": spec.refresh}
-    return ", ".join(name for name, given in named.items() if given)
+    words = {"ignore_robots": "--ignore-robots", "allow_private": "--allow-private", "rate_0": "--rate 0"}
+    named = [words.get(name, "a user agent of its own") for name in spec.overrides]
+    allowed = [f"--allow-trap {','.join(spec.allow_traps)}"] if spec.allow_traps else []
+    return ", ".join([*named, *allowed, *["--refresh"] * spec.refresh])
 
 
 def _sends(spec: JobSpec) -> str:

@@ -19,7 +19,7 @@ HINTS = {
     "too_many_redirects": "more than 20 redirects in a row",
     "callback": "the spider failed on this page: mend it, then `shoal dead ID --retry`",
     "sitemap": "the sitemap is broken; what stood before the fault was taken",
-    "poison": "its page ended the process three times; kept for review",
+    "poison": "reading its page ends the process; kept for review",
     "unreadable": "the page could not be read; --verbose logs why",
     "http 429": "the host asks for fewer requests: lower --rate; waits are honoured by themselves",
     "http 503": "the host is overloaded or refuses crawlers: lower --rate, or try later",

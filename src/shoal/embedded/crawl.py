@@ -7,24 +7,28 @@ import os
 import resource
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from shoal import __version__
 from shoal.embedded.home import Home
 from shoal.embedded.overview import Overview, overview
 from shoal.engine.engine import Engine
 from shoal.engine.work import Work
-from shoal.errors import UsageError
+from shoal.errors import DiskFull, UsageError
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
 from shoal.frontier.contract import Caller, Terms
 from shoal.model import JobSpec, JobState, Offer, Target
+from shoal.store.archive.recorder import Recorder
 from shoal.store.inputs import seed_targets
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
 from shoal.store.quality import last_quality, measure_quality, verdict
 from shoal.store.remembered import load_cookies
 from shoal.store.store import Store
 from shoal.store.writer import Writer
+from shoal.urls import Exclusions
 
 if TYPE_CHECKING:
     from shoal.engine.callbacks import Callbacks
@@ -47,14 +51,22 @@ class Report:
 class Crawl:
     """Make one, `await run()`; `engine` is there to be watched and stopped while it does."""
 
-    def __init__(self, home: Home, job_id: str, agent: str, concurrency: int, spider: Spider | None = None) -> None:
+    def __init__(
+        self,
+        home: Home,
+        job_id: str,
+        concurrency: int,
+        exclusions: Exclusions,
+        spider: Spider | None = None,
+    ) -> None:
         """A spider that is at hand need not be loaded by what the job says of it."""
         self._home = home
         self._spider = spider
-        self._agent = agent
+        self._exclusions = exclusions
         self.job_id = job_id
         self._frontier = home.frontier
         self._writer = Writer(home.store)
+        self._recorder: Recorder | None = None
         self.engine = Engine(self._frontier, self._writer, home.mark, concurrency, f"crawl-{os.getpid()}-{time.time()}")
 
     async def run(self) -> Report:
@@ -64,27 +76,36 @@ class Crawl:
                 return await self._run(load_job(self._home.store, self.job_id))
             finally:
                 self._writer.close()
+                if self._recorder is not None:
+                    self._recorder.close()
 
     async def _run(self, job: Job) -> Report:
         # Before anything is changed: what cannot be loaded leaves the job as it is.
         callbacks = callbacks_of(job.spec, self._spider)
         await self._take_over(job)
-        fetcher = Fetcher(self._agent, Guard(job.spec.allow_private))
+        fetcher = Fetcher(job.spec.agent, Guard(job.spec.allow_private))
         started = time.time()
         counting = asyncio.create_task(self._count_seconds(job.id))
         rest: str | None = None
         try:
             rest = await self._work_on(job, fetcher, callbacks)
+        except DiskFull:
+            # A stop that cannot be written down is one all the same.
+            if not self.engine.stopping:
+                raise
         finally:
             counting.cancel()
             await asyncio.gather(counting, return_exceptions=True)
-            await self._frontier.pause(job.id)
-            if rest is None:
-                set_state(self._home.store, job.id, JobState.INTERRUPTED, time.time())
+            # With a full disk neither can be written: a running job whose home nobody holds is an interrupted one.
+            with suppress(DiskFull):
+                await self._frontier.pause(job.id)
+                if rest is None:
+                    set_state(self._home.store, job.id, JobState.INTERRUPTED, time.time())
             await fetcher.aclose()
         if rest is not None:
             await self._end(job, rest)
-        return Report(await overview(self._home, job.id), time.time() - started)
+        seen = await overview(self._home, job.id)
+        return Report(replace(seen, state=JobState.INTERRUPTED) if rest is None else seen, time.time() - started)
 
     async def _work_on(self, job: Job, fetcher: Fetcher, callbacks: Callbacks | None) -> str | None:
         if not await self._seed(job):
@@ -92,10 +113,18 @@ class Crawl:
         # Only now does the job's time begin: a list of a million takes a while to be offered.
         await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
         seeds = (target.url for part in self._seeds(job.id) for target in part)
-        work = await asyncio.to_thread(Work, job.id, job.spec, seeds, job.admitted, fetcher, callbacks)
+        work = await asyncio.to_thread(Work, job.id, job.spec, job.created_at, seeds, job.admitted, fetcher, callbacks)
+        work.exclusions = self._exclusions
         work.jar.load(load_cookies(self._home.store, job.id))
+        if job.spec.archive:
+            about = segment_about(job.id, job.spec, work.agent)
+            self._recorder = work.recorder = Recorder(self._home.archive, job.id, about, job.spec.max_archive_bytes)
         self.engine.add(work)
-        return (await self.engine.run()).get(job.id)
+        resting = await self.engine.run()
+        if self._recorder is not None:
+            # Not if the engine fails: the segment is gone on with at the next run.
+            await self.engine.insist(asyncio.to_thread, self._recorder.seal)
+        return resting.get(job.id)
 
     async def _count_seconds(self, job_id: str) -> None:
         """Every few seconds, so that a kill loses little of the count."""
@@ -104,7 +133,7 @@ class Crawl:
             while True:
                 await asyncio.sleep(SECONDS_COUNTED_EVERY_S)
                 now = time.monotonic()
-                await self._writer.run(add_seconds, job_id, now - counted)
+                await self.engine.insist(self._writer.run, add_seconds, job_id, now - counted)
                 counted = now
         finally:
             add_seconds(self._home.store, job_id, time.monotonic() - counted)
@@ -123,8 +152,12 @@ class Crawl:
         if job.seeded and (await self._frontier.figures(job.id)).found:
             return True
         caller = Caller(f"seed-{job.id}-{time.time()}")
-        for targets in self._seeds(job.id):
+
+        async def offer(targets: list[Target]) -> None:
             await self._frontier.offer(caller.next(), [Offer(job.id, targets)])
+
+        for targets in self._seeds(job.id):
+            await self.engine.insist(offer, targets)
             await asyncio.sleep(0)
             if self.engine.stopping:
                 return False
@@ -183,6 +216,18 @@ def ended(rest: str, spec: JobSpec, pages: int, dead: int) -> tuple[JobState, st
     if rest == "empty":
         return JobState.DONE, None
     return JobState.LIMITED, f"its limit of {rest} is reached"
+
+
+def segment_about(job_id: str, spec: JobSpec, agent: str) -> dict[str, str]:
+    """What each segment of the archive says of its origin."""
+    return {
+        "software": f"shoal/{__version__}",
+        "format": "WARC File Format 1.1",
+        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+        "isPartOf": job_id,
+        "robots": "obey" if spec.politeness.robots else "ignore",
+        "http-header-user-agent": agent,
+    }
 
 
 def terms_of(spec: JobSpec, seconds_used: float) -> Terms:

@@ -20,14 +20,17 @@ from shoal.model import DeadLetter, Drop, Input, JobSpec, JobState, PageRecord, 
 from shoal.spiders.lists import bare
 from shoal.spiders.sources import read_sources
 from shoal.store.columns import iso_time
+from shoal.store.figures import trapped
 from shoal.store.inputs import inputs_of, seed_targets
 from shoal.store.jobs import Job
 from shoal.store.records import ending, redirects_to
 from shoal.store.remembered import load_robots
 from shoal.store.store import Store
 from shoal.store.tables import inputs
-from shoal.urls import Params, Scope, origin_of, trap
+from shoal.urls import Exclusions, Params, Scope, Traps, origin_of
 from shoal.urls.patterns import compiled
+from shoal.urls.traps import PREFIX, Trap, allowing
+from shoal.urls.traps.queries import fellow_queries
 
 PENDING = ("queued", "waiting", "leased")
 REDIRECTS_SHOWN = 10
@@ -50,6 +53,10 @@ class Verdict(NamedTuple):
     """Why; of an unknown URL, why it would be dropped."""
     rule: str | None = None
     """What in the job or at its host says so; of a pending request, what it waits for."""
+    detail: str | None = None
+    """Of a trap: what in the URL broke the rule, and the limit."""
+    allow: str | None = None
+    """The option that has it followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ class Explanation:
         }
 
 
-async def explain(home: Home, job: Job, url: str, agent: str) -> Explanation:
+async def explain(home: Home, job: Job, url: str, exclusions: Exclusions) -> Explanation:
     """Raises InvalidURL for text that is no URL at all, unless it was given to the job."""
     asked = _as_given(url, job.spec)
     if asked.target is None:
@@ -93,13 +100,13 @@ async def explain(home: Home, job: Job, url: str, agent: str) -> Explanation:
     record = ending(home.store, job.id, request.fingerprint)
     given = inputs_of(home.store, job.id, request.fingerprint)
     if record is not None:
-        return _of_ending(home.store, asked.spelt, request, given, record)
+        return _of_ending(home.store, job, asked.spelt, given, request, record)
     if where in PENDING:
         return Explanation(asked.spelt, request, Verdict(where, rule=await _holdup(home, job)), given)
     if given:
         # An input that the frontier has not been offered yet.
         return Explanation(asked.spelt, request, Verdict("queued", rule=await _holdup(home, job)), given)
-    verdict = _rejection(home.store, job.id, asked.spelt) or _forecast(home.store, job, request.url, agent)
+    verdict = _rejection(home.store, job.id, asked.spelt) or _forecast(home.store, job, request.url, exclusions)
     return Explanation(asked.spelt, request, verdict)
 
 
@@ -126,18 +133,41 @@ def _of_no_request(store: Store, job: Job, asked: Input) -> Explanation:
     return Explanation(asked.spelt, None, verdict or Verdict("skipped", asked.reason))
 
 
-def _of_ending(store: Store, spelt: str, request: Target, given: Sequence[Input], record: Record) -> Explanation:
+def _of_ending(
+    store: Store, job: Job, spelt: str, given: Sequence[Input], request: Target, record: Record
+) -> Explanation:
     parent = None if record.parent is None else ending(store, record.job, record.parent)
     return Explanation(
         spelt,
         request,
-        Verdict(_OUTCOMES[type(record)], None if isinstance(record, PageRecord) else record.reason),
+        _ended(store, job, record),
         given,
         record,
         parent=parent.url if parent else None,
         redirected_from=redirects_to(store, record.job, request.fingerprint, REDIRECTS_SHOWN),
         hops=list(_hops(store, record)),
     )
+
+
+def _ended(store: Store, job: Job, record: Record) -> Verdict:
+    outcome = _OUTCOMES[type(record)]
+    reason = None if isinstance(record, PageRecord) else record.reason
+    if isinstance(record, RedirectRecord) and reason and reason.startswith(PREFIX):
+        return _of_trap(outcome, _trap(store, job, record.target) or Trap(reason.removeprefix(PREFIX), ""))
+    return Verdict(outcome, reason)
+
+
+def _of_trap(outcome: str, trap: Trap) -> Verdict:
+    return Verdict(outcome, "trap", trap.reason, trap.why, allowing(trap.rule))
+
+
+def _trap(store: Store, job: Job, url: str) -> Trap | None:
+    pure = Traps(job.spec.allow_traps, job.created_at).of(url)
+    if pure or not (fellows := [trap for trap in trapped(store, job.id) if trap.rule == "queries"]):
+        return pure
+    # Which combinations came first is forgotten with the process; that there were too many under a path is not.
+    why = fellow_queries(url, fellows[0].samples)
+    return Trap("queries", why) if why else None
 
 
 def _hops(store: Store, record: Record) -> Iterator[Record]:
@@ -158,7 +188,7 @@ def _rejection(store: Store, job: str, spelt: str) -> Verdict | None:
     return Verdict("rejected", row.reason, f"line {row.line} of the input") if row else None
 
 
-def _forecast(store: Store, job: Job, url: str, agent: str) -> Verdict:
+def _forecast(store: Store, job: Job, url: str, exclusions: Exclusions) -> Verdict:
     """What would happen to a link to this URL."""
     spec = job.spec
     refusal = _scope(store, job).refusal(url)
@@ -166,11 +196,13 @@ def _forecast(store: Store, job: Job, url: str, agent: str) -> Verdict:
         return Verdict("skipped", refusal, _pattern(spec, url))
     if refusal is not None:
         return Verdict("skipped", refusal, f"--scope {spec.scope}")
-    if trapped := trap(url):
-        return Verdict("skipped", "trap", trapped)
+    if trap := _trap(store, job, url):
+        return _of_trap("skipped", trap)
     if not Guard(spec.allow_private).allows_target(url):
         return Verdict("unknown", "address_refused", "its address is private (--allow-private)")
-    return _forecast_by_robots(store, spec, url, agent)
+    if line := exclusions.line_for(url):
+        return Verdict("unknown", "operator", f"the operator excludes {line}")
+    return _forecast_by_robots(store, spec, url)
 
 
 def _scope(store: Store, job: Job) -> Scope:
@@ -195,16 +227,16 @@ def _pattern(spec: JobSpec, url: str) -> str:
     return " ".join(f"--include {pattern}" for pattern in spec.include)
 
 
-def _forecast_by_robots(store: Store, spec: JobSpec, url: str, agent: str) -> Verdict:
+def _forecast_by_robots(store: Store, spec: JobSpec, url: str) -> Verdict:
     if not spec.politeness.robots:
         return Verdict("unknown", None, "robots.txt is ignored (--ignore-robots)")
     origin = origin_of(url)
     known = load_robots(store, origin)
     if known is None:
         return Verdict("unknown", None, f"{origin}/robots.txt has not been asked for")
-    robots = RobotsFile(origin, agent, known.status, known.body, known.fetched_at)
+    robots = RobotsFile(origin, spec.user_agent, known.status, known.body, known.fetched_at)
     source = f"{origin}/robots.txt of {iso_time(known.fetched_at)}"
-    delay_s = robots.rules.crawl_delay_s or 0.0
+    delay_s = robots.rules.crawl_delay_s
     if delay_s > MAX_CRAWL_DELAY_S:
         return Verdict("unknown", "robots", f"{delay_s:.0f} s between requests are asked for by {source}")
     if not robots.rules.allows(url):

@@ -19,11 +19,12 @@ from shoal.embedded.home import Home
 from shoal.embedded.job_id import new_job_id
 from shoal.engine.ending import Ending
 from shoal.errors import UsageError
-from shoal.model import PageRecord
+from shoal.model import JobSpec, PageRecord
 from shoal.spiders.sources import read_sources
 from shoal.spiders.spider import Spider
 from shoal.spiders.wish import Wish
 from shoal.store.jobs import create_job
+from shoal.urls.exclusions import read_exclusions
 
 CONCURRENCY = 64
 AHEAD = 1_000
@@ -33,7 +34,7 @@ _OVER = object()
 
 def run(spider: Spider, home: str | Path | None, options: Mapping[str, Any]) -> Report:
     chosen = _settings(home)
-    with Home(chosen.home) as opened:
+    with Home(chosen.home, chosen.archive_url) as opened:
         crawl = _crawl(spider, opened, chosen, options)
         with opened.locked(crawl.job_id):
             return asyncio.run(crawl.run())
@@ -71,7 +72,7 @@ def _crawl_into(
 
     try:
         chosen = _settings(home)
-        with Home(chosen.home) as opened:
+        with Home(chosen.home, chosen.archive_url) as opened:
             crawl = _crawl(spider, opened, chosen, options)
 
             def hand_over(end: Ending) -> None:
@@ -102,5 +103,10 @@ def _crawl(spider: Spider, home: Home, chosen: settings.Settings, options: Mappi
     sources = read_sources(spider.urls, wish.params, wish.group, None, io.BytesIO())
     spec = wish.spec(sources, None)
     job_id = new_job_id()
-    create_job(home.store, job_id, lambda: replace(spec, credentials=sources.credentials), sources.inputs, time.time())
-    return Crawl(home, job_id, chosen.user_agent, CONCURRENCY, spider)
+    exclusions = read_exclusions(chosen.exclusions)
+
+    def spec_once_read() -> JobSpec:
+        return replace(spec, credentials=sources.credentials, agent=chosen.user_agent)
+
+    create_job(home.store, job_id, spec_once_read, sources.inputs, time.time())
+    return Crawl(home, job_id, CONCURRENCY, exclusions, spider)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from shoal.embedded.home import Home
@@ -10,6 +10,7 @@ from shoal.model import ENDED, Figures, JobState
 from shoal.store.columns import iso_time
 from shoal.store.figures import Failures, StoredFigures, stored_figures
 from shoal.store.jobs import Job, load_job
+from shoal.urls.traps import allowing
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class Overview:
     state: JobState
     frontier: Figures
     stored: StoredFigures
+    archive_bytes: int
     limiting: str | None
 
     @property
@@ -47,7 +49,12 @@ class Overview:
             "bytes": stored.bytes,
             "by_status": stored.by_status,
             "hosts": stored.hosts,
+            "archive_bytes": self.archive_bytes,
+            "unarchived": stored.unarchived,
             "limiting": self.limiting,
+            "traps": [{**asdict(trap), "allow": allowing(trap.rule)} for trap in stored.traps],
+            "overrides": job.spec.overrides,
+            "user_agent": job.spec.user_agent,
         }
 
 
@@ -56,7 +63,7 @@ async def overview(home: Home, job_id: str) -> Overview:
     figures = await home.frontier.figures(job_id) if job.started_at else Figures()
     state = await current_state(home, job)
     limiting = await home.frontier.limiting(job_id) if state is JobState.RUNNING else job.reason
-    return Overview(job, state, figures, stored_figures(home.store, job_id), limiting)
+    return Overview(job, state, figures, stored_figures(home.store, job_id), home.archive.bytes_of(job_id), limiting)
 
 
 async def current_state(home: Home, job: Job) -> JobState:

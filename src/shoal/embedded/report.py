@@ -38,6 +38,9 @@ def summary(report: Report) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "pages_per_second": round(figures["pages"] / seconds, 2) if seconds else 0.0,
         "hosts": figures["hosts"],
+        "traps": figures["traps"],
+        "archive_bytes": figures["archive_bytes"],
+        "unarchived": figures["unarchived"],
     }
 
 
@@ -68,6 +71,8 @@ def why_nothing(overview: Overview) -> str:
     dropped = overview.frontier.dropped
     if dropped.get("robots") and not overview.failures:
         return "robots.txt refuses every URL given; --ignore-robots overrides it, if you may"
+    if dropped.get("operator") and not overview.failures:
+        return "the operator excludes every URL given: see the setting exclusions"
     if dropped.get("address_refused"):
         return "the addresses are private or reserved and were not contacted; --allow-private lets them be"
     if is_blocked(overview):

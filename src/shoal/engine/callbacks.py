@@ -5,20 +5,23 @@ Apart from the rest of the engine because a job without a spider should not pay 
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from shoal.engine import ending
-from shoal.engine.ending import Ending, add_skips
+from shoal.engine.ending import Ending, add_links, add_refusal, add_skips
 from shoal.engine.work import Work
 from shoal.errors import InvalidURL
 from shoal.fetch.charset import to_utf8
-from shoal.fetch.exchange import Exchange
-from shoal.frontier.record import trail_text
-from shoal.model import Lease, Offer, PageRecord, Target, Trail
+from shoal.fetch.exchange import Exchange, Headers
+from shoal.model import Offer, PageRecord, Target, Trail
 from shoal.spiders.bounds import Bounds
 from shoal.spiders.item import Item, type_of
 from shoal.spiders.page import Page, Request
 from shoal.spiders.running import CallbackFailed, run
 from shoal.spiders.spider import Spider
-from shoal.urls import fingerprint, trap
+from shoal.urls import fingerprint
 
 
 class Callbacks:
@@ -29,7 +32,7 @@ class Callbacks:
 
     async def conclude(self, work: Work, done: Ending, record: PageRecord, answer: Exchange) -> Ending:
         lease = done.lease
-        page = spider_page(lease, record, answer)
+        page = page_of(record, answer.body, answer.headers, lease.trail.meta)
         try:
             findings = await run(self._spider, lease.trail.callback, page, self._bounds)
         except CallbackFailed as failed:
@@ -52,12 +55,13 @@ def offer_requests(work: Work, done: Ending, requests: list[Request]) -> None:
     if work.is_too_deep(depth):
         add_skips(done, {"too_deep": len(requests)})
         return
-    together: dict[str, tuple[Trail, list[Request]]] = {}
+    together: dict[tuple[str, int, str], list[Request]] = {}
     for request in requests:
         callback = lease.trail.callback if request.callback is None else request.callback
-        trail = Trail(depth, request.priority, lease.target.fingerprint, callback, request.meta)
-        together.setdefault(trail_text(trail), (trail, []))[1].append(request)
-    for trail, alike in together.values():
+        meta = "" if request.meta is None else json.dumps(request.meta)
+        together.setdefault((callback, request.priority, meta), []).append(request)
+    for (callback, priority, _), alike in together.items():
+        trail = Trail(depth, priority, lease.target.fingerprint, callback, alike[0].meta)
         targets = _plain_targets(work, done, alike) + _other_targets(work, done, alike)
         if targets:
             done.offers.append(Offer(lease.job, targets, trail))
@@ -69,7 +73,7 @@ def _is_plain(request: Request) -> bool:
 
 def _plain_targets(work: Work, done: Ending, requests: list[Request]) -> list[Target]:
     links = work.resolver.resolve(done.lease.target.url, [r.url for r in requests if _is_plain(r)])
-    add_skips(done, links.skipped)
+    add_links(done, links)
     return links.targets
 
 
@@ -83,25 +87,25 @@ def _other_targets(work: Work, done: Ending, requests: list[Request]) -> list[Ta
         except InvalidURL as error:
             add_skips(done, {error.reason: 1})
             continue
-        refusal = work.scope.refusal(plain.url) or ("trap" if trap(plain.url) else None)
+        refusal = work.resolver.refusal(plain.url)
         if refusal is not None:
-            add_skips(done, {refusal: 1})
+            add_refusal(done, refusal, plain.url)
             continue
         key = fingerprint(plain.url, request.method, request.body)
         targets.append(Target(plain.url, key, plain.host, request.method, request.body, request.content_type))
     return targets
 
 
-def spider_page(lease: Lease, record: PageRecord, answer: Exchange) -> Page:
+def page_of(record: PageRecord, body: bytes, headers: Headers, meta: Mapping[str, Any] | None) -> Page:
+    """What a callback is given."""
     spoken = record.content_type.startswith("text/") or "xml" in record.content_type or "json" in record.content_type
-    content_type = answer.headers.get("content-type")
     return Page(
-        url=lease.target.url,
-        body=answer.body,
-        status=answer.status,
+        url=record.url,
+        body=body,
+        status=record.status,
         content_type=record.content_type,
-        headers={name.lower(): value for name, value in answer.headers},
-        meta=lease.trail.meta or {},
-        depth=lease.trail.depth,
-        html=to_utf8(answer.body, content_type) if spoken else b"",
+        headers={name.lower(): value for name, value in headers},
+        meta=meta or {},
+        depth=record.depth,
+        html=to_utf8(body, headers.get("content-type")) if spoken else b"",
     )

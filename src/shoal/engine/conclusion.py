@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from dataclasses import replace
 
 from shoal.engine import ending
-from shoal.engine.ending import Ending, add_skips
+from shoal.engine.aside import Aside
+from shoal.engine.ending import Ending, add_links, add_refusal, add_skips
 from shoal.engine.policy import MAX_HOPS, retry_wait_s, verdict
+from shoal.engine.reading import BIG_BYTES, Ask, PageRead, read_page
 from shoal.engine.refresh import HTML_TYPES, NOT_MODIFIED, Known
+from shoal.engine.settler import OFFERED_AT_ONCE
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import InvalidURL
-from shoal.extract.formats import formatted
-from shoal.extract.page import read
-from shoal.fetch.charset import to_utf8
 from shoal.fetch.exchange import Exchange, Failure
 from shoal.model import (
     Completion,
@@ -28,15 +29,26 @@ from shoal.model import (
     Trail,
 )
 from shoal.store.earlier import EarlierPage
-from shoal.urls import trap
+from shoal.urls import left_out
+
+RESOLVED_AT_ONCE = 200
+"""Links of a big page: one not met before takes 6 to 20 us, and all other hosts wait for so many."""
 
 
-async def conclude(work: Work, lease: Lease, answer: Exchange | Failure, known: Known | None) -> Ending:
+def is_big(work: Work, answer: Exchange | Failure) -> bool:
+    """Whether it is to be concluded aside; a spider's callbacks have bounds of their own, and a process to run in."""
+    return isinstance(answer, Exchange) and len(answer.body) > BIG_BYTES and work.callbacks is None
+
+
+async def conclude(
+    work: Work, lease: Lease, answer: Exchange | Failure, known: Known | None, aside: Aside | None = None
+) -> Ending:
+    """Raises Unread of a page that cannot be read aside."""
     outcome = verdict(answer)
     if isinstance(answer, Exchange) and "set-cookie" in answer.headers:
         work.cookies_changed = True
     if outcome is Outcome.DONE and isinstance(answer, Exchange):
-        return await _page(work, lease, answer, known)
+        return await _page(work, lease, answer, known, aside)
     if outcome is Outcome.REDIRECT and isinstance(answer, Exchange):
         return _redirect(work, lease, answer)
     kind, status, detail = described(answer)
@@ -47,7 +59,7 @@ async def conclude(work: Work, lease: Lease, answer: Exchange | Failure, known: 
     return ending.dead(lease, kind, status, detail)
 
 
-async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None) -> Ending:
+async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None, aside: Aside | None) -> Ending:
     record = page_record(lease, answer)
     if known is not None:
         record.changed = record.digest != known.page.digest
@@ -60,44 +72,68 @@ async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None)
     if work.callbacks is not None:
         return await work.callbacks.conclude(work, done, record, answer)
     if record.content_type in HTML_TYPES:
-        _extract(work, done, record, answer)
+        await _extract(work, done, record, answer, aside)
     return done
 
 
-def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchange) -> None:
-    robots = work.spec.politeness.robots
+async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchange, aside: Aside | None) -> None:
     header_robots = "\n".join(answer.headers.get_all("x-robots-tag"))
-    html = to_utf8(answer.body, answer.headers.get("content-type"))
-    reading = read(html, header_robots, obey=robots)
-    links = work.resolver.resolve(record.url, reading.hrefs, reading.base)
-    add_skips(done, {"nofollow": reading.nofollowed, **links.skipped})
-    record.title, record.canonical = reading.title, reading.canonical
-    if not (reading.noindex and robots):
-        formats = formatted(html, record.url, work.spec.formats) if work.spec.formats else {}
-        record.content = PageContent(reading.description, reading.language, reading.raw_text(), links.urls, formats)
-    _follow(work, done, record, links.targets)
+    spoken = answer.headers.get("content-type")
+    ask = Ask(record.url, spoken, header_robots, work.token, work.spec.politeness.robots, work.spec.formats)
+    if aside is None:
+        page = read_page(ask, answer.body)
+        urls, targets = _resolved(work, done, page, page.hrefs)
+    else:
+        page = await aside.page(ask, answer.body)
+        urls, targets = await _resolved_in_parts(work, done, page)
+    add_skips(done, {"nofollow": page.nofollowed})
+    record.title, record.canonical = page.title, page.canonical
+    if page.text is not None:
+        record.content = PageContent(page.description, page.language, page.text, urls, page.formats)
+    _follow(work, done, record, targets)
+
+
+def _resolved(work: Work, done: Ending, page: PageRead, hrefs: list[str]) -> tuple[list[str], list[Target]]:
+    links = work.resolver.resolve(done.lease.target.url, hrefs, page.base)
+    add_links(done, links)
+    return links.urls, links.targets
+
+
+async def _resolved_in_parts(work: Work, done: Ending, page: PageRead) -> tuple[list[str], list[Target]]:
+    """Here, where the scope and the memory of links are, but not all at once."""
+    all_urls: dict[str, None] = {}
+    all_targets: dict[str, Target] = {}
+    for start in range(0, len(page.hrefs), RESOLVED_AT_ONCE):
+        urls, targets = _resolved(work, done, page, page.hrefs[start : start + RESOLVED_AT_ONCE])
+        all_urls.update(dict.fromkeys(urls))
+        all_targets.update((target.url, target) for target in targets)
+        await asyncio.sleep(0)
+    return list(all_urls), list(all_targets.values())
 
 
 def _carry_over(work: Work, done: Ending, record: PageRecord, earlier: EarlierPage) -> None:
     """The page is as it was: what was read of it then is what it says and leads to now."""
     record.changed = False
-    record.digest, record.content_type = earlier.digest, earlier.content_type
+    record.digest, record.content_type, record.archive = earlier.digest, earlier.content_type, earlier.archive
     record.title, record.canonical = earlier.title, earlier.canonical
     record.etag = record.etag or earlier.etag
     record.last_modified = record.last_modified or earlier.last_modified
+    record.tdm_reservation = record.tdm_reservation or earlier.tdm_reservation
+    record.tdm_policy = record.tdm_policy or earlier.tdm_policy
     record.content = earlier.content()
     if record.content is not None:
         links = work.resolver.resolve(record.url, record.content.links)
-        add_skips(done, links.skipped)
+        add_links(done, links)
         _follow(work, done, record, links.targets)
 
 
 def _follow(work: Work, done: Ending, record: PageRecord, targets: list[Target]) -> None:
     if work.is_too_deep(record.depth + 1):
         add_skips(done, {"too_deep": len(targets)})
-    elif targets:
+    else:
         trail = Trail(depth=record.depth + 1, parent=record.fingerprint)
-        done.offers.append(Offer(record.job, targets, trail))
+        for start in range(0, len(targets), OFFERED_AT_ONCE):
+            done.offers.append(Offer(record.job, targets[start : start + OFFERED_AT_ONCE], trail))
 
 
 def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:
@@ -111,7 +147,7 @@ def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:
         completion = Completion(lease.token, Outcome.RETRY, trail=replace(trail, chain=chain), counted=False)
         return Ending(lease, completion)
     if there.fingerprint in chain:
-        return ending.dead(lease, "redirect_loop", answer.status, f"leads back to {there.url}")
+        return ending.dead(lease, "redirect_loop", answer.status, _loop(work, there, answer.location or ""))
     if len(chain) > MAX_HOPS:
         return ending.dead(lease, "too_many_redirects", answer.status, f"more than {MAX_HOPS} hops")
     refusal = _redirect_refusal(work, there, trail)
@@ -121,14 +157,26 @@ def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:
     return redirected
 
 
+def _loop(work: Work, there: Target, location: str) -> str:
+    """A site that wants its session id in every URL sends back whoever comes without."""
+    missing = ",".join(left_out(location, work.params))
+    insists = f", but with {missing}, which is left out of URLs unless --keep-params {missing} keeps it"
+    return f"leads back to {there.url}{insists if missing else ''}"
+
+
 def _redirect_refusal(work: Work, there: Target, trail: Trail) -> str | None:
     refusal = work.scope.refusal(there.url)
     if refusal == "off_scope" and work.spec.scope is ScopeKind.LISTED:
         refusal = "excluded" if work.scope.excludes(there.url) else None
-    if refusal == "off_scope" and trail.parent is None and trail.callback != SITEMAP:
+    is_seed = trail.parent is None and trail.callback != SITEMAP
+    if refusal == "off_scope" and is_seed:
         work.admit(there.url)
         refusal = work.scope.refusal(there.url)
-    return refusal or ("trap" if trap(there.url) else None)
+    if refusal or is_seed:
+        # What was given to the job is fetched wherever it has moved to, whatever that looks like.
+        return refusal
+    trap = work.resolver.trap(there.url)
+    return trap.reason if trap else None
 
 
 def _redirect_ending(lease: Lease, answer: Exchange, there: Target | None, refusal: str | None) -> Ending:
@@ -146,8 +194,10 @@ def _redirect_ending(lease: Lease, answer: Exchange, there: Target | None, refus
         reason=refusal,
         fetched_at=answer.started_at,
     )
-    skips = {refusal: 1} if refusal else {}
-    return Ending(lease, Completion(lease.token, Outcome.REDIRECT), record, skips=skips)
+    redirected = Ending(lease, Completion(lease.token, Outcome.REDIRECT), record)
+    if refusal:
+        add_refusal(redirected, refusal, record.target)
+    return redirected
 
 
 def described(answer: Exchange | Failure) -> tuple[str, int | None, str]:
@@ -183,4 +233,6 @@ def page_record(lease: Lease, answer: Exchange) -> PageRecord:
         fetched_at=answer.started_at,
         etag=answer.headers.get("etag") or None,
         last_modified=answer.headers.get("last-modified") or None,
+        tdm_reservation=answer.headers.get("tdm-reservation") or None,
+        tdm_policy=answer.headers.get("tdm-policy") or None,
     )

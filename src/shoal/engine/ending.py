@@ -16,6 +16,10 @@ from shoal.model import (
     PageRecord,
     RedirectRecord,
 )
+from shoal.store.archive.capture import Capture
+from shoal.urls import PageLinks
+from shoal.urls.resolve import add_sample
+from shoal.urls.traps import PREFIX as TRAP
 
 
 @dataclass(slots=True)
@@ -26,10 +30,14 @@ class Ending:
     """None: the request will be tried again."""
     offers: list[Offer] = field(default_factory=list)
     skips: dict[str, int] = field(default_factory=dict)
+    trapped: dict[str, list[str]] = field(default_factory=dict)
+    """By reason, the first few URLs of links skipped as traps."""
     failed: tuple[str, int | None] | None = None
     """An attempt that failed: its kind, and the status if there was an answer."""
     why: str = ""
     """More on that, where the kind does not say it all."""
+    capture: Capture | None = None
+    """For the archive."""
 
 
 def retry(lease: Lease, kind: str, status: int | None, delay_s: float, started: bool = True) -> Ending:
@@ -70,6 +78,21 @@ def drop(lease: Lease, reason: str, detail: str, started: bool = True) -> Ending
         dropped_at=time.time(),
     )
     return Ending(lease, Completion(lease.token, Outcome.DROP, reason=reason, started=started), refused)
+
+
+def add_links(done: Ending, links: PageLinks) -> None:
+    """Counts those that are not followed."""
+    add_skips(done, links.skipped)
+    for reason, urls in links.trapped.items():
+        for url in urls:
+            add_sample(done.trapped.setdefault(reason, []), url)
+
+
+def add_refusal(done: Ending, reason: str, url: str) -> None:
+    """Of one URL."""
+    add_skips(done, {reason: 1})
+    if reason.startswith(TRAP):
+        add_sample(done.trapped.setdefault(reason, []), url)
 
 
 def add_skips(done: Ending, more: dict[str, int]) -> None:

@@ -11,28 +11,35 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 
-from shoal.engine import ending
-from shoal.engine.conclusion import conclude
+from shoal.engine import ending, refusal
+from shoal.engine.aside import Aside, Unread
+from shoal.engine.capturing import capture
+from shoal.engine.conclusion import conclude, is_big
 from shoal.engine.ending import Ending
 from shoal.engine.mark import Mark
-from shoal.engine.permission import GO, Permission, Permissions, Say, failure_of
-from shoal.engine.policy import MAX_CRASHES, retry_wait_s
+from shoal.engine.patience import Patience
+from shoal.engine.permission import GO, Permission, Permissions, Say
+from shoal.engine.reading import SitemapPart, is_big_sitemap, read_sitemap
 from shoal.engine.refresh import Known, Refresh
 from shoal.engine.settler import Settler
 from shoal.engine.sitemaps import sitemap_offer, sitemap_offers
 from shoal.engine.starts import Starts
 from shoal.engine.work import SITEMAP, Work
+from shoal.errors import DiskFull
 from shoal.fetch.exchange import Exchange, Failure, retry_after_s
 from shoal.frontier.contract import Caller, Frontier
-from shoal.model import Landing, Lease, Outcome
+from shoal.model import Landing, Lease, Offer, Outcome
 from shoal.store.writer import Writer
 from shoal.urls import origin_of
 
 BACKLOG_PER_FETCH = 4
 BACKLOG_BYTES = 32_000_000
 """Of pages read but not stored; a page with tens of thousands of links weighs in memory many times its size."""
+ASIDE_BYTES = 256_000_000
+"""Of big pages that wait to be read, of however many hosts."""
 GATHER_S = 0.003
 """While plenty is in flight, landings gather this long, so that one call serves several."""
 POLL_S = 0.5
@@ -51,17 +58,23 @@ class Engine:
         self._mark = mark
         self._concurrency = concurrency
         self._caller = Caller(caller)
-        self._permissions = Permissions(frontier, writer)
+        self._stopping = asyncio.Event()
+        self._patience = Patience(self._stopping)
+        self.insist = self._patience.insist
+        """`await insist(write, ...)`: whatever may find the disk full is tried again until it is not."""
+        self._permissions = Permissions(frontier, writer, self._patience)
+        self._aside = Aside()
         self._works: dict[str, Work] = {}
         self._refresh = Refresh(writer, self._works)
-        self._settler = Settler(frontier, writer, self._caller, self._works, self._settled, self._report_landings)
+        self._settler = Settler(
+            frontier, writer, self._caller, self._works, self._settled, self._report_landings, self._patience
+        )
         self._fetching: set[asyncio.Task[None]] = set()
         self._starts = Starts()
         self._held: set[int] = set()
         self._landings: list[Landing] = []
         self._reporting = asyncio.Lock()
         self._wake = asyncio.Event()
-        self._stopping = asyncio.Event()
         self._mapped: set[tuple[str, str]] = set()
         self.on_ending: Callable[[Ending], None] = lambda _: None
         """Called for every ending once it is stored."""
@@ -77,8 +90,13 @@ class Engine:
     def in_flight(self) -> int:
         return len(self._fetching)
 
+    @property
+    def waiting_for(self) -> str | None:
+        """In words, what keeps the engine from working at all, such as a full disk."""
+        return self._patience.waiting_for
+
     def stop(self) -> None:
-        """Lease nothing more; `run` returns when what is in flight has been saved."""
+        """Lease nothing more; `run` returns when what is in flight has been saved, if it can be."""
         self._stopping.set()
         self._wake.set()
 
@@ -94,10 +112,14 @@ class Engine:
                 _raise_fault(background)
                 await asyncio.wait([*self._fetching, *background], timeout=0.02, return_when=asyncio.FIRST_COMPLETED)
             await self._report_landings()
+        except DiskFull:
+            # Only when stopping. What could not be saved is still leased, and returns when the job is resumed.
+            log.warning("stopped with a full disk: what was in flight is fetched again")
         finally:
             for task in (*background, *self._fetching):
                 task.cancel()
             await asyncio.gather(*background, *self._fetching, return_exceptions=True)
+            self._aside.close()
         return resting
 
     async def _turn(self, resting: dict[str, str]) -> None:
@@ -106,9 +128,9 @@ class Engine:
         room = min(
             self._concurrency - len(self._fetching), BACKLOG_PER_FETCH * self._concurrency - self._settler.backlog
         )
-        if self._settler.backlog_bytes > BACKLOG_BYTES:
+        if self._settler.backlog_bytes > BACKLOG_BYTES or self._aside.held_bytes > ASIDE_BYTES or self.waiting_for:
             room = 0
-        leases = await self._frontier.lease(self._caller.next(), room) if room > 0 else []
+        leases = await self.insist(self._lease, room) if room > 0 else []
         known = await self._refresh.known(leases)
         for lease in leases:
             self._start(lease, known.get(lease.token))
@@ -118,6 +140,9 @@ class Engine:
             await self._note_resting(resting)
             if len(resting) < len(self._works):
                 await self._idle(room)
+
+    async def _lease(self, n: int) -> list[Lease]:
+        return await self._frontier.lease(self._caller.next(), n)
 
     async def _note_resting(self, resting: dict[str, str]) -> None:
         for job in self._works.keys() - resting.keys():
@@ -150,7 +175,7 @@ class Engine:
         if lease.wait_s > 0 and await self._stopped_within(lease.wait_s):
             await self._give_back(lease)
             return
-        end = self._not_worth_it(lease)
+        end = refusal.before_robots(lease, work)
         permission = GO
         if end is None:
             permission = await self._permissions.ask(lease, work)
@@ -162,12 +187,20 @@ class Engine:
             if not await self._may_begin(lease, permission):
                 await self._give_back(lease)
                 return
-            answer = await work.fetcher.fetch(work.call(lease, known))
-            self._land(lease, answer)
+            call = work.call(lease, known)
+            answer = await work.fetcher.fetch(call)
+            big = is_big(work, answer)
+            if not big:
+                self._land(lease, answer)
             end = await self._conclude(lease, work, answer, known)
-            if not await self._offer_sitemap(work, answer, end):
+            if big:
+                # Only now: a host that sends such pages waits for their reading itself, and no other does.
+                self._land(lease, answer)
+            end = await self._with_sitemap(work, answer, end)
+            if end is None:
                 await self._give_back(lease)
                 return
+            end.capture = capture(work, call, answer, end)
         self._settler.put(end)
 
     async def _may_begin(self, lease: Lease, permission: Permission) -> bool:
@@ -187,41 +220,20 @@ class Engine:
         return True
 
     async def _give_back(self, lease: Lease, wait_s: float = 0.0) -> None:
-        await self._frontier.release(self._caller.next(), [lease.token], wait_s)
+        await self.insist(self._release, lease.token, wait_s)
         self._held.discard(lease.token)
 
-    @staticmethod
-    def _not_worth_it(lease: Lease) -> Ending | None:
-        if lease.unreachable:
-            return ending.dead(lease, "unreachable", None, f"{lease.target.host} never answered")
-        if lease.crashes >= MAX_CRASHES:
-            return ending.dead(lease, "poison", None, f"its page ended the process {lease.crashes} times")
-        return None
+    async def _release(self, token: int, wait_s: float) -> None:
+        await self._frontier.release(self._caller.next(), [token], wait_s)
 
     async def _refused(self, lease: Lease, work: Work, permission: Permission) -> Ending | None:
         """None if the page may be fetched now; otherwise how this ends."""
         robots = permission.robots
         if robots is None or not robots.not_now:
             await self._offer_sitemaps_of(lease, work, robots.rules.sitemaps if robots else [])
-        if robots is None:
-            return None
-        if permission.say is Say.FORBIDDEN:
-            return ending.drop(lease, "robots", "robots.txt does not allow it", started=False)
-        if permission.say is Say.GO:
-            return None
-        if permission.asked:
-            failure = robots.failure.kind.value if robots.failure else None
-            latency_s = robots.failure.latency_s if robots.failure else 0.0
-            self._landings.append(Landing(lease.token, latency_s, robots.status, failure, robots.retry_after_s))
-        kind, status, detail = failure_of(robots)
-        if kind == "address_refused":
-            return ending.drop(lease, kind, detail, started=False)
-        if lease.attempt < work.spec.retries:
-            end = ending.retry(lease, kind, status, retry_wait_s(lease.attempt), permission.asked)
-        else:
-            end = ending.dead(lease, kind, status, detail)
-        end.why = detail
-        return end
+        if robots is not None and permission.say is Say.NOT_NOW and permission.asked:
+            self._landings.append(refusal.robots_landing(lease, robots))
+        return refusal.by_robots(lease, work, permission)
 
     async def _offer_sitemaps_of(self, lease: Lease, work: Work, listed: list[str]) -> None:
         if not work.spec.sitemaps:
@@ -230,7 +242,9 @@ class Engine:
         if (work.job, origin) in self._mapped or work.scope.refusal(lease.target.url):
             return
         self._mapped.add((work.job, origin))
-        offer = sitemap_offer(work, listed or [f"{origin}/sitemap.xml"])
+        await self.insist(self._offer, sitemap_offer(work, listed or [f"{origin}/sitemap.xml"]))
+
+    async def _offer(self, offer: Offer) -> None:
         await self._frontier.offer(self._caller.next(), [offer])
 
     def _land(self, lease: Lease, answer: Exchange | Failure) -> None:
@@ -246,9 +260,15 @@ class Engine:
         async with self._reporting:
             landings, self._landings = self._landings, []
             if landings:
-                await self._frontier.landed(self._caller.next(), landings)
+                await self.insist(self._landed, landings)
+
+    async def _landed(self, landings: list[Landing]) -> None:
+        await self._frontier.landed(self._caller.next(), landings)
 
     async def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None) -> Ending:
+        if is_big(work, answer):
+            # Without a mark: what such a page does, it does to another process.
+            return await self._conclude_aside(lease, work, answer, known)
         self._mark.set(lease.token)
         try:
             return await conclude(work, lease, answer, known)
@@ -260,20 +280,42 @@ class Engine:
         finally:
             self._mark.clear()
 
-    async def _offer_sitemap(self, work: Work, answer: Exchange | Failure, end: Ending) -> bool:
+    async def _conclude_aside(
+        self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None
+    ) -> Ending:
+        try:
+            return await conclude(work, lease, answer, known, self._aside)
+        except Unread as error:
+            return _unread(lease, answer, error)
+
+    async def _with_sitemap(self, work: Work, answer: Exchange | Failure, end: Ending) -> Ending | None:
         """Offered part by part, before the sitemap's own lease completes: a million entries need no memory.
 
-        False if the engine was stopped before all were, so that the sitemap is read again.
+        None if the engine was stopped or the job's time ran out before all were, so that the sitemap is read again.
         """
         is_sitemap = end.lease.trail.callback == SITEMAP and end.completion.outcome is Outcome.DONE
         if not is_sitemap or not isinstance(answer, Exchange) or not 200 <= answer.status < 300:
-            return True
-        for offer in sitemap_offers(work, end, answer):
-            await self._frontier.offer(self._caller.next(), [offer])
-            await asyncio.sleep(0)
-            if self.stopping:
-                return False
-        return True
+            return end
+        try:
+            async with aclosing(self._sitemap_parts(answer.body)) as parts:
+                async for part in parts:
+                    for offer in sitemap_offers(work, end, part):
+                        await self.insist(self._offer, offer)
+                    await asyncio.sleep(0)
+                    if self.stopping or await self._frontier.over(work.job):
+                        return None
+        except Unread as error:
+            return _unread(end.lease, answer, error)
+        return end
+
+    async def _sitemap_parts(self, body: bytes) -> AsyncGenerator[SitemapPart, None]:
+        if is_big_sitemap(body):
+            async with aclosing(self._aside.sitemap(body)) as parts:
+                async for part in parts:
+                    yield part
+        else:
+            for part in read_sitemap(body):
+                yield part
 
     def _settled(self, endings: list[Ending]) -> None:
         for end in endings:
@@ -285,8 +327,18 @@ class Engine:
         while True:
             await asyncio.sleep(KEEP_EVERY_S)
             if self._held:
-                await self._frontier.extend(self._caller.next(), list(self._held))
-            await self._frontier.reap()
+                await self.insist(self._extend)
+            await self.insist(self._frontier.reap)
+
+    async def _extend(self) -> None:
+        await self._frontier.extend(self._caller.next(), list(self._held))
+
+
+def _unread(lease: Lease, answer: Exchange | Failure, error: Unread) -> Ending:
+    status = answer.status if isinstance(answer, Exchange) else None
+    end = ending.dead(lease, error.reason, status, str(error))
+    end.why = str(error)
+    return end
 
 
 def _raise_fault(background: list[asyncio.Task[None]]) -> None:

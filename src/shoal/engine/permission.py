@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
+from shoal.engine.patience import Patience
 from shoal.engine.work import Work
 from shoal.fetch.exchange import Failure
 from shoal.fetch.robots import RobotsFile, fetch_robots
@@ -51,10 +52,12 @@ ASKING = Permission(Say.ASKING)
 
 
 class Permissions:
-    def __init__(self, frontier: Frontier, writer: Writer) -> None:
+    def __init__(self, frontier: Frontier, writer: Writer, patience: Patience) -> None:
         self._frontier = frontier
         self._writer = writer
-        self._files: OrderedDict[str, RobotsFile] = OrderedDict()
+        self._insist = patience.insist
+        self._files: OrderedDict[tuple[str, str], RobotsFile] = OrderedDict()
+        """By origin and agent: the same file asks different things of different names."""
         self._asking: set[str] = set()
 
     async def ask(self, lease: Lease, work: Work) -> Permission:
@@ -63,7 +66,7 @@ class Permissions:
         origin = origin_of(lease.target.url)
         if origin in self._asking:
             return ASKING
-        known = self._files.get(origin)
+        known = self._files.get((origin, work.agent))
         if known is not None and _fresh(known):
             return _judge(known, lease, asked=False)
         self._asking.add(origin)
@@ -71,27 +74,28 @@ class Permissions:
             robots, asked = await self._get(origin, work)
         finally:
             self._asking.discard(origin)
-        self._remember(origin, robots)
+        self._remember(robots)
         if not robots.not_now:
-            await self._frontier.met(lease.job, lease.target.host, _crawl_delay_s(robots))
+            await self._insist(self._frontier.met, lease.job, lease.target.host, _crawl_delay_s(robots))
         return _judge(robots, lease, asked)
 
     async def _get(self, origin: str, work: Work) -> tuple[RobotsFile, bool]:
         stored = await self._writer.run(load_robots, origin)
         if stored is not None:
-            robots = RobotsFile(origin, work.fetcher.agent, stored.status, stored.body, stored.fetched_at)
+            robots = RobotsFile(origin, work.agent, stored.status, stored.body, stored.fetched_at)
             if _fresh(robots):
                 return robots, False
         credentials = work.spec.credentials.get(origin, "")
         robots = await fetch_robots(work.fetcher, origin, work.proxy, credentials, work.headers_for(origin))
         if not robots.not_now:
             record = RobotsRecord(origin, robots.status, robots.body, robots.fetched_at)
-            await self._writer.run(save_robots, record)
-        return robots, True
+            await self._insist(self._writer.run, save_robots, record)
+        return replace(robots, agent=work.agent), True
 
-    def _remember(self, origin: str, robots: RobotsFile) -> None:
-        self._files[origin] = robots
-        self._files.move_to_end(origin)
+    def _remember(self, robots: RobotsFile) -> None:
+        key = robots.origin, robots.agent
+        self._files[key] = robots
+        self._files.move_to_end(key)
         if len(self._files) > ORIGINS_REMEMBERED:
             self._files.popitem(last=False)
 
@@ -103,13 +107,14 @@ def _fresh(robots: RobotsFile) -> bool:
 def _judge(robots: RobotsFile, lease: Lease, asked: bool) -> Permission:
     if robots.not_now:
         return Permission(Say.NOT_NOW, robots, asked)
-    delay_s = robots.rules.crawl_delay_s or 0.0
-    allowed = robots.rules.allows(lease.target.url) and delay_s <= MAX_CRAWL_DELAY_S
+    allowed = robots.rules.allows(lease.target.url) and robots.rules.crawl_delay_s <= MAX_CRAWL_DELAY_S
     return Permission(Say.GO if allowed else Say.FORBIDDEN, robots, asked)
 
 
 def _crawl_delay_s(robots: RobotsFile) -> float:
-    return min(robots.rules.crawl_delay_s or 0.0, MAX_CRAWL_DELAY_S)
+    """None of one that is too long: nothing is fetched there, and what is dropped need not wait for it."""
+    delay_s = robots.rules.crawl_delay_s
+    return delay_s if delay_s <= MAX_CRAWL_DELAY_S else 0.0
 
 
 def failure_of(robots: RobotsFile) -> tuple[str, int | None, str]:

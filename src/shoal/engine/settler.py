@@ -1,4 +1,5 @@
-"""The last part of the travel: store, then offer the links, then complete the leases, in that order and in batches.
+"""The last part of the travel: archive and store, then offer the links, then complete the leases, in that order and in
+batches.
 
 A kill between two steps leaves leases that return and repeat; each step takes a repetition without harm. Batches grow
 by themselves: whatever ended while one was being stored makes the next.
@@ -7,12 +8,14 @@ by themselves: whatever ended while one was being stored makes the next.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from shoal.engine.ending import Ending
+from shoal.engine.patience import Patience
 from shoal.engine.work import Work
 from shoal.frontier.contract import Caller, Frontier
-from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
+from shoal.model import Completion, DeadLetter, Drop, Offer, PageRecord, RedirectRecord
+from shoal.store.archive.keeping import archive_and_save
 from shoal.store.batch import Batch
 from shoal.store.items import save_item_types
 from shoal.store.jobs import admit
@@ -20,6 +23,8 @@ from shoal.store.remembered import save_cookies
 from shoal.store.writer import Writer
 
 MAX_BATCH = 128
+OFFERED_AT_ONCE = 2_000
+"""Targets in one call of the frontier, some 4 ms of it, so that the links of a big page hold nobody up."""
 
 
 class Settler:
@@ -31,6 +36,7 @@ class Settler:
         works: Mapping[str, Work],
         on_settled: Callable[[list[Ending]], None],
         report_landings: Callable[[], Awaitable[None]],
+        patience: Patience,
     ) -> None:
         self._frontier = frontier
         self._writer = writer
@@ -38,6 +44,7 @@ class Settler:
         self._works = works
         self._on_settled = on_settled
         self._report_landings = report_landings
+        self._insist = patience.insist
         self._endings: list[Ending] = []
         self._some = asyncio.Event()
         self._settling = 0
@@ -79,29 +86,56 @@ class Settler:
 
     async def _settle(self, endings: list[Ending]) -> None:
         for batch in batches(endings):
-            await self._writer.save(batch)
+            await self._insist(self._save, batch)
             await self._save_changes(self._works[batch.job])
-        offers = [offer for ending in endings for offer in ending.offers]
-        if offers:
-            await self._frontier.offer(self._caller.next(), offers)
+        for offers in offered_together(endings):
+            await self._insist(self._offer, offers)
         # A lease that is complete teaches its host's clock nothing any more.
         await self._report_landings()
-        await self._frontier.complete(self._caller.next(), [ending.completion for ending in endings])
+        await self._insist(self._complete, [ending.completion for ending in endings])
+
+    async def _save(self, batch: Batch) -> None:
+        recorder = self._works[batch.job].recorder
+        if recorder is None:
+            await self._writer.save(batch)
+        else:
+            await self._writer.run(archive_and_save, batch, recorder)
+
+    async def _offer(self, offers: list[Offer]) -> None:
+        await self._frontier.offer(self._caller.next(), offers)
+
+    async def _complete(self, completions: list[Completion]) -> None:
+        await self._frontier.complete(self._caller.next(), completions)
 
     async def _save_changes(self, work: Work) -> None:
         if work.newly_admitted:
             admitted, work.newly_admitted = work.newly_admitted, []
-            await self._writer.run(admit, work.job, admitted)
+            await self._insist(self._writer.run, admit, work.job, admitted)
         if work.new_types:
             types, work.new_types = work.new_types, []
-            await self._writer.run(save_item_types, work.job, types)
+            await self._insist(self._writer.run, save_item_types, work.job, types)
         if work.cookies_changed:
             work.cookies_changed = False
-            await self._writer.run(save_cookies, work.job, work.jar.lines())
+            await self._insist(self._writer.run, save_cookies, work.job, work.jar.lines())
 
 
 def _bytes(ending: Ending) -> int:
-    return ending.record.bytes if isinstance(ending.record, PageRecord) else 0
+    page_bytes = ending.record.bytes if isinstance(ending.record, PageRecord) else 0
+    return page_bytes if ending.capture is None else max(page_bytes, len(ending.capture.raw))
+
+
+def offered_together(endings: list[Ending]) -> Iterator[list[Offer]]:
+    """All offers, as few calls as may be."""
+    together: list[Offer] = []
+    targets = 0
+    for offer in (offer for ending in endings for offer in ending.offers):
+        if together and targets + len(offer.targets) > OFFERED_AT_ONCE:
+            yield together
+            together, targets = [], 0
+        together.append(offer)
+        targets += len(offer.targets)
+    if together:
+        yield together
 
 
 def batches(endings: list[Ending]) -> list[Batch]:
@@ -119,8 +153,12 @@ def batches(endings: list[Ending]) -> list[Batch]:
                 batch.dead.append(ending.record)
             case Drop():
                 batch.drops.append(ending.record)
+        if ending.record is not None and ending.capture is not None:
+            batch.captures.append((ending.record, ending.capture))
         if ending.skips:
             batch.skips[lease.target.fingerprint] = ending.skips
+        for reason, urls in ending.trapped.items():
+            batch.samples.setdefault(reason, []).extend(urls)
         if ending.failed:
             kind, status = ending.failed
             sample = f"{lease.target.url}: {ending.why}" if ending.why else lease.target.url

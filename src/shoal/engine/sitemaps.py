@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
-from shoal.engine.ending import Ending, add_skips
+from shoal.engine.ending import Ending, add_links
+from shoal.engine.reading import SitemapPart
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import InvalidURL
-from shoal.extract.sitemaps import Sitemap
-from shoal.fetch.exchange import Exchange
-from shoal.model import Lease, Offer, Trail
+from shoal.model import Lease, Offer, PageRecord, Trail
 
 SITEMAP_NESTING = 5
-OFFERED_AT_ONCE = 1_000
 
 
-def sitemap_offers(work: Work, done: Ending, answer: Exchange) -> Iterator[Offer]:
-    """What a sitemap lists, in parts that can be offered one by one. Its pages are as near as seeds."""
-    lease, sitemap = done.lease, Sitemap(answer.body)
-    nesting = len(lease.trail.chain)
-    entries = iter(sitemap)
-    while part := list(islice(entries, OFFERED_AT_ONCE)):
-        pages = work.resolver.resolve(lease.target.url, [entry.url for entry in part if entry.kind == "url"])
-        add_skips(done, pages.skipped)
-        yield Offer(lease.job, pages.targets, Trail(parent=lease.target.fingerprint))
-        maps = [entry.url for entry in part if entry.kind == "sitemap"]
-        if maps and nesting < SITEMAP_NESTING:
-            yield sitemap_offer(work, maps, lease)
-    if sitemap.fault is not None:
-        done.failed, done.why = ("sitemap", answer.status), sitemap.fault
+def sitemap_offers(work: Work, done: Ending, part: SitemapPart) -> Iterator[Offer]:
+    """What a part of a sitemap lists. Its pages are as near as seeds."""
+    lease = done.lease
+    pages = work.resolver.resolve(lease.target.url, part.pages)
+    add_links(done, pages)
+    yield Offer(lease.job, pages.targets, Trail(parent=lease.target.fingerprint))
+    if part.sitemaps and len(lease.trail.chain) < SITEMAP_NESTING:
+        yield sitemap_offer(work, part.sitemaps, lease)
+    if part.fault is not None:
+        status = done.record.status if isinstance(done.record, PageRecord) else None
+        done.failed, done.why = ("sitemap", status), part.fault
 
 
 def sitemap_offer(work: Work, urls: Iterable[str], parent: Lease | None = None) -> Offer:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from shoal.fetch.cookies import Jar
 from shoal.fetch.curl import Fetcher
+from shoal.fetch.robots import product_token
 from shoal.fetch.transfer import Fetch
 from shoal.model import ItemType, JobSpec, Lease, Target
-from shoal.urls import Params, Resolver, Scope, origin_of, target
+from shoal.store.archive.recorder import Recorder
+from shoal.urls import Exclusions, Params, Resolver, Scope, Traps, origin_of, target
 
 if TYPE_CHECKING:
     from shoal.engine.callbacks import Callbacks
@@ -28,6 +30,7 @@ class Work:
         self,
         job: str,
         spec: JobSpec,
+        made_at: float,
         seeds: Iterable[str],
         admitted: Iterable[str],
         fetcher: Fetcher,
@@ -38,6 +41,10 @@ class Work:
         self.fetcher = fetcher
         self.callbacks = callbacks
         """The job's spider at work; None: pages are read as they are."""
+        self.exclusions = Exclusions()
+        """What the operator lets no job request; set before the engine runs."""
+        self.recorder: Recorder | None = None
+        """Set before the engine runs; None: the job keeps no archive."""
         self.jar = Jar()
         self.newly_admitted: list[str] = []
         self.new_types: list[ItemType] = []
@@ -48,8 +55,12 @@ class Work:
         self.scope = Scope(spec.scope, self._noting_origins(seeds), spec.include, spec.exclude)
         for url in admitted:
             self.scope.admit(url)
-        self.resolver = Resolver(self.scope, self.params, spec.politeness.group)
-        self._open_headers = {k: v for k, v in spec.headers.items() if k.lower() in OPEN_HEADERS}
+        traps = Traps(spec.allow_traps, made_at)
+        self.resolver = Resolver(self.scope, traps, self.params, spec.politeness.group)
+        self.agent = spec.user_agent
+        self.token = product_token(self.agent).lower()
+        """The name by which a page's directives may call the job; that of robots.txt too."""
+        self.open_headers = {k: v for k, v in spec.headers.items() if k.lower() in OPEN_HEADERS}
         for cookie in spec.cookies:
             for origin in self._seed_origins:
                 self.jar.add(origin + "/", cookie)
@@ -66,7 +77,7 @@ class Work:
     def headers_for(self, origin: str) -> dict[str, str]:
         """Secrets stay where the job began; a host that moves to https takes them along."""
         began_here = origin in self._seed_origins or origin.replace("https://", "http://") in self._seed_origins
-        return dict(self.spec.headers) if began_here else self._open_headers
+        return dict(self.spec.headers) if began_here else self.open_headers
 
     def call(self, lease: Lease, known: Known | None) -> Fetch:
         wanted = lease.target

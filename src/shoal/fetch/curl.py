@@ -7,16 +7,20 @@ as they came and decoded. Whatever libcurl reports is translated here, once, int
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
+from collections.abc import Callable
 
 import certifi
 import pycurl
 
+from shoal.errors import UsageError
 from shoal.fetch.decode import CannotDecode, DecodedTooLarge, decode
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, final_head, parse_head
 from shoal.fetch.guard import Guard
 from shoal.fetch.transfer import Fetch, Options, Transfer
+from shoal.urls import origin_of
 
 CONNECT_TIMEOUT_S = 10
 DECODED_RATIO = 4
@@ -27,6 +31,8 @@ _INLINE_RAW_BYTES = 1 << 18
 _INLINE_BYTES = 1 << 20
 # Fewer than the hosts in play, and each request pays for a handshake; but each cached one holds a file.
 _MAX_CONNECTIONS = 2_000
+
+_MOST_MET = 100_000
 
 _E_PROXY, _E_TOO_LARGE = 97, 100
 _KINDS = {
@@ -56,9 +62,12 @@ class Fetcher:
         self._multi = pycurl.AsyncCurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, _connections())
         self._idle: list[Transfer] = []
+        self._dialling: dict[str, asyncio.Event] = {}
+        self._met: set[str] = set()
+        """Origins that a connection was made to, or tried."""
         self._options: Options = [
             (pycurl.USERAGENT, agent),
-            (pycurl.CAINFO, ca_file or certifi.where()),
+            (pycurl.CAINFO, ca_file or _authorities()),
             (pycurl.NOSIGNAL, 1),
             (pycurl.TCP_NODELAY, 1),
             (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
@@ -76,7 +85,11 @@ class Fetcher:
         # On cancellation the multi's own callback takes the handle out before this task wakes up, because it was
         # registered first; so in every case the handle is free again at the end.
         try:
-            answer = await self._perform(transfer, call) or self._exchange(transfer, call, started_at)
+            if call.url.startswith("https:") and (origin := origin_of(call.url)) not in self._met:
+                failure = await self._perform_in_turn(origin, transfer, call)
+            else:
+                failure = await self._perform(transfer, call)
+            answer = failure or self._exchange(transfer, call, started_at)
         finally:
             self._idle.append(transfer)
         if isinstance(answer, Exchange) and answer.raw and "content-encoding" in answer.headers:
@@ -89,9 +102,29 @@ class Fetcher:
             transfer.curl.close()
         self._idle.clear()
 
-    async def _perform(self, transfer: Transfer, call: Fetch) -> Failure | None:
+    async def _perform_in_turn(self, origin: str, transfer: Transfer, call: Fetch) -> Failure | None:
+        """The first request to an origin makes the connection; those made meanwhile wait to share it, should it speak
+        HTTP/2, instead of paying for a handshake each. (libcurl's PIPEWAIT holds them back until the first is answered
+        if it does not.)"""
+        if (first := self._dialling.get(origin)) is not None:
+            await first.wait()
+            return await self._perform(transfer, call)
+        dialling = self._dialling[origin] = asyncio.Event()
+        try:
+            return await self._perform(transfer, call, dialling.set)
+        finally:
+            dialling.set()
+            del self._dialling[origin]
+            if len(self._met) >= _MOST_MET:
+                self._met.clear()
+            self._met.add(origin)
+
+    async def _perform(
+        self, transfer: Transfer, call: Fetch, on_sending: Callable[[], None] | None = None
+    ) -> Failure | None:
         try:
             transfer.prepare(call)
+            transfer.on_sending = on_sending or transfer.on_sending
             await self._multi.add_handle(transfer.curl)
         except pycurl.error as error:
             code, message = error.args
@@ -107,6 +140,8 @@ class Fetcher:
             return Failure(FailureKind.PROXY, "the proxy refuses our credentials", latency_s)
         if not call.proxy and not self._guard.allows(ip):
             return _refusal(latency_s)
+        if status < 200:
+            return Failure(FailureKind.PROTOCOL, f"the host answered {status}, which is no final answer", latency_s)
         head = final_head(transfer.head.getvalue())
         reason, headers = parse_head(head)
         raw = transfer.body.getvalue()
@@ -158,6 +193,14 @@ def _kind(transfer: Transfer, call: Fetch, code: int) -> FailureKind:
 def _refusal(latency_s: float) -> Failure:
     detail = "the host's address is not a public one, and private addresses are not allowed"
     return Failure(FailureKind.ADDRESS_REFUSED, detail, latency_s)
+
+
+def _authorities() -> str:
+    """Whom we believe about certificates; SSL_CERT_FILE is what OpenSSL, curl and Python look at too."""
+    given = os.environ.get("SSL_CERT_FILE")
+    if given and not os.access(given, os.R_OK):
+        raise UsageError(f"SSL_CERT_FILE is {given!r}, which cannot be read: name a file of certificates, or unset it")
+    return given or certifi.where()
 
 
 def _connections() -> int:

@@ -39,9 +39,10 @@ class Rules:
         return bool(self._parsed.can_fetch(url, self._token))
 
     @property
-    def crawl_delay_s(self) -> float | None:
+    def crawl_delay_s(self) -> float:
         delay: float | None = self._parsed.crawl_delay(self._token)
-        return delay
+        # Also of what is no number: a comparison with that is always false.
+        return delay if delay is not None and delay > 0 else 0.0
 
     @property
     def sitemaps(self) -> list[str]:

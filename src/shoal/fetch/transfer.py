@@ -6,7 +6,7 @@ Handles are reused: options that stay the same from one call to the next are not
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from operator import attrgetter
@@ -62,6 +62,8 @@ class Transfer:
         """The guard refused an address."""
         self.sent = False
         """The request went out, or is about to."""
+        self.on_sending: Callable[[], None] = _nothing
+        """Called when there is a connection for it."""
         self._guard = guard
         self._options = options
         self._current: tuple[object, ...] = ()
@@ -76,6 +78,7 @@ class Transfer:
             self._current = settings
         self.body, self.head = BytesIO(), BytesIO()
         self.dialled = self.refused = self.sent = False
+        self.on_sending = _nothing
         self.curl.setopt(pycurl.URL, call.url)
         self.curl.setopt(pycurl.WRITEHEADER, self.head)
         if call.truncate:
@@ -131,7 +134,11 @@ class Transfer:
         if self.sent:
             return int(pycurl.PREREQFUNC_ABORT)
         self.sent = True
+        self.on_sending()
         return int(pycurl.PREREQFUNC_OK)
+
+
+def _nothing() -> None: ...
 
 
 class _Dropped(socket.socket):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 from collections.abc import Mapping
 
@@ -13,6 +14,7 @@ from shoal.practice.visit import PLAIN, Answer, Site, Visit, redirect
 ROBOTS = "/robots.txt"
 ROBOTS_BYTES = 1_000_000_000
 ROBOTS_HOPS = 12
+ENTRIES = 1_000_000
 LISTED = "/good/listed.html"
 LISTED_TRUTH = HostTruth(unlinked={LISTED: 200})
 """Of the wild sitemaps: for all their size they tell of one page."""
@@ -26,7 +28,12 @@ def plain_robots(visit: Visit) -> Answer:
 
 def wild_sitemaps() -> Mapping[str, Site]:
     """With the robots.txt that names them."""
-    sites = {"/sitemap-itself.xml": _itself, "/sitemap-entities.xml": _entities, "/sitemap-bomb.xml.gz": sitemap_bomb()}
+    sites: dict[str, Site] = {
+        "/sitemap-itself.xml": _itself,
+        "/sitemap-entities.xml": _entities,
+        "/sitemap-bomb.xml.gz": sitemap_bomb(),
+        "/sitemap-million.xml.gz": _million,
+    }
 
     def robots(visit: Visit) -> Answer:
         lines = "".join(f"Sitemap: {visit.origin(visit.host)}{path}\n" for path in sites)
@@ -64,6 +71,18 @@ def _itself(visit: Visit) -> Answer:
     itself = f"<sitemap><loc>{origin}{visit.path}</loc></sitemap>"
     # An index and a list in one, which readers take for either.
     return _xml(f"<sitemapindex>{itself * 100}<url><loc>{origin}{LISTED}</loc></url></sitemapindex>")
+
+
+def _million(visit: Visit) -> Answer:
+    """All of them the same page: what is tried is the reading."""
+    entry = f"<url><loc>{visit.origin(visit.host)}{LISTED}</loc></url>"
+    # Members of one file, so that a thousand entries are compressed once.
+    body = _gzip("<urlset>") + _gzip(entry * 1_000) * (ENTRIES // 1_000) + _gzip("</urlset>")
+    return Answer(200, body, "application/gzip")
+
+
+def _gzip(text: str) -> bytes:
+    return gzip.compress(text.encode(), 6, mtime=0)
 
 
 def _entities(visit: Visit) -> Answer:

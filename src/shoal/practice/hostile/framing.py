@@ -36,6 +36,8 @@ def bad_framing() -> list[Habit]:
         _raw("NUL in a header", "nul", "protocol", [_OK + b"X-Odd: a\0b\r\nContent-Length: 0\r\n\r\n"]),
         _raw("Something else than HTTP", "telnet", "protocol", [b"login: password: welcome\r\n"]),
         _raw("Nothing at all", "nothing", "protocol", []),
+        _raw("A switch nobody asked for", "switch", "protocol", [b"HTTP/1.1 101 Switching Protocols\r\n\r\n"]),
+        _nowhere(),
     ]
 
 
@@ -51,6 +53,11 @@ def slow_framing() -> list[Habit]:
             HostTruth(broken={silence: "timeout"}),
         ),
     ]
+
+
+def _nowhere() -> Habit:
+    path = "/framing/nowhere.html"
+    return Habit("A redirect to nowhere", path, {path: lambda visit: Answer(302, b"")}, HostTruth(pages={path: 302}))
 
 
 def _raw(says: str, name: str, reason: str, *pieces: Iterable[bytes], pause_s: float = 0.0) -> Habit:

@@ -12,7 +12,10 @@ from shoal.practice.visit import HTML, Answer, Visit
 
 MANY = 1_000_000
 DEPTH = 100_000
+WAYS = 60_000
 USER, PASSWORD = "ann", "pebble"
+FORMULA = "=HYPERLINK(1)"
+CLIMBING = "/names/..%2F..%2F..%2Fetc%2Fpasswd"
 UGLY_TITLE = "Sale\r\nHTTP/1.1 200 OK\x1b[2J\x1b[31m\x07 red\x00"
 _LEAF = b"<!doctype html><title>Leaf</title><h1>Leaf</h1>"
 _TEXT = "<!doctype html><title>Caf\u00e9</title><h1>Caf\u00e9</h1>"
@@ -23,6 +26,7 @@ _ODD_BODIES = {
     "utf-16": ("text/html", _TEXT.encode("utf-16-le")),
     "utf-16-lie": ("text/html; charset=utf-16", _TEXT.encode()),
     "unknown": ('text/html; charset="\x01no-such"', _TEXT.encode()),
+    "formula": (HTML, f"<!doctype html><title>{FORMULA}</title>".encode()),
     "title": (HTML, f"<!doctype html><title>{UGLY_TITLE}</title><p>\x1b]0;owned\x07".encode()),
 }
 
@@ -32,6 +36,7 @@ def twisted() -> list[Habit]:
         _big("A tree without bottom", "depth", lambda: b"<div>" * DEPTH + b"<p>bottom"),
         _big("Open formatting", "formatting", lambda: b"<p><b><i><u>" * (DEPTH // 4)),
         _big("A tag of a million attributes", "attributes", _many_attributes),
+        _big("Ways that all go round in circles", "ways", _many_ways),
         Habit(
             "A million links",
             "/twisted/links/",
@@ -40,17 +45,27 @@ def twisted() -> list[Habit]:
             HostTruth(pages={"/twisted/links/": 200, "/twisted/links/leaf": 200}),
         ),
         _credentials(),
+        Habit("A name that climbs", CLIMBING, {CLIMBING: lambda visit: Answer(200, _LEAF)}, _page(CLIMBING)),
         *(_odd(name, content_type, body) for name, (content_type, body) in _ODD_BODIES.items()),
     ]
+
+
+def _page(path: str) -> HostTruth:
+    return HostTruth(pages={path: 200})
 
 
 def _many_attributes() -> bytes:
     return b"<p %s>" % b" ".join(b"a%d=%d" % (number, number) for number in range(MANY))
 
 
+def _many_ways() -> bytes:
+    """Each link is another, and worth no visit."""
+    return b"".join(b"<a href=%s%d>x</a>" % (b"/round" * 8, number) for number in range(WAYS))
+
+
 def _big(says: str, name: str, html: Callable[[], bytes]) -> Habit:
     path = f"/twisted/{name}.html"
-    return Habit(says, path, {path: _packed(html)}, HostTruth(pages={path: 200}))
+    return Habit(says, path, {path: _packed(html)}, _page(path))
 
 
 def _packed(html: Callable[[], bytes]) -> Callable[[Visit], Answer]:
@@ -69,7 +84,7 @@ def _odd(name: str, content_type: str, body: bytes) -> Habit:
         f"Odd bytes: {name}",
         path,
         {path: lambda visit: Answer(200, body, content_type)},
-        HostTruth(pages={path: 200}),
+        _page(path),
     )
 
 

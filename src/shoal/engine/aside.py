@@ -1,0 +1,145 @@
+"""Reads big pages and sitemaps in processes of their own, so that they hold no other host up and crash nothing else.
+
+A process is started when the first big page comes and serves one page at a time: when it dies, runs out of memory or
+takes too long, that page alone is to blame, and the next page gets a new one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+from shoal.engine.reader import OUT_OF_MEMORY, packed, read_frame, unpacked, write_frame
+from shoal.engine.reading import MOST_SENT_BYTES, Ask, PageRead, SitemapPart
+
+T = TypeVar("T")
+
+READERS = 2
+SECONDS = 30.0
+MEMORY_BYTES = 1 << 30
+"""Of address space; the worst pages of 10 MB that were tried take 400 MB."""
+
+
+class Unread(Exception):
+    """A page that could not be read; `reason` is that of its dead letter."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class Reader:
+    """One process. To ask, to await its reply and to close it may take long and belong in a thread."""
+
+    def __init__(self, seconds: float, memory_bytes: int) -> None:
+        self._seconds = seconds
+        self._memory_bytes = memory_bytes
+        # Modules come from where ours do, not from whatever lies in the directory that the crawl was started in; and a
+        # group of its own, so that Ctrl-C is ours to handle.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "shoal.engine.reader", str(seconds), str(memory_bytes)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+        assert self._process.stdin and self._process.stdout
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+
+    def ask(self, wanted: Ask | None, body: bytes) -> None:
+        """None: the body is a sitemap."""
+        with suppress(BrokenPipeError):
+            # Its end shows where the answer is awaited.
+            write_frame(self._stdin, packed(wanted))
+            write_frame(self._stdin, body)
+
+    def reply(self) -> dict[str, Any] | None:
+        """None: that was all. Raises Unread."""
+        frame = read_frame(self._stdout)
+        if frame is None:
+            raise Unread("poison", self._last_words(self._process.wait()))
+        return unpacked(frame) if frame else None
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def close(self) -> None:
+        self.kill()
+        self._process.wait()
+        self._stdout.close()
+        with suppress(BrokenPipeError):
+            self._stdin.close()
+
+    def _last_words(self, status: int) -> str:
+        if status == -signal.SIGALRM:
+            return f"reading it took more than {self._seconds:g} s"
+        if status == OUT_OF_MEMORY:
+            return f"reading it took more than {self._memory_bytes // 1_000_000:,} MB of memory"
+        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        return f"reading it ended its process ({how})"
+
+
+class Aside:
+    def __init__(self, seconds: float = SECONDS, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._bounds = (seconds, memory_bytes)
+        self._slots = asyncio.Semaphore(READERS)
+        self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="aside")
+        self._idle: list[Reader] = []
+        self.held_bytes = 0
+        """Of bodies that are being read or wait for their turn."""
+
+    async def page(self, ask: Ask, body: bytes) -> PageRead:
+        """Raises Unread."""
+        async with aclosing(self._replies(ask, body[:MOST_SENT_BYTES])) as replies:
+            (page,) = [PageRead(*reply["page"]) async for reply in replies]
+        return page
+
+    async def sitemap(self, body: bytes) -> AsyncGenerator[SitemapPart, None]:
+        """Raises Unread, perhaps after some parts. Whoever leaves early closes it."""
+        async with aclosing(self._replies(None, body)) as replies:
+            async for reply in replies:
+                yield SitemapPart(*reply["part"])
+
+    def close(self) -> None:
+        """When nobody waits for an answer any more."""
+        for reader in self._idle:
+            self._threads.submit(reader.close)
+        self._idle.clear()
+        self._threads.shutdown()
+
+    async def _replies(self, ask: Ask | None, body: bytes) -> AsyncGenerator[dict[str, Any], None]:
+        async with self._reader(len(body)) as reader:
+            await self._in_thread(reader.ask, ask, body)
+            while reply := await self._in_thread(reader.reply):
+                if "fault" in reply:
+                    raise Unread("unreadable", reply["fault"])
+                yield reply
+
+    @asynccontextmanager
+    async def _reader(self, size: int) -> AsyncIterator[Reader]:
+        self.held_bytes += size
+        try:
+            async with self._slots:
+                reader = self._idle.pop() if self._idle else Reader(*self._bounds)
+                try:
+                    yield reader
+                except BaseException:
+                    # It is dead, or in the middle of something that nobody waits for; a thread that waits for its
+                    # answer gets the end of it.
+                    reader.kill()
+                    self._threads.submit(reader.close)
+                    raise
+                self._idle.append(reader)
+        finally:
+            self.held_bytes -= size
+
+    async def _in_thread(self, call: Callable[..., T], *args: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *args)

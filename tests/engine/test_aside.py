@@ -1,0 +1,159 @@
+"""Big pages and sitemaps, read in a process of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from shoal.engine.aside import Aside, Unread
+from shoal.engine.reading import BIG_BYTES, Ask, read_page
+from shoal.practice import Answer, Visit
+from tests.engine.conftest import Field, Pages, html, serving, spec
+
+ASK = Ask("http://site.example/", "text/html; charset=utf-8", "", "shoal", obey=True)
+BIG = b"<title>Big</title><meta name=description content=d><html lang=en><base href=/b/>" + b"".join(
+    b"<p>W\xc3\xb6rd <a href=/%d>x</a><a rel=nofollow href=/no>y</a>" % n for n in range(10_000)
+)
+
+
+@asynccontextmanager
+async def readers(seconds: float = 30.0, memory_bytes: int = 1 << 30) -> AsyncIterator[Aside]:
+    aside = Aside(seconds, memory_bytes)
+    try:
+        yield aside
+    finally:
+        aside.close()
+
+
+def children() -> set[int]:
+    """Of this process: those that read."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (entry / "stat").read_text()
+            if int(stat.rpartition(")")[2].split()[1]) == os.getpid() and b"reader" in (entry / "cmdline").read_bytes():
+                found.add(int(entry.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return found
+
+
+async def reader_pid() -> int:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if found := children():
+            return found.pop()
+        await asyncio.sleep(0.002)
+    raise AssertionError("nobody reads")
+
+
+async def test_a_page_reads_the_same_here_and_aside() -> None:
+    async with readers() as aside:
+        assert await aside.page(ASK, BIG) == read_page(ASK, BIG)
+        odd = ASK._replace(content_type="text/html; charset=utf-16", header_robots="noindex", formats=("metadata",))
+        assert await aside.page(odd, BIG[:-1]) == read_page(odd, BIG[:-1])
+
+
+async def test_one_process_serves_page_after_page_and_ends_with_its_owner() -> None:
+    async with readers() as aside:
+        await aside.page(ASK, BIG)
+        (first,) = children()
+        await aside.page(ASK, BIG)
+        assert children() == {first}
+    assert not children()
+
+
+@pytest.mark.parametrize("by", [signal.SIGSEGV, signal.SIGKILL])
+async def test_a_page_that_kills_its_reader_is_blamed_alone(by: signal.Signals) -> None:
+    async with readers() as aside:
+        reading = asyncio.create_task(aside.page(ASK, BIG))
+        os.kill(await reader_pid(), by)
+        with pytest.raises(Unread, match=by.name) as caught:
+            await reading
+        assert caught.value.reason == "poison"
+        assert (await aside.page(ASK, BIG)).title == "Big"
+        assert aside.held_bytes == 0
+
+
+async def test_a_page_that_takes_too_much_memory_is_poison() -> None:
+    async with readers(memory_bytes=80_000_000) as aside:
+        with pytest.raises(Unread, match="more than 80 MB") as caught:
+            await aside.page(ASK, b"".join(b"<a href=/%d title=%d>x</a>" % (n, n) for n in range(200_000)))
+        assert caught.value.reason == "poison"
+        assert (await aside.page(ASK, b"<title>Small</title>")).title == "Small"
+
+
+async def test_a_page_that_takes_too_long_is_poison() -> None:
+    async with readers(seconds=0.05) as aside:
+        with pytest.raises(Unread, match=r"more than 0\.05 s"):
+            await aside.page(ASK, b"<a href=x>x</a>" * 600_000)
+
+
+async def test_an_answer_that_nobody_waits_for_costs_only_its_process() -> None:
+    async with readers() as aside:
+        reading = asyncio.create_task(aside.page(ASK, BIG))
+        pid = await reader_pid()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        assert (await aside.page(ASK, BIG)).title == "Big"
+        assert pid not in children()
+
+
+async def test_a_sitemap_comes_in_parts_and_may_be_left_early() -> None:
+    urls = "".join(f"<url><loc>http://site.example/{n}</loc></url>" for n in range(50_000))
+    body = gzip.compress(f"<urlset>{urls}".encode())
+    async with readers() as aside:
+        parts = [part async for part in aside.sitemap(body)]
+        assert sum(len(part.pages) for part in parts) == 50_000
+        assert max(len(part.pages) for part in parts) == 1_000
+        assert parts[-1].fault
+        async with aclosing(aside.sitemap(body)) as again:
+            async for part in again:
+                assert len(part.pages) == 1_000
+                break
+        assert aside.held_bytes == 0
+
+
+async def test_a_crawl_reads_big_pages_aside_and_small_ones_here(crawler: Field) -> None:
+    filling = "<p>word" * (BIG_BYTES // 6)
+    started: list[int] = []
+
+    def small(visit: Visit) -> Answer:
+        started.append(len(children()))
+        return html("/big")
+
+    pages: Pages = {
+        "/": small,
+        "/big": html("/last", *(f"/no/{n}" for n in range(3_000)), body=filling),
+        "/last": html(),
+    }
+    robots = Answer(200, b"User-agent: *\nDisallow: /no/\n", "text/plain")
+    async with serving({**pages, "/robots.txt": robots}) as site:
+        seen = await crawler.crawl(spec(), site.url())
+    assert crawler.pages() == {"/": 200, "/big": 200, "/last": 200}
+    assert seen.frontier.dropped == {"robots": 3_000}
+    assert started == [0] and not children()
+
+
+async def test_a_sitemap_does_not_outlast_the_jobs_time(crawler: Field) -> None:
+    pages = {"/": html()}
+    async with serving(pages) as site:
+        urls = "".join(f"<url><loc>{site.url(f'/{n}')}</loc></url>" for n in range(600_000))
+        listed = gzip.compress(f"<urlset>{urls}</urlset>".encode(), 1)
+        pages["/sitemap.xml"] = Answer(200, listed, "application/gzip")
+        crawler.add("job", spec(sitemaps=True, per_host=1, limits={"seconds": 1.5}), site.url())
+        await crawler.run("job")
+    figures = (await crawler.figures()).frontier
+    assert crawler.resting == {"job": "seconds"}
+    assert 0 < figures.queued < 600_000 and figures.leased == 0
+    # To be read again when the job is given more time.
+    assert "/sitemap.xml" not in crawler.pages()

@@ -1,0 +1,160 @@
+"""Politeness beyond robots.txt's rules, as the site sees it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from email.utils import formatdate
+from itertools import pairwise
+
+import pytest
+
+from shoal import __version__
+from shoal.engine.policy import RETRY_WAITS_S, retry_wait_s
+from shoal.model import Drop
+from shoal.practice import Answer, Visit
+from shoal.store.records import list_pages, list_pages_with_content
+from tests.engine.conftest import Field, Pages, html, serving, spec
+
+PLAIN = "text/plain"
+
+
+def robots(text: str) -> Answer:
+    return Answer(200, text.encode(), PLAIN)
+
+
+async def test_a_host_that_asks_for_more_than_300_s_is_left_alone(crawler: Field) -> None:
+    visits: Counter[str] = Counter()
+
+    def page(visit: Visit) -> Answer:
+        visits[visit.path] += 1
+        return html()
+
+    began = time.monotonic()
+    async with serving({"/robots.txt": robots("User-agent: *\nCrawl-delay: 301\n"), "/a": page, "/b": page}) as site:
+        seen = await crawler.crawl(spec(rate=0), site.url("/a"), site.url("/b"))
+        end = crawler.ending(site.url("/a"))
+    assert seen.frontier.dropped == {"robots": 2} and not visits
+    assert isinstance(end, Drop) and "asks to wait 301 s" in end.detail
+    assert time.monotonic() - began < 10
+
+
+async def test_a_delay_of_300_s_is_kept_to(crawler: Field) -> None:
+    starts: list[str] = []
+
+    def page(visit: Visit) -> Answer:
+        starts.append(visit.path)
+        return html("/b")
+
+    pages: Pages = {"/robots.txt": robots("User-agent: *\nCrawl-delay: 300\n"), "/": page, "/b": page}
+    async with serving(pages) as site:
+        crawler.add("job", spec(rate=0), site.url())
+        await crawler.run("job", for_s=1.0)
+        (host,) = await crawler.home.frontier.hosts()
+    assert len(starts) <= 1
+    assert host.crawl_delay_s == 300 and 290 < host.next_at - time.time() < 310
+
+
+@pytest.mark.parametrize("delay", ["nan", "-5", "soon", ""])
+async def test_a_delay_that_is_no_time_is_none(crawler: Field, delay: str) -> None:
+    async with serving({"/robots.txt": robots(f"User-agent: *\nCrawl-delay: {delay}\n"), "/": html()}) as site:
+        await crawler.crawl(spec(rate=0), site.url())
+    assert crawler.pages() == {"/": 200}
+
+
+@pytest.mark.parametrize("value", [lambda: "2", lambda: formatdate(time.time() + 3, usegmt=True)], ids=["s", "date"])
+@pytest.mark.parametrize("status", [429, 503])
+async def test_retry_after_is_waited_for(crawler: Field, value: Callable[[], str], status: int) -> None:
+    starts: list[float] = []
+
+    def busy_at_first(visit: Visit) -> Answer:
+        starts.append(time.monotonic())
+        return Answer(status, b"", headers={"Retry-After": value()}) if len(starts) == 1 else html()
+
+    async with serving({"/": busy_at_first}) as site:
+        await crawler.crawl(spec(rate=0), site.url())
+    assert crawler.pages() == {"/": 200}
+    # A date is told in whole seconds.
+    assert starts[1] - starts[0] > 1.95
+
+
+async def test_without_it_the_waits_double(crawler: Field) -> None:
+    starts: list[float] = []
+
+    def failing(visit: Visit) -> Answer:
+        starts.append(time.monotonic())
+        return Answer(500, b"")
+
+    async with serving({"/": failing}) as site:
+        await crawler.crawl(spec(rate=0, retries=2), site.url())
+    first, second = (later - sooner for sooner, later in pairwise(starts))
+    assert 0.85 < first < 1.6 and 1.75 < second < 2.7
+
+
+def test_waits_differ_a_little_so_that_retries_do_not_come_all_at_once() -> None:
+    for attempt, wait_s in enumerate(RETRY_WAITS_S):
+        waits = {retry_wait_s(attempt) for _ in range(50)}
+        assert len(waits) > 40 and all(0.9 * wait_s <= one <= 1.1 * wait_s for one in waits)
+
+
+async def test_directives_are_kept_to_if_they_are_for_us_or_for_all(crawler: Field) -> None:
+    def tagged(*values: str) -> Answer:
+        return Answer(200, b'<p>words<a href="/never">x</a>', headers={"X-Robots-Tag": ", ".join(values)})
+
+    followed = {
+        "/googlebot": tagged("googlebot: noindex, nofollow"),
+        "/meta-googlebot": html("/found/2", head='<meta name="googlebot" content="none">', body="words"),
+    }
+    followed["/googlebot"] = followed["/googlebot"]._replace(body=b'<p>words<a href="/found/1">x</a>')
+    kept = {
+        "/all": tagged("nofollow"),
+        "/ours": tagged("shoal: nofollow"),
+        "/meta-ours": html("/never", head='<meta name="shoal" content="nofollow">', body="words"),
+        "/rel": Answer(200, b'<p>words<a rel="ugc nofollow" href="/never">x</a>'),
+    }
+    unkept = {"/noindex": tagged("none"), "/meta-noindex": html(head='<meta name="robots" content="noindex">')}
+    pages = {**followed, **kept, **unkept, "/found/1": html(), "/found/2": html(), "/never": html()}
+    async with serving({"/": html(*followed, *kept, *unkept), **pages}) as site:
+        await crawler.crawl(spec(), site.url())
+        contents = {row["url"]: row["text"] for row in list_pages_with_content(crawler.home.store, "job", {})}
+    assert set(crawler.pages()) == {"/", *pages} - {"/never"}
+    assert {site.url(path) for path in unkept} == {url for url, text in contents.items() if text is None}
+
+
+async def test_a_job_is_called_by_the_name_it_gives(crawler: Field) -> None:
+    """Its own header wins, in what hosts see, in their robots.txt and in what pages ask."""
+    agents: set[str] = set()
+
+    def front(visit: Visit) -> Answer:
+        agents.add(visit.headers["user-agent"])
+        return html("/no", "/maybe")
+
+    rules = robots("User-agent: shoal\nDisallow: /\n\nUser-agent: otter\nDisallow: /no\n")
+    maybe = html("/never", head='<meta name="otter" content="nofollow">')
+    async with serving({"/robots.txt": rules, "/": front, "/maybe": maybe, "/no": html()}) as site:
+        named = spec(headers={"User-Agent": "Otter/2.0 (+https://otter.example/bot)"})
+        seen = await crawler.crawl(named, site.url())
+    assert set(crawler.pages()) == {"/", "/maybe"}
+    assert seen.frontier.dropped == {"robots": 1}
+    assert agents == {"Otter/2.0 (+https://otter.example/bot)"}
+    assert seen.as_dict()["user_agent"] == agents.pop()
+
+
+def test_what_was_set_aside_for_a_job_is_in_its_record() -> None:
+    polite = replace(spec(rate=2), allow_private=False, agent=f"shoal/{__version__} (+https://example.com/bot)")
+    assert polite.overrides == []
+    rude = spec(rate=0, robots=False, headers={"user-agent": "Mozilla/5.0"})
+    assert rude.overrides == ["ignore_robots", "allow_private", "rate_0", "user_agent"]
+
+
+async def test_reservations_against_mining_are_recorded_with_the_page(crawler: Field) -> None:
+    policy = "https://site.example/tdm.json"
+    reserved = Answer(200, b"<p>mine", headers={"TDM-Reservation": "1", "tdm-policy": policy})
+    async with serving({"/": html("/reserved"), "/reserved": reserved}) as site:
+        await crawler.crawl(spec(), site.url())
+    told = {
+        row["url"]: (row["tdm_reservation"], row["tdm_policy"]) for row in list_pages(crawler.home.store, "job", {})
+    }
+    assert told == {site.url(): (None, None), site.url("/reserved"): ("1", policy)}
