@@ -23,7 +23,7 @@ from shoal.store.remembered import save_cookies
 from shoal.store.writer import Writer
 
 MAX_BATCH = 128
-OFFERED_AT_ONCE = 2_000
+OFFERED_AT_ONCE = 5_000
 """Targets in one call of the frontier, some 4 ms of it, so that the links of a big page hold nobody up."""
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, delete, select, update
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
 from shoal.store import tables
 from shoal.store.archive.capture import Capture
-from shoal.store.content import Packer
+from shoal.store.content import pack
 from shoal.store.endings import ENDINGS, Ending, endings
 from shoal.store.item_rows import Row, clear_items, item_rows, reject_rows, write_items, write_rejects
 from shoal.store.store import Store
@@ -112,9 +112,8 @@ def save(store: Store, batch: Batch) -> None:
 
 
 def _packed_contents(found: Found) -> dict[int, tuple[str, int, int, bytes]]:
-    packer = Packer()
     return {
-        fingerprint: (page.job, fingerprint, page.token, packer.pack(page.content))
+        fingerprint: (page.job, fingerprint, page.token, pack(page.content))
         for fingerprint, (_, page) in found.items()
         if isinstance(page, PageRecord) and page.content is not None
     }
