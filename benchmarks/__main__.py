@@ -11,6 +11,8 @@ import sys
 
 from benchmarks.comparison import Comparison, compare
 from benchmarks.contenders import HERE, PEERS, Contender, fresh, install
+from benchmarks.extracting import PAGES as EXTRACT_PAGES
+from benchmarks.extracting import Extracted, extract
 from benchmarks.growth import QUICK, SHAPES, WHOLE, Grown, Growth, Stages, grow
 from benchmarks.measure import CannotMeasure
 from benchmarks.parts import PARTS
@@ -19,7 +21,7 @@ from benchmarks.results import Result, circumstances, keep, kept
 from benchmarks.soak import PAGES as SOAK_PAGES
 from benchmarks.soak import Soak, soak
 
-USUAL = [*PARTS, "growth"]
+USUAL = [*PARTS, "extract", "growth"]
 ALL = [*USUAL, "soak"]
 KEPT = HERE / "results"
 QUICK_PAGES = 300
@@ -71,7 +73,9 @@ def _benchmark(name: str, asked: argparse.Namespace) -> None:
         (HERE / "RESULTS.md").write_text(render(kept(KEPT, ALL)))
 
 
-def _figures(name: str, asked: argparse.Namespace) -> Comparison | Growth | Soak:
+def _figures(name: str, asked: argparse.Namespace) -> Comparison | Extracted | Growth | Soak:
+    if name == "extract":
+        return extract(QUICK_PAGES if asked.quick else EXTRACT_PAGES, 1 if asked.quick else asked.runs)
     if name == "growth":
         stages = QUICK if asked.quick else WHOLE
         return Growth(stages, [_grown(stages, shape) for shape in SHAPES])

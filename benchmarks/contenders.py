@@ -75,7 +75,12 @@ PEERS = {
         "Scrapy",
         "scrapy",
         "2.19.0",
-        {"links": _SCRAPY_LINKS, "tls": _SCRAPY_LINKS, "items": _peer("scrapy_peer.py", "items")},
+        {
+            "links": _SCRAPY_LINKS,
+            "tls": _SCRAPY_LINKS,
+            "items": _peer("scrapy_peer.py", "items"),
+            "archive": _SCRAPY_LINKS,
+        },
     ),
     "crawlee": Contender("Crawlee for Python", "crawlee[parsel]", "1.11.0", {"links": _CRAWLEE, "tls": _CRAWLEE}),
 }

@@ -49,8 +49,8 @@ async def _measure(scratch: Path, urls: int, pages: int) -> None:
     with redis_server(scratch, append_only=True) as server:
         await fill(server, small)
         _print_driven(f"crawl, append-only file, {small:,} URLs", await drive(server, small, pages // 4, WORKERS))
-        _print_turns(await take_turns(server))
     with redis_server(scratch, append_only=False) as server:
+        _print_turns(await take_turns(server))
         _print_rival(scrapy_redis(server, min(urls, RIVAL_URLS)))
         _print_enqueued(await enqueue(server))
 
@@ -71,7 +71,9 @@ def _print_driven(name: str, driven: Driven) -> None:
 
 def _print_turns(turns: Turns) -> None:
     shares = ", ".join(f"{job} {n:,}" for job, n in turns.starts.items())
-    print(f"smallest gap {turns.smallest_gap_s * 1000:.1f} ms at {turns.asked_gap_s * 1000:.0f} asked; starts: {shares}")
+    print(
+        f"smallest gap {turns.smallest_gap_s * 1000:.1f} ms at {turns.asked_gap_s * 1000:.0f} asked; starts: {shares}"
+    )
 
 
 def _print_rival(rival: Rival) -> None:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from benchmarks.frontier_redis import Server
 from shoal.frontier.contract import Caller, Terms
 from shoal.frontier.redis import Bounds, RedisFrontier
-from shoal.frontier.redis.outlook import SHARD
+from shoal.frontier.redis.shard import TAG
 from shoal.model import Completion, Landing, Lease, Offer, Outcome, Target, Trail
 from shoal.urls import fingerprint
 
@@ -83,7 +83,7 @@ async def fill(server: Server, urls: int) -> Filled:
 def _seen(server: Server, urls: int) -> tuple[float, bool]:
     """Bytes per URL, with the bucket's entry in Redis's own table, and whether every bucket is an intset."""
     total, encodings, keys = 0, set[bytes](), []
-    for key in server.client.scan_iter(f"{SHARD}:s:*", count=5000):
+    for key in server.client.scan_iter(f"{TAG}:s:*", count=5000):
         keys.append(key)
         if len(keys) == 5000:
             total += _usage(server, keys, encodings)
@@ -100,7 +100,7 @@ def _usage(server: Server, keys: list[bytes], encodings: set[bytes]) -> int:
     told = pipe.execute()
     encodings.update(told[1::2])
     table_slot_bytes = 12
-    return sum(told[::2]) + table_slot_bytes * len(keys)
+    return int(sum(told[::2])) + table_slot_bytes * len(keys)
 
 
 async def drive(server: Server, known: int, n: int, workers: int) -> Driven:
@@ -116,16 +116,13 @@ async def drive(server: Server, known: int, n: int, workers: int) -> Driven:
             left[0] -= len(leases)
             await frontier.landed(caller.next(), [Landing(lease.token, 0.05, 200) for lease in leases])
             offers = [_found_on(lease, navigation, next(numbers), known // URLS_PER_HOST) for lease in leases]
-            for start in range(0, BATCH, 7):
-                await frontier.offer(caller.next(), offers[start : start + 7])
+            await frontier.offer(caller.next(), offers)
             await frontier.complete(caller.next(), [Completion(lease.token, Outcome.DONE) for lease in leases])
 
     cpu_s, calls, began = server.cpu_s(), server.calls(), time.monotonic()
     await asyncio.gather(*(work(frontier, f"w{place}") for place, frontier in enumerate(frontiers)))
     seconds, done = time.monotonic() - began, n - left[0]
-    driven = Driven(
-        done, done / seconds, (server.calls() - calls) / seconds, (server.cpu_s() - cpu_s) * 1000 / done
-    )
+    driven = Driven(done, done / seconds, (server.calls() - calls) / seconds, (server.cpu_s() - cpu_s) * 1000 / done)
     for frontier in frontiers:
         await frontier.close()
     return driven

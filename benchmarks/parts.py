@@ -64,6 +64,7 @@ _ITEMS = Part(
 _ARCHIVE = replace(
     _LINKS,
     name="archive",
-    keeps="Shoal keeps its frontier, text and links in SQLite on disk, and in one of the two every answer as WARC.",
+    keeps="Shoal keeps its frontier, text and links in SQLite on disk, and unless it says otherwise every answer as "
+    "WARC; Scrapy keeps everything in memory.",
 )
 PARTS = {part.name: part for part in (_LINKS, _TLS, _ITEMS, _ARCHIVE)}

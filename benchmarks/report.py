@@ -9,6 +9,7 @@ from statistics import median
 
 from benchmarks.comparison import Comparison
 from benchmarks.contenders import CONCURRENCY, HERE, SAMPLER, SHOAL
+from benchmarks.extracting import Extracted
 from benchmarks.growth import Growth
 from benchmarks.growth_report import growth_lines, soak_lines
 from benchmarks.measure import Run
@@ -37,6 +38,8 @@ def _section(name: str, result: Result) -> str:
     figures = result.figures
     if isinstance(figures, Comparison):
         lines = _comparison_lines(figures)
+    elif isinstance(figures, Extracted):
+        lines = _extract_lines(figures)
     elif isinstance(figures, Growth):
         lines = growth_lines(figures)
     else:
@@ -47,6 +50,21 @@ def _section(name: str, result: Result) -> str:
 def _measured(by: Circumstances) -> str:
     machine = f"{by.machine}, load {by.load:.1f} before the start, Python {by.python}"
     return f"- Measured: {by.date} by `{by.command}` on {machine}"
+
+
+def _extract_lines(figures: Extracted) -> Iterator[str]:
+    yield f"- Site: {figures.pages:,} pages {PARTS['items'].holds}, crawled before with the archive on"
+    yield "- Ours: `shoal extract last --processes 1` with [rules](extract_rules.yaml) or [a spider](items_spider.py)"
+    yield from ("", "| items | CPU per page (ms) | pages per second and core | peak memory (MB) |")
+    yield "| --- | --- | --- | --- |"
+    for name, runs in (("3 fields of a page", figures.of_three), ("20 records of 10 fields", figures.of_records)):
+        cells = [
+            name,
+            _spread(runs, lambda run: run.cpu_ms_per_page, 2),
+            _spread(runs, lambda run: 1000 / run.cpu_ms_per_page, 0),
+            _spread(runs, lambda run: run.peak_bytes / 1e6, 0),
+        ]
+        yield f"| {' | '.join(cells)} |"
 
 
 def _comparison_lines(figures: Comparison) -> Iterator[str]:

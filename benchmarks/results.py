@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from benchmarks.comparison import Comparison
+from benchmarks.extracting import Extracted
 from benchmarks.growth import Growth
 from benchmarks.soak import Soak
 
@@ -33,7 +34,7 @@ class Result:
     """Of one part."""
 
     circumstances: Circumstances
-    figures: Comparison | Growth | Soak
+    figures: Comparison | Extracted | Growth | Soak
 
 
 _FILE = TypeAdapter(Result)
