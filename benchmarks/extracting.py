@@ -10,7 +10,7 @@ from benchmarks.contenders import HERE, SHOAL_PROGRAM, WORK, fresh, shoal_crawl
 from benchmarks.measure import Run, measure
 from benchmarks.servers import Place, free_port, nginx
 
-PAGES = 2_000
+PAGES = 5_000
 SMALL_RULES = HERE / "extract_rules.yaml"
 SPIDER = HERE / "items_spider.py"
 

@@ -16,6 +16,7 @@ from contextlib import aclosing
 
 from shoal.engine import ending, refusal
 from shoal.engine.aside import Aside, Unread
+from shoal.engine.calls import Calls
 from shoal.engine.capturing import capture
 from shoal.engine.conclusion import conclude, is_big
 from shoal.engine.ending import Ending
@@ -30,8 +31,8 @@ from shoal.engine.starts import Starts
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import DiskFull
 from shoal.fetch.exchange import Exchange, Failure, retry_after_s
-from shoal.frontier.contract import Caller, Frontier
-from shoal.model import Landing, Lease, Offer, Outcome
+from shoal.frontier.contract import Frontier
+from shoal.model import Landing, Lease, Outcome
 from shoal.store.writer import Writer
 from shoal.urls import origin_of
 
@@ -57,17 +58,17 @@ class Engine:
         self._frontier = frontier
         self._mark = mark
         self._concurrency = concurrency
-        self._caller = Caller(caller)
         self._stopping = asyncio.Event()
         self._patience = Patience(self._stopping)
         self.insist = self._patience.insist
         """`await insist(write, ...)`: whatever may find the disk full is tried again until it is not."""
+        self._calls = Calls(frontier, caller, self._patience)
         self._permissions = Permissions(frontier, writer, self._patience)
         self._aside = Aside()
         self._works: dict[str, Work] = {}
         self._refresh = Refresh(writer, self._works)
         self._settler = Settler(
-            frontier, writer, self._caller, self._works, self._settled, self._report_landings, self._patience
+            self._calls, writer, self._works, self._settled, self._report_landings, self._patience
         )
         self._fetching: set[asyncio.Task[None]] = set()
         self._starts = Starts()
@@ -130,7 +131,7 @@ class Engine:
         )
         if self._settler.backlog_bytes > BACKLOG_BYTES or self._aside.held_bytes > ASIDE_BYTES or self.waiting_for:
             room = 0
-        leases = await self.insist(self._lease, room) if room > 0 else []
+        leases = await self._calls.lease(room) if room > 0 else []
         known = await self._refresh.known(leases)
         for lease in leases:
             self._start(lease, known.get(lease.token))
@@ -140,9 +141,6 @@ class Engine:
             await self._note_resting(resting)
             if len(resting) < len(self._works):
                 await self._idle(room)
-
-    async def _lease(self, n: int) -> list[Lease]:
-        return await self._frontier.lease(self._caller.next(), n)
 
     async def _note_resting(self, resting: dict[str, str]) -> None:
         for job in self._works.keys() - resting.keys():
@@ -220,11 +218,8 @@ class Engine:
         return True
 
     async def _give_back(self, lease: Lease, wait_s: float = 0.0) -> None:
-        await self.insist(self._release, lease.token, wait_s)
+        await self._calls.release([lease.token], wait_s)
         self._held.discard(lease.token)
-
-    async def _release(self, token: int, wait_s: float) -> None:
-        await self._frontier.release(self._caller.next(), [token], wait_s)
 
     async def _refused(self, lease: Lease, work: Work, permission: Permission) -> Ending | None:
         """None if the page may be fetched now; otherwise how this ends."""
@@ -242,10 +237,7 @@ class Engine:
         if (work.job, origin) in self._mapped or work.scope.refusal(lease.target.url):
             return
         self._mapped.add((work.job, origin))
-        await self.insist(self._offer, sitemap_offer(work, listed or [f"{origin}/sitemap.xml"]))
-
-    async def _offer(self, offer: Offer) -> None:
-        await self._frontier.offer(self._caller.next(), [offer])
+        await self._calls.offer([sitemap_offer(work, listed or [f"{origin}/sitemap.xml"])])
 
     def _land(self, lease: Lease, answer: Exchange | Failure) -> None:
         if isinstance(answer, Failure):
@@ -260,10 +252,7 @@ class Engine:
         async with self._reporting:
             landings, self._landings = self._landings, []
             if landings:
-                await self.insist(self._landed, landings)
-
-    async def _landed(self, landings: list[Landing]) -> None:
-        await self._frontier.landed(self._caller.next(), landings)
+                await self._calls.landed(landings)
 
     async def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None) -> Ending:
         if is_big(work, answer):
@@ -300,7 +289,7 @@ class Engine:
             async with aclosing(self._sitemap_parts(answer.body)) as parts:
                 async for part in parts:
                     for offer in sitemap_offers(work, end, part):
-                        await self.insist(self._offer, offer)
+                        await self._calls.offer([offer])
                     await asyncio.sleep(0)
                     if self.stopping or await self._frontier.over(work.job):
                         return None
@@ -327,11 +316,8 @@ class Engine:
         while True:
             await asyncio.sleep(KEEP_EVERY_S)
             if self._held:
-                await self.insist(self._extend)
+                await self._calls.extend(list(self._held))
             await self.insist(self._frontier.reap)
-
-    async def _extend(self) -> None:
-        await self._frontier.extend(self._caller.next(), list(self._held))
 
 
 def _unread(lease: Lease, answer: Exchange | Failure, error: Unread) -> Ending:

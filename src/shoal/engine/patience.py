@@ -31,11 +31,7 @@ class Patience:
         return f"disk full at {self._where}, {ENOUGH_MB} MB needed" if self._waiting else None
 
     async def insist(self, write: Callable[P, Awaitable[T]], *args: P.args, **named: P.kwargs) -> T:
-        """Raises DiskFull only if the engine is stopping.
-
-        A `write` that calls the frontier numbers its call itself, at each try anew: between two of them another task
-        may have made later calls.
-        """
+        """Raises DiskFull only if the engine is stopping."""
         while True:
             try:
                 return await write(*args, **named)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
+from shoal.engine.calls import Calls
 from shoal.engine.ending import Ending
 from shoal.engine.patience import Patience
 from shoal.engine.work import Work
-from shoal.frontier.contract import Caller, Frontier
-from shoal.model import Completion, DeadLetter, Drop, Offer, PageRecord, RedirectRecord
+from shoal.model import DeadLetter, Drop, Offer, PageRecord, RedirectRecord
 from shoal.store.archive.keeping import archive_and_save
 from shoal.store.batch import Batch
 from shoal.store.items import save_item_types
@@ -30,17 +30,15 @@ OFFERED_AT_ONCE = 5_000
 class Settler:
     def __init__(
         self,
-        frontier: Frontier,
+        calls: Calls,
         writer: Writer,
-        caller: Caller,
         works: Mapping[str, Work],
         on_settled: Callable[[list[Ending]], None],
         report_landings: Callable[[], Awaitable[None]],
         patience: Patience,
     ) -> None:
-        self._frontier = frontier
+        self._calls = calls
         self._writer = writer
-        self._caller = caller
         self._works = works
         self._on_settled = on_settled
         self._report_landings = report_landings
@@ -89,10 +87,10 @@ class Settler:
             await self._insist(self._save, batch)
             await self._save_changes(self._works[batch.job])
         for offers in offered_together(endings):
-            await self._insist(self._offer, offers)
+            await self._calls.offer(offers)
         # A lease that is complete teaches its host's clock nothing any more.
         await self._report_landings()
-        await self._insist(self._complete, [ending.completion for ending in endings])
+        await self._calls.complete([ending.completion for ending in endings])
 
     async def _save(self, batch: Batch) -> None:
         recorder = self._works[batch.job].recorder
@@ -100,12 +98,6 @@ class Settler:
             await self._writer.save(batch)
         else:
             await self._writer.run(archive_and_save, batch, recorder)
-
-    async def _offer(self, offers: list[Offer]) -> None:
-        await self._frontier.offer(self._caller.next(), offers)
-
-    async def _complete(self, completions: list[Completion]) -> None:
-        await self._frontier.complete(self._caller.next(), completions)
 
     async def _save_changes(self, work: Work) -> None:
         if work.newly_admitted:
