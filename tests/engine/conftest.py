@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from shoal.embedded.crawl import terms_of
 from shoal.embedded.home import Home
 from shoal.embedded.overview import Overview, overview
+from shoal.engine.beginning import terms_of
 from shoal.engine.callbacks import Callbacks
 from shoal.engine.engine import Engine
 from shoal.engine.work import Work

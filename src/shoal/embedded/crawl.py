@@ -6,27 +6,22 @@ import asyncio
 import os
 import resource
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from shoal import __version__
 from shoal.embedded.home import Home
 from shoal.embedded.overview import Overview, overview
+from shoal.engine.beginning import callbacks_of, seeds_of, terms_of, work_on
 from shoal.engine.engine import Engine
-from shoal.engine.work import Work
+from shoal.engine.finishing import finish
 from shoal.errors import DiskFull, UsageError
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
-from shoal.frontier.contract import Caller, Terms
-from shoal.model import JobSpec, JobState, Offer, Target
+from shoal.frontier.contract import Caller
+from shoal.model import JobState, Offer, Target
 from shoal.store.archive.recorder import Recorder
-from shoal.store.inputs import seed_targets
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
-from shoal.store.quality import last_quality, measure_quality, verdict
-from shoal.store.remembered import load_cookies
-from shoal.store.store import Store
 from shoal.store.writer import Writer
 from shoal.urls import Exclusions
 
@@ -34,7 +29,6 @@ if TYPE_CHECKING:
     from shoal.engine.callbacks import Callbacks
     from shoal.spiders.spider import Spider
 
-SEEDS_AT_ONCE = 1_000
 OPEN_FILES_WANTED = 65_536
 SECONDS_COUNTED_EVERY_S = 5.0
 
@@ -103,7 +97,7 @@ class Crawl:
                     set_state(self._home.store, job.id, JobState.INTERRUPTED, time.time())
             await fetcher.aclose()
         if rest is not None:
-            await self._end(job, rest)
+            await finish(self._frontier, self._home.store, job, rest)
         seen = await overview(self._home, job.id)
         return Report(replace(seen, state=JobState.INTERRUPTED) if rest is None else seen, time.time() - started)
 
@@ -112,13 +106,10 @@ class Crawl:
             return None
         # Only now does the job's time begin: a list of a million takes a while to be offered.
         await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
-        seeds = (target.url for part in self._seeds(job.id) for target in part)
-        work = await asyncio.to_thread(Work, job.id, job.spec, job.created_at, seeds, job.admitted, fetcher, callbacks)
+        home = self._home
+        work = await asyncio.to_thread(work_on, job, home.store, home.archive, fetcher, callbacks)
         work.exclusions = self._exclusions
-        work.jar.load(load_cookies(self._home.store, job.id))
-        if job.spec.archive:
-            about = segment_about(job.id, job.spec, work.agent)
-            self._recorder = work.recorder = Recorder(self._home.archive, job.id, about, job.spec.max_archive_bytes)
+        self._recorder = work.recorder
         self.engine.add(work)
         resting = await self.engine.run()
         if self._recorder is not None:
@@ -156,93 +147,13 @@ class Crawl:
         async def offer(targets: list[Target]) -> None:
             await self._frontier.offer(caller.next(), [Offer(job.id, targets)])
 
-        for targets in self._seeds(job.id):
+        for targets in seeds_of(self._home.store, job.id):
             await self.engine.insist(offer, targets)
             await asyncio.sleep(0)
             if self.engine.stopping:
                 return False
         mark_seeded(self._home.store, job.id)
         return True
-
-    def _seeds(self, job_id: str) -> Iterator[list[Target]]:
-        line = -1
-        while part := seed_targets(self._home.store, job_id, line, SEEDS_AT_ONCE):
-            line = part[-1].line
-            yield [given.target for given in part if given.target is not None]
-
-    async def _end(self, job: Job, rest: str) -> None:
-        figures = await self._frontier.figures(job.id)
-        state, reason = ended(rest, job.spec, figures.pages, figures.dead)
-        if state in (JobState.DONE, JobState.LIMITED):
-            poor = judge_quality(self._home.store, job)
-            state, reason = (JobState.FAILED, poor) if poor else (state, reason)
-        set_state(self._home.store, job.id, state, time.time(), reason)
-        # Dead letters may be tried again, and must not lead to what the job has already.
-        if rest == "empty" and not figures.dead:
-            await self._frontier.forget(job.id)
-        elif rest == "cancelled":
-            await self._frontier.cancel(job.id)
-
-
-def judge_quality(store: Store, job: Job) -> str | None:
-    """Measures the items of a job, and says what about them is not as was asked."""
-    if job.spec.spider is None and job.spec.rules is None:
-        return None
-    return verdict(job.spec, measure_quality(store, job.id), last_quality(store, job.spec.name, job.id))
-
-
-def callbacks_of(spec: JobSpec, spider: Spider | None) -> Callbacks | None:
-    """The spider is loaded anew for every run, so that a mended file is what runs after a `dead --retry`."""
-    if spider is None and spec.spider is None and spec.rules is None:
-        return None
-    # Only here: what spiders need takes a tenth of a second to load.
-    from shoal.engine.callbacks import Callbacks
-    from shoal.spiders import rules
-    from shoal.spiders.loading import load_spider
-
-    if spider is None:
-        spider = rules.from_json(spec.rules) if spec.rules is not None else load_spider(spec.spider or "")
-    return Callbacks(spider)
-
-
-def ended(rest: str, spec: JobSpec, pages: int, dead: int) -> tuple[JobState, str | None]:
-    """The state a job ends in, and why, by what it rests for."""
-    if rest == "cancelled":
-        return JobState.CANCELLED, None
-    if pages == 0 and rest == "empty":
-        return JobState.FAILED, "no page could be fetched"
-    if spec.max_failure_rate is not None and dead > spec.max_failure_rate * (pages + dead):
-        return JobState.FAILED, f"{dead / (pages + dead):.1%} of requests are dead letters"
-    if rest == "empty":
-        return JobState.DONE, None
-    return JobState.LIMITED, f"its limit of {rest} is reached"
-
-
-def segment_about(job_id: str, spec: JobSpec, agent: str) -> dict[str, str]:
-    """What each segment of the archive says of its origin."""
-    return {
-        "software": f"shoal/{__version__}",
-        "format": "WARC File Format 1.1",
-        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-        "isPartOf": job_id,
-        "robots": "obey" if spec.politeness.robots else "ignore",
-        "http-header-user-agent": agent,
-    }
-
-
-def terms_of(spec: JobSpec, seconds_used: float) -> Terms:
-    limits, politeness = spec.limits, spec.politeness
-    return Terms(
-        lane=spec.lane,
-        priority=spec.priority,
-        gap_s=politeness.gap_s,
-        per_host=politeness.per_host,
-        robots=politeness.robots,
-        pages=limits.pages,
-        pages_per_host=limits.pages_per_host,
-        bytes=limits.bytes,
-        stop_at=None if limits.seconds is None else time.time() + limits.seconds - seconds_used,
-    )
 
 
 def resumable(job: Job, state: JobState) -> None:

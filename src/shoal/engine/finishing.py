@@ -1,0 +1,45 @@
+"""How a job ends: in which state and why, by what it rests for and how good its items are."""
+
+from __future__ import annotations
+
+import time
+
+from shoal.frontier.contract import Frontier
+from shoal.model import JobSpec, JobState
+from shoal.store.jobs import Job, set_state
+from shoal.store.quality import last_quality, measure_quality, verdict
+from shoal.store.store import Store
+
+
+async def finish(frontier: Frontier, store: Store, job: Job, rest: str) -> None:
+    """`rest` is why the frontier has nothing more to lease of the job."""
+    figures = await frontier.figures(job.id)
+    state, reason = ended(rest, job.spec, figures.pages, figures.dead)
+    if state in (JobState.DONE, JobState.LIMITED):
+        poor = _judge_quality(store, job)
+        state, reason = (JobState.FAILED, poor) if poor else (state, reason)
+    set_state(store, job.id, state, time.time(), reason)
+    # Dead letters may be tried again, and must not lead to what the job has already.
+    if rest == "empty" and not figures.dead:
+        await frontier.forget(job.id)
+    elif rest == "cancelled":
+        await frontier.cancel(job.id)
+
+
+def ended(rest: str, spec: JobSpec, pages: int, dead: int) -> tuple[JobState, str | None]:
+    if rest == "cancelled":
+        return JobState.CANCELLED, None
+    if pages == 0 and rest == "empty":
+        return JobState.FAILED, "no page could be fetched"
+    if spec.max_failure_rate is not None and dead > spec.max_failure_rate * (pages + dead):
+        return JobState.FAILED, f"{dead / (pages + dead):.1%} of requests are dead letters"
+    if rest == "empty":
+        return JobState.DONE, None
+    return JobState.LIMITED, f"its limit of {rest} is reached"
+
+
+def _judge_quality(store: Store, job: Job) -> str | None:
+    """Measures the items of a job, and says what about them is not as was asked."""
+    if job.spec.spider is None and job.spec.rules is None:
+        return None
+    return verdict(job.spec, measure_quality(store, job.id), last_quality(store, job.spec.name, job.id))
