@@ -1,0 +1,197 @@
+"""The way of one request: wait for its start, ask robots.txt, fetch, let its host land, read what came.
+
+Whatever a host or a page does is an ending; what cannot be begun goes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import NamedTuple
+
+from shoal.engine import ending, refusal
+from shoal.engine.aside import Aside, Unread
+from shoal.engine.calls import Calls
+from shoal.engine.capturing import capture
+from shoal.engine.conclusion import conclude, is_big
+from shoal.engine.ending import Ending
+from shoal.engine.mark import Mark
+from shoal.engine.permission import Permission, Permissions, Say
+from shoal.engine.reading import SitemapPart, is_big_sitemap, read_sitemap
+from shoal.engine.refresh import Known
+from shoal.engine.sitemaps import sitemap_offer, sitemap_offers
+from shoal.engine.starts import Starts
+from shoal.engine.work import SITEMAP, Work
+from shoal.fetch.exchange import Exchange, Failure, retry_after_s
+from shoal.frontier.contract import Frontier
+from shoal.model import Landing, Lease, Outcome
+from shoal.urls import origin_of
+
+ASKING_WAIT_S = 0.25
+WORTH_WAITING_S = 0.5
+"""A lease whose start turns out to be further off goes back instead."""
+
+log = logging.getLogger(__name__)
+
+
+class Back(NamedTuple):
+    """The request was not begun, and returns to the frontier; its host is left alone for so long."""
+
+    wait_s: float = 0.0
+
+
+class Travels:
+    def __init__(
+        self,
+        frontier: Frontier,
+        calls: Calls,
+        permissions: Permissions,
+        mark: Mark,
+        aside: Aside,
+        on_landing: Callable[[Landing], None],
+        stopping: asyncio.Event,
+    ) -> None:
+        self._frontier = frontier
+        self._calls = calls
+        self._permissions = permissions
+        self._mark = mark
+        self._aside = aside
+        self._on_landing = on_landing
+        self._stopping = stopping
+        self._starts = Starts()
+        self._mapped: set[tuple[str, str]] = set()
+        """Jobs and origins whose sitemaps have been offered."""
+
+    async def make(self, lease: Lease, work: Work, known: Known | None) -> Ending | Back:
+        if lease.wait_s > 0 and await self._stopped_within(lease.wait_s):
+            return Back()
+        end = refusal.before_robots(lease, work)
+        if end is not None:
+            return end
+        permission = await self._permissions.ask(lease, work)
+        if permission.say is Say.ASKING:
+            return Back(ASKING_WAIT_S)
+        end = await self._refused(lease, work, permission)
+        if end is not None:
+            return end
+        return await self._fetched(lease, work, known) if await self._may_begin(lease, permission) else Back()
+
+    async def _fetched(self, lease: Lease, work: Work, known: Known | None) -> Ending | Back:
+        call = work.call(lease, known)
+        answer = await work.fetcher.fetch(call)
+        big = is_big(work, answer)
+        if not big:
+            self._land(lease, answer)
+        end = await self._conclude(lease, work, answer, known)
+        if big:
+            # Only now: a host that sends such pages waits for their reading itself, and no other does.
+            self._land(lease, answer)
+        whole = await self._with_sitemap(work, answer, end)
+        if whole is None:
+            return Back()
+        whole.capture = capture(work, call, answer, whole)
+        return whole
+
+    async def _may_begin(self, lease: Lease, permission: Permission) -> bool:
+        """Waits out what is left of the gap; False if that is long, or the engine is stopping."""
+        gap_s = max(lease.gap_s, permission.crawl_delay_s)
+        while gap_s and (early_s := self._starts.early_s(lease.target.host, gap_s)) > 0:
+            if early_s > WORTH_WAITING_S or await self._stopped_within(early_s):
+                return False
+        self._starts.begin(lease.target.host)
+        return True
+
+    async def _stopped_within(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _refused(self, lease: Lease, work: Work, permission: Permission) -> Ending | None:
+        """None if the page may be fetched now; otherwise how this ends."""
+        robots = permission.robots
+        if robots is None or not robots.not_now:
+            await self._offer_sitemaps_of(lease, work, robots.rules.sitemaps if robots else [])
+        if robots is not None and permission.say is Say.NOT_NOW and permission.asked:
+            self._on_landing(refusal.robots_landing(lease, robots))
+        return refusal.by_robots(lease, work, permission)
+
+    async def _offer_sitemaps_of(self, lease: Lease, work: Work, listed: list[str]) -> None:
+        if not work.spec.sitemaps:
+            return
+        origin = origin_of(lease.target.url)
+        if (work.job, origin) in self._mapped or work.scope.refusal(lease.target.url):
+            return
+        self._mapped.add((work.job, origin))
+        await self._calls.offer([sitemap_offer(work, listed or [f"{origin}/sitemap.xml"])])
+
+    def _land(self, lease: Lease, answer: Exchange | Failure) -> None:
+        if isinstance(answer, Failure):
+            landing = Landing(lease.token, answer.latency_s, None, answer.kind.value)
+        else:
+            wait_s = retry_after_s(answer.headers.get("retry-after"), time.time())
+            landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s)
+        self._on_landing(landing)
+
+    async def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None) -> Ending:
+        if is_big(work, answer):
+            # Without a mark: what such a page does, it does to another process.
+            return await self._conclude_aside(lease, work, answer, known)
+        self._mark.set(lease.token)
+        try:
+            return await conclude(work, lease, answer, known)
+        except Exception as error:
+            # A page that we fail to read is that page's end, not the crawl's.
+            log.exception("could not read %s", lease.target.url)
+            status = answer.status if isinstance(answer, Exchange) else None
+            return ending.dead(lease, "unreadable", status, f"{type(error).__name__}: {error}")
+        finally:
+            self._mark.clear()
+
+    async def _conclude_aside(
+        self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None
+    ) -> Ending:
+        try:
+            return await conclude(work, lease, answer, known, self._aside)
+        except Unread as error:
+            return _unread(lease, answer, error)
+
+    async def _with_sitemap(self, work: Work, answer: Exchange | Failure, end: Ending) -> Ending | None:
+        """Offered part by part, before the sitemap's own lease completes: a million entries need no memory.
+
+        None if the engine was stopped or the job's time ran out before all were, so that the sitemap is read again.
+        """
+        is_sitemap = end.lease.trail.callback == SITEMAP and end.completion.outcome is Outcome.DONE
+        if not is_sitemap or not isinstance(answer, Exchange) or not 200 <= answer.status < 300:
+            return end
+        try:
+            async with aclosing(self._sitemap_parts(answer.body)) as parts:
+                async for part in parts:
+                    for offer in sitemap_offers(work, end, part):
+                        await self._calls.offer([offer])
+                    await asyncio.sleep(0)
+                    if self._stopping.is_set() or await self._frontier.over(work.job):
+                        return None
+        except Unread as error:
+            return _unread(end.lease, answer, error)
+        return end
+
+    async def _sitemap_parts(self, body: bytes) -> AsyncGenerator[SitemapPart, None]:
+        if is_big_sitemap(body):
+            async with aclosing(self._aside.sitemap(body)) as parts:
+                async for part in parts:
+                    yield part
+        else:
+            for part in read_sitemap(body):
+                yield part
+
+
+def _unread(lease: Lease, answer: Exchange | Failure, error: Unread) -> Ending:
+    status = answer.status if isinstance(answer, Exchange) else None
+    end = ending.dead(lease, error.reason, status, str(error))
+    end.why = str(error)
+    return end
