@@ -1,0 +1,77 @@
+"""The same engine on the Redis frontier: several of them share a job, and hosts do not notice how many they are."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from shoal.engine.beginning import seeds_of, terms_of, work_on
+from shoal.engine.engine import Engine
+from shoal.engine.mark import Mark
+from shoal.fetch.curl import Fetcher
+from shoal.fetch.guard import Guard
+from shoal.frontier.contract import Caller
+from shoal.frontier.redis import RedisFrontier
+from shoal.model import Offer
+from shoal.practice import Shop, running
+from shoal.store.archive.archive import Archive
+from shoal.store.jobs import load_job
+from shoal.store.store import Store
+from shoal.store.writer import Writer
+from tests.engine.conftest import Field, spec
+from tests.frontier.redis_server import RedisServer
+from tests.politeness import assert_polite, fetched_more_than_once
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    (tmp_path / "redis").mkdir()
+    with RedisServer(tmp_path / "redis") as server:
+        yield server
+
+
+async def work(server: RedisServer, store: Store, folder: Path, job: str, name: str) -> None:
+    """As one process of a fleet would, until the job rests."""
+    async with AsyncExitStack() as closing:
+        frontier = await RedisFrontier.open(server.url)
+        closing.push_async_callback(frontier.close)
+        fetcher = Fetcher("shoal/test", Guard(allow_private=True))
+        closing.push_async_callback(fetcher.aclose)
+        writer = Writer(store)
+        closing.callback(writer.close)
+        engine = Engine(frontier, writer, Mark(folder / f"mark-{name}"), 16, name)
+        engine.add(await asyncio.to_thread(work_on, load_job(store, job), store, Archive(folder), fetcher, None))
+        await engine.run()
+
+
+async def test_three_engines_share_a_job_and_keep_to_its_rate(
+    crawler: Field, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    shop = Shop(hosts=2, categories=3, products=30, troubled=False)
+    store = crawler.home.store
+    with running(shop, log=tmp_path / "log", latency_ms=10) as site:
+        crawler.add("job", spec(rate=40, per_host=3, archive=False), *(site.url("/", a) for a in shop.addresses))
+        frontier = await RedisFrontier.open(redis_server.url)
+        known = load_job(store, "job")
+        await frontier.open_job("job", terms_of(known.spec, 0.0))
+        caller = Caller(f"submit-{time.time()}")
+        for targets in seeds_of(store, "job"):
+            await frontier.offer(caller.next(), [Offer("job", targets)])
+        async with asyncio.timeout(60):
+            await asyncio.gather(*(work(redis_server, store, tmp_path, "job", f"worker-{n}") for n in range(3)))
+        figures = await frontier.figures("job")
+        await frontier.close()
+        log = site.log()
+    truth = {site.url(path, host): status for host, seen in shop.truth().items() for path, status in seen.pages.items()}
+    with store.read() as db:
+        pages = dict(db.exec_driver_sql("SELECT url, status FROM pages").fetchall())
+    assert pages == truth
+    ended = figures.pages + figures.redirects + figures.dead + sum(figures.dropped.values())
+    assert (figures.found, figures.queued, figures.leased) == (ended, 0, 0)
+    assert_polite(log, rate=40, per_host=3)
+    assert not fetched_more_than_once([entry for entry in log if entry.path != "/robots.txt"])
