@@ -31,8 +31,8 @@ class Server:
         return float(told["used_cpu_user"]) + float(told["used_cpu_sys"])
 
     def calls(self) -> int:
-        """Of workers: what scripts call in turn is not counted."""
-        return int(self.client.info("commandstats")["cmdstat_evalsha"]["calls"])
+        """Of workers: what the library calls in turn is not counted."""
+        return int(self.client.info("commandstats")["cmdstat_fcall"]["calls"])
 
     def version(self) -> str:
         return str(self.client.info("server")["redis_version"])

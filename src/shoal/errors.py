@@ -53,7 +53,7 @@ class DiskFull(Unavailable):
 
 class FrontierFull(Unavailable):
     def __init__(self, address: str) -> None:
-        super().__init__(f"Redis at {address} is at its maxmemory: raise it, or wait until requests have been worked off")
+        super().__init__(f"Redis at {address} is at its maxmemory: raise it; nothing is lost until then")
 
 
 class StaleCall(ShoalError):

@@ -2,48 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
 from shoal.frontier.contract import Caller, Frontier, Terms
+from shoal.frontier.redis import RedisFrontier
+from shoal.frontier.redis.shard import TAG
 from shoal.frontier.sqlite import SqliteFrontier
 from shoal.model import Lease, Offer, Target, Trail
 from shoal.urls import fingerprint
+from tests.frontier.redis_server import RedisServer
 
 
-@dataclass
 class FakeClock:
-    now: float = 1_000_000.0
+    def __init__(self, tell: Callable[[float], object] = lambda now: None) -> None:
+        """`tell` hears every new time, where the frontier's clock is not in this process."""
+        self.now = 1_000_000.0
+        self._tell = tell
+        tell(self.now)
 
     def __call__(self) -> float:
         return self.now
 
     def advance(self, seconds: float) -> None:
         self.now += seconds
+        self._tell(self.now)
 
 
-class Closable(Frontier, Protocol):
-    def close(self) -> None: ...
+class Kind(Protocol):
+    clock: FakeClock
+
+    async def open(self) -> Frontier: ...
+
+    async def close(self, frontier: Any) -> None: ...
 
 
 @dataclass
+class SqliteKind:
+    path: Path
+    clock: FakeClock = field(default_factory=FakeClock)
+
+    async def open(self) -> SqliteFrontier:
+        return SqliteFrontier(self.path, self.clock)
+
+    async def close(self, frontier: SqliteFrontier) -> None:
+        frontier.close()
+
+
+class RedisKind:
+    def __init__(self, server: RedisServer) -> None:
+        self._server = server
+        server.client.flushall()
+        self.clock = FakeClock(lambda now: server.client.set(f"{TAG}:clock", repr(now)))
+
+    async def open(self) -> RedisFrontier:
+        return await RedisFrontier.open(self._server.url)
+
+    async def close(self, frontier: RedisFrontier) -> None:
+        await frontier.close()
+
+
 class Bench:
     """A frontier under a fake clock, with the few moves every test makes."""
 
-    open: Callable[[FakeClock], Closable]
-    clock: FakeClock = field(default_factory=FakeClock)
-    caller: Caller = field(default_factory=lambda: Caller("worker"))
+    frontier: Frontier
 
-    def __post_init__(self) -> None:
-        self.frontier = self.open(self.clock)
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        self.clock = kind.clock
+        self.caller = Caller("worker")
 
-    def restart(self) -> None:
-        self.frontier.close()
-        self.frontier = self.open(self.clock)
+    async def open(self) -> None:
+        self.frontier = await self._kind.open()
+
+    async def close(self) -> None:
+        await self._kind.close(self.frontier)
+
+    async def restart(self) -> None:
+        await self.close()
+        await self.open()
         self.caller = Caller("worker after restart")
 
     async def job(self, name: str = "job", **terms: object) -> None:
@@ -51,7 +92,7 @@ class Bench:
 
     async def offer(self, *urls: str, job: str = "job", trail: Trail | None = None) -> int:
         offers = [Offer(job, [target(url) for url in urls], trail or Trail())]
-        return await self.frontier.offer(self.caller.next(), offers)
+        return (await self.frontier.offer(self.caller.next(), offers)).new
 
     async def lease(self, n: int = 10, **options: object) -> list[Lease]:
         return await self.frontier.lease(self.caller.next(), n, **options)  # type: ignore[arg-type]
@@ -65,8 +106,29 @@ def urls(host: str, n: int, start: int = 0) -> list[str]:
     return [f"http://{host}/{place}" for place in range(start, start + n)]
 
 
-@pytest.fixture(params=["sqlite"])
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(lambda clock: SqliteFrontier(tmp_path / "frontier.db", clock))
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path_factory.mktemp("cluster"), "--cluster-enabled", "yes") as server:
+        server.take_all_slots()
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "redis_server", "redis_cluster"])
+def kind(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
+    if request.param == "sqlite":
+        return SqliteKind(tmp_path / "frontier.db")
+    return RedisKind(request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+async def bench(kind: Kind) -> AsyncIterator[Bench]:
+    bench = Bench(kind)
+    await bench.open()
     yield bench
-    bench.frontier.close()
+    await bench.close()

@@ -49,7 +49,7 @@ async def test_a_restart_remembers_what_was_seen_and_queued(bench: Bench) -> Non
     await bench.job(gap_s=0, per_host=10)
     await bench.offer(*urls("a", 3))
     await fetch(bench, await bench.lease(1))
-    bench.restart()
+    await bench.restart()
     assert await bench.offer(*urls("a", 3)) == 0
     assert names(await bench.lease()) == urls("a", 2, start=1)
 
@@ -177,7 +177,7 @@ async def test_tokens_rise_over_a_restart_with_a_clock_set_back(bench: Bench) ->
     await bench.job(gap_s=0, per_host=100)
     await bench.offer(*urls("a", 2))
     (first,) = await bench.lease(1)
-    bench.restart()
+    await bench.restart()
     bench.clock.advance(-3600)
     (second,) = await bench.lease(1)
     assert second.token > first.token
@@ -251,7 +251,7 @@ async def test_a_kill_at_the_page_limit_leaves_a_worker_that_sleeps(bench: Bench
     await bench.job(gap_s=30, per_host=5, pages=1)
     await bench.offer("http://a/1", "http://b/1")
     await bench.lease(1)
-    bench.restart()
+    await bench.restart()
     await bench.frontier.reap(all_leases=True)
     assert await bench.lease() == []
     assert await bench.frontier.next_ready_in() == pytest.approx(30, abs=1)
@@ -293,7 +293,7 @@ async def test_after_a_kill_all_leases_return_at_once(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=2)
     await bench.offer(*urls("a", 3))
     await bench.lease()
-    bench.restart()
+    await bench.restart()
     assert await bench.frontier.reap(all_leases=True) == 2
     assert names(await bench.lease()) == urls("a", 2)
 
@@ -458,6 +458,18 @@ async def test_bytes_and_seconds_stop_leasing(bench: Bench) -> None:
     assert await bench.frontier.rest("seconds") == "seconds"
 
 
+async def test_a_job_knows_that_it_is_over_while_leases_are_out(bench: Bench) -> None:
+    await bench.job("timed", gap_s=0, per_host=1, stop_at=bench.clock.now + 10)
+    await bench.offer(*urls("a", 2), job="timed")
+    assert len(await bench.lease()) == 1
+    assert await bench.frontier.over("timed") is None
+    bench.clock.advance(11)
+    assert await bench.frontier.over("timed") == "seconds"
+    assert await bench.frontier.rest("timed") is None
+    await bench.frontier.cancel("timed")
+    assert await bench.frontier.over("timed") == "cancelled"
+
+
 async def test_pause_resume_and_cancel_act_on_queues(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=1)
     await bench.offer(*urls("a", 3))
@@ -483,7 +495,7 @@ async def test_clocks_and_blocks_survive_a_restart(bench: Bench) -> None:
     leases = await bench.lease()
     assert len(leases) == 2
     await land(bench, [lease for lease in leases if lease.target.host == "b"], 429, retry_after_s=100.0)
-    bench.restart()
+    await bench.restart()
     await bench.frontier.reap(all_leases=True)
     assert await bench.lease() == []
     bench.clock.advance(10.3)
@@ -504,7 +516,7 @@ async def test_three_jobs_share_one_clock(bench: Bench) -> None:
         await fetch(bench, leases)
         bench.clock.advance(0.1)
         if step == 70:
-            bench.restart()
+            await bench.restart()
     assert len(starts) == 15
     assert all(later - sooner >= 1.0 for sooner, later in pairwise(starts))
     assert sorted(served[:3]) == ["one", "three", "two"]
@@ -537,8 +549,8 @@ async def test_a_repeated_call_gets_the_first_reply(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=5)
     offers = [Offer("job", [target("http://a/1"), target("http://a/2")])]
     offer, lease, end, back = (Call("w", seq) for seq in range(1, 5))
-    assert await bench.frontier.offer(offer, offers) == 2
-    assert await bench.frontier.offer(offer, offers) == 2
+    assert (await bench.frontier.offer(offer, offers)).new == 2
+    assert (await bench.frontier.offer(offer, offers)).new == 2
     first = await bench.frontier.lease(lease, 1)
     assert await bench.frontier.lease(lease, 1) == first
     completion = [Completion(first[0].token, Outcome.DONE)]

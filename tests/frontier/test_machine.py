@@ -12,13 +12,20 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
-from shoal.frontier.contract import Caller, Terms
+from shoal.frontier.contract import Caller, Frontier, Terms
 from shoal.frontier.pace import Pace, gap_of, learn, slowdown_at
-from shoal.frontier.sqlite import SqliteFrontier
 from shoal.model import Completion, Landing, Lease, Offer, Outcome, Trail
-from tests.frontier.conftest import FakeClock, target
+from tests.frontier.conftest import Kind, RedisKind, SqliteKind, target
+from tests.frontier.redis_server import RedisServer
 
 HOSTS = ("a", "b")
 JOBS = {
@@ -68,9 +75,10 @@ class FrontierMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.clock = FakeClock()
+        self.kind = self.make_kind()
+        self.clock = self.kind.clock
         self.loop = asyncio.new_event_loop()
-        self.frontier = SqliteFrontier(Path(self.folder.name) / "frontier.db", self.clock)
+        self.frontier: Frontier = self.run(self.kind.open())
         self.caller = Caller("w0")
         self.restarts = 0
         self.jobs: dict[str, ModelJob] = {}
@@ -79,11 +87,14 @@ class FrontierMachine(RuleBasedStateMachine):
         """token -> lease, deadline, landed"""
         self.answered: set[tuple[str, str]] = set()
 
+    def make_kind(self) -> Kind:
+        return SqliteKind(Path(self.folder.name) / "frontier.db")
+
     def run(self, call: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(call)
 
     def teardown(self) -> None:
-        self.frontier.close()
+        self.run(self.kind.close(self.frontier))
         self.loop.close()
         self.folder.cleanup()
 
@@ -110,7 +121,7 @@ class FrontierMachine(RuleBasedStateMachine):
         offers = [Offer(job, [target(url) for url in urls], Trail(priority=priority))]
         call = self.caller.next()
         for _ in range(1 + repeat):
-            assert self.run(self.frontier.offer(call, offers)) == len(fresh)
+            assert self.run(self.frontier.offer(call, offers)).new == len(fresh)
         self.jobs[job].queued.update(dict.fromkeys(fresh, 0.0))
 
     def known(self, job: str) -> set[str]:
@@ -212,6 +223,18 @@ class FrontierMachine(RuleBasedStateMachine):
         if outcome is not Outcome.DONE:
             self.give_permit_back(lease)
 
+    @rule(data=st.data())
+    def revive(self, data: st.DataObject) -> None:
+        job = data.draw(st.sampled_from(sorted(self.jobs)))
+        model = self.jobs[job]
+        dead = [url for url, outcome in model.ended.items() if outcome is Outcome.DEAD]
+        letters = [(target(url), Trail()) for url in dead]
+        for revived in (len(dead), 0):
+            assert self.run(self.frontier.revive(self.caller.next(), job, letters)) == revived
+        for url in dead:
+            del model.ended[url]
+            model.queued[url] = 0.0
+
     @precondition(lambda self: self.leases)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
@@ -251,8 +274,8 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.frontier.close()
-        self.frontier = SqliteFrontier(Path(self.folder.name) / "frontier.db", self.clock)
+        self.run(self.kind.close(self.frontier))
+        self.frontier = self.run(self.kind.open())
         self.restarts += 1
         self.caller = Caller(f"w{self.restarts}")
         assert self.run(self.frontier.reap(all_leases=True)) == len(self.leases)
@@ -293,10 +316,26 @@ class FrontierMachine(RuleBasedStateMachine):
         assert self.run(self.frontier.next_ready_in()) == 0.0
 
 
-TestFrontierMachine = FrontierMachine.TestCase
-TestFrontierMachine.settings = settings(
-    max_examples=150,
-    stateful_step_count=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+class RedisMachine(FrontierMachine):
+    server: RedisServer
+
+    def make_kind(self) -> Kind:
+        return RedisKind(self.server)
+
+
+def lives(examples: int) -> settings:
+    return settings(
+        max_examples=examples,
+        stateful_step_count=60,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+def test_the_sqlite_frontier_lives_as_the_model_does() -> None:
+    run_state_machine_as_test(FrontierMachine, settings=lives(150))
+
+
+def test_the_redis_frontier_lives_as_the_model_does(redis_server: RedisServer) -> None:
+    RedisMachine.server = redis_server
+    run_state_machine_as_test(RedisMachine, settings=lives(100))

@@ -53,6 +53,13 @@ class Terms:
     stop_at: float | None = None
 
 
+class Offered(NamedTuple):
+    new: int
+    """How many the job had not seen; they are queued now."""
+    left: Sequence[Offer] = ()
+    """What was not taken because too much is queued: to be offered again later. It counts as not seen."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostState:
     """A host's clock, as an operator sees it."""
@@ -76,8 +83,8 @@ class Frontier(Protocol):
     async def open_job(self, job: str, terms: Terms) -> None:
         """Makes the job known and active, or gives a known one new terms; its counts stay."""
 
-    async def offer(self, call: Call, offers: Sequence[Offer]) -> int:
-        """Enqueues what the job has not seen, in one atomic step, and says how many that were."""
+    async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
+        """Enqueues what the job has not seen, in one atomic step."""
 
     async def lease(
         self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
@@ -111,6 +118,9 @@ class Frontier(Protocol):
     async def rest(self, job: str) -> str | None:
         """Why the job has nothing more to lease (`empty`, `pages`, `bytes`, `seconds`, `pages_per_host`,
         `paused`, `cancelled`), or None while it has or has leases out."""
+
+    async def over(self, job: str) -> str | None:
+        """Why the job will lease nothing more whatever it is offered (`seconds`, `bytes`, `cancelled`), or None."""
 
     async def limiting(self, job: str) -> str | None:
         """In words, what a running job waits for; None while it is served as fast as it can be."""

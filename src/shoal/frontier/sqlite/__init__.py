@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import StaleCall
-from shoal.frontier.contract import ALL_LANES, HORIZON_S, LEASE_S, Call, Terms
+from shoal.frontier.contract import ALL_LANES, HORIZON_S, LEASE_S, Call, Offered, Terms
 from shoal.frontier.pace import GAP_MARGIN
 from shoal.frontier.record import target_of, trail_of
 from shoal.frontier.sqlite.leasing import Leasing
@@ -59,8 +59,8 @@ class SqliteFrontier(Outlook):
                 (CAPPED, self._clock(), self._job_id(job)),
             )
 
-    async def offer(self, call: Call, offers: Sequence[Offer]) -> int:
-        return int(self._once(call, "offer", lambda: sum(map(self._offer, offers))))
+    async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
+        return Offered(self._once(call, "offer", lambda: sum(map(self._offer, offers))))
 
     def _offer(self, offer: Offer) -> int:
         job = self._job_id(offer.job)
@@ -120,9 +120,7 @@ class SqliteFrontier(Outlook):
 
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
         def land() -> None:
-            settling = Settling(self._db, self._queue, self._clock())
-            for landing in landings:
-                settling.land(landing)
+            Settling(self._db, self._queue, self._clock()).land(landings)
 
         self._once(call, "landed", land)
 

@@ -11,7 +11,10 @@ from shoal.frontier.record import target_of
 from shoal.frontier.sqlite.leasing import leasable_jobs
 from shoal.frontier.sqlite.queue import CAPPED, PARKED, Queue
 from shoal.frontier.sqlite.seen import Seen
+from shoal.frontier.waiting import why_waiting
 from shoal.model import Figures
+
+HOST = "h.*, (SELECT count(*) FROM ready r WHERE r.host = h.id AND r.at IS NOT NULL) AS queued_jobs"
 
 
 class Outlook:
@@ -51,13 +54,19 @@ class Outlook:
             return str(row["state"])
         if row["queued"] == 0:
             return "empty"
-        if row["stop_at"] is not None and row["stop_at"] <= self._clock():
-            return "seconds"
-        if row["bytes_max"] is not None and row["bytes"] >= row["bytes_max"]:
-            return "bytes"
+        if over := await self.over(job):
+            return over
         if row["pages_max"] is not None and row["permits"] >= row["pages_max"] and not self._any_held(row["id"]):
             return "pages"
         return "pages_per_host" if self._all_capped(row["id"]) else None
+
+    async def over(self, job: str) -> str | None:
+        row = self._job_row(job)
+        if row["state"] == "cancelled":
+            return "cancelled"
+        if row["stop_at"] is not None and row["stop_at"] <= self._clock():
+            return "seconds"
+        return "bytes" if row["bytes_max"] is not None and row["bytes"] >= row["bytes_max"] else None
 
     def _any_held(self, job: int) -> bool:
         return bool(self._db.execute("SELECT 1 FROM queue WHERE job = ? AND held LIMIT 1", (job,)).fetchone())
@@ -74,11 +83,11 @@ class Outlook:
         job_id = self._job_row(job)["id"]
         now = self._clock()
         rows = self._db.execute(
-            "SELECT h.name, h.paused, h.block_until, h.block_reason, h.next_at, h.in_flight "
-            "FROM ready r JOIN host h ON h.id = r.host WHERE r.job = ? AND r.at < ? ORDER BY r.at LIMIT 2",
+            f"SELECT {HOST} FROM ready JOIN host h ON h.id = ready.host WHERE ready.job = ? AND ready.at < ? "
+            "ORDER BY ready.at LIMIT 2",
             (job_id, CAPPED),
         ).fetchall()
-        return why_waiting(rows[0], now, len(rows) > 1) if rows else None
+        return why_waiting(_host_state(rows[0]), now, len(rows) > 1) if rows else None
 
     async def figures(self, job: str) -> Figures:
         row = self._job_row(job)
@@ -103,27 +112,7 @@ class Outlook:
         yield "queued", self._queue.lines(job, row["id"])
 
     async def hosts(self) -> list[HostState]:
-        rows = self._db.execute(
-            "SELECT h.*, (SELECT count(*) FROM ready r WHERE r.host = h.id AND r.at IS NOT NULL) AS queued_jobs "
-            "FROM host h ORDER BY name"
-        )
-        return [
-            HostState(
-                name=row["name"],
-                rate=row["rate"],
-                paused=bool(row["paused"]),
-                in_flight=row["in_flight"],
-                next_at=row["next_at"],
-                block_until=row["block_until"],
-                block_reason=row["block_reason"],
-                crawl_delay_s=row["crawl_delay_s"],
-                slowdown=row["slowdown"],
-                latency_s=row["recent_s"],
-                fails=row["fails"],
-                queued_jobs=row["queued_jobs"],
-            )
-            for row in rows
-        ]
+        return [_host_state(row) for row in self._db.execute(f"SELECT {HOST} FROM host h ORDER BY name")]
 
     def _job_row(self, job: str) -> sqlite3.Row:
         row: sqlite3.Row | None = self._db.execute("SELECT * FROM job WHERE name = ?", (job,)).fetchone()
@@ -132,14 +121,18 @@ class Outlook:
         return row
 
 
-def why_waiting(host: sqlite3.Row, now: float, others_too: bool) -> str | None:
-    """What keeps the host that comes first from being fetched now."""
-    others = " and other hosts" if others_too else ""
-    if host["paused"]:
-        return f"{host['name']} is paused by the operator{others}"
-    if host["block_until"] > now:
-        wait_s = host["block_until"] - now
-        return f"{host['name']} is in backoff for {wait_s:.0f} s ({host['block_reason']}){others}"
-    if host["next_at"] > now:
-        return f"the rate of {host['name']}{others}"
-    return f"answers of {host['name']}{others}" if host["in_flight"] else None
+def _host_state(row: sqlite3.Row) -> HostState:
+    return HostState(
+        name=row["name"],
+        rate=row["rate"],
+        paused=bool(row["paused"]),
+        in_flight=row["in_flight"],
+        next_at=row["next_at"],
+        block_until=row["block_until"],
+        block_reason=row["block_reason"],
+        crawl_delay_s=row["crawl_delay_s"],
+        slowdown=row["slowdown"],
+        latency_s=row["recent_s"],
+        fails=row["fails"],
+        queued_jobs=row["queued_jobs"],
+    )

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from shoal.errors import HomeError, Unavailable
+from shoal.errors import DiskFull, HomeError, Unavailable
 
 VERSION = 1
 BUSY_S = 5.0
@@ -77,7 +77,7 @@ def open_database(path: Path) -> sqlite3.Connection:
         db.row_factory = sqlite3.Row
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
-        db.execute("PRAGMA cache_size = -65536")
+        db.execute("PRAGMA cache_size = -16384")
         _ensure_tables(db, path)
     except sqlite3.DatabaseError as error:
         raise unusable(path, error) from error
@@ -97,6 +97,9 @@ def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
 
 def unusable(path: Path, error: sqlite3.DatabaseError) -> Exception:
     """SQLite's complaint as ours, with the way out; a mistake of our own stays what it is."""
+    # A log's index that cannot grow is the one input/output error that room on the disk mends.
+    if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE):
+        return DiskFull(path)
     if isinstance(error, sqlite3.OperationalError):
         return Unavailable(f"{path} cannot be used now: {error}")
     if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 
+from shoal.frontier.recent import Recent
+
 MERGE_AT = 50_000
-RECENT = 100_000
 LOOKUP = 500
 
 
@@ -22,17 +23,17 @@ class Seen:
     def reload(self) -> None:
         """Forgets what is in memory: after a rollback it may claim more than the tables hold."""
         self._fresh: defaultdict[int, set[int]] = defaultdict(set)
-        self._recent: dict[int, tuple[set[int], set[int]]] = {}
+        self._recent: Recent[int] = Recent()
         for job, fingerprint in self._db.execute("SELECT job, fingerprint FROM fresh"):
             self._fresh[job].add(fingerprint)
 
     def unknown(self, job: int, fingerprints: list[int]) -> list[int]:
         """Those never offered, each once, in their order."""
-        young, old = self._recent.setdefault(job, (set(), set()))
+        young, old = self._recent.of(job)
         fresh = self._fresh[job]
         asked = [f for f in dict.fromkeys(fingerprints) if f not in young and f not in old and f not in fresh]
         if asked:
-            self._remember(job, asked)
+            self._recent.remember(job, asked)
             stored = self._stored(job, asked)
             if stored:
                 return [f for f in asked if f not in stored]
@@ -49,7 +50,7 @@ class Seen:
 
     def drop_job(self, job: int) -> None:
         self._fresh.pop(job, None)
-        self._recent.pop(job, None)
+        self._recent.drop(job)
         self._db.execute("DELETE FROM fresh WHERE job = ?", (job,))
         self._db.execute("DELETE FROM seen WHERE job = ?", (job,))
 
@@ -61,12 +62,6 @@ class Seen:
             query = f"SELECT fingerprint FROM seen WHERE job = ? AND fingerprint IN ({marks})"
             found.update(row[0] for row in self._db.execute(query, (job, *part)))
         return found
-
-    def _remember(self, job: int, fingerprints: list[int]) -> None:
-        young, _ = self._recent[job]
-        young.update(fingerprints)
-        if len(young) >= RECENT:
-            self._recent[job] = (set(), young)
 
     def _merge(self) -> None:
         self._db.execute("INSERT OR IGNORE INTO seen SELECT job, fingerprint FROM fresh ORDER BY job, fingerprint")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from shoal.frontier.pace import Pace, learn
 from shoal.frontier.record import trail_text
@@ -30,32 +30,49 @@ class Settling:
         self._now = now
         self._counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
 
-    def land(self, landing: Landing) -> None:
-        row = self._db.execute(
-            "SELECT l.job, l.host, l.landed, r.answered, h.next_at, h.paused, "
+    def land(self, landings: Sequence[Landing]) -> None:
+        """Together: a host that many of them landed on is read and written once."""
+        rows = self._flying([landing.token for landing in landings])
+        paces: dict[int, Pace] = {}
+        answered: set[tuple[int, int]] = set()
+        for landing in landings:
+            row = rows.get(landing.token)
+            if row is None:
+                continue
+            pace = paces.setdefault(row["host"], Pace(*(row[name] for name in PACE_COLUMNS)))
+            if landing.answered or row["answered"]:
+                answered.add((row["job"], row["host"]))
+            learn(pace, landing, self._now, may_block=(row["job"], row["host"]) in answered)
+            if not row["answered"]:
+                self._note_answer(row, landing)
+        self._write_paces(rows.values(), paces)
+
+    def _flying(self, tokens: list[int]) -> dict[int, sqlite3.Row]:
+        marks = ",".join("?" * len(tokens))
+        rows = self._db.execute(
+            "SELECT l.token, l.job, l.host, r.answered, h.next_at, h.paused, "
             f"{', '.join('h.' + name for name in PACE_COLUMNS)} "
             "FROM lease l JOIN host h ON h.id = l.host JOIN ready r ON r.job = l.job AND r.host = l.host "
-            "WHERE l.token = ?",
-            (landing.token,),
-        ).fetchone()
-        if row is None or row["landed"]:
-            return
-        pace = Pace(*(row[name] for name in PACE_COLUMNS))
-        learn(pace, landing, self._now, may_block=bool(row["answered"]) or landing.answered)
-        self._db.execute("UPDATE lease SET landed = 1 WHERE token = ?", (landing.token,))
-        self._db.execute(
-            f"UPDATE host SET in_flight = in_flight - 1, {', '.join(name + ' = ?' for name in PACE_COLUMNS)} "
-            "WHERE id = ?",
-            (*(getattr(pace, name) for name in PACE_COLUMNS), row["host"]),
-        )
-        self._note_answer(row, landing)
-        if not row["paused"]:
-            wake(self._db, row["host"], max(row["next_at"], pace.block_until))
+            f"WHERE l.token IN ({marks}) AND NOT l.landed",
+            tokens,
+        ).fetchall()
+        self._db.execute(f"UPDATE lease SET landed = 1 WHERE token IN ({marks})", tokens)
+        return {row["token"]: row for row in rows}
+
+    def _write_paces(self, rows: Collection[sqlite3.Row], paces: dict[int, Pace]) -> None:
+        freed = Counter(row["host"] for row in rows)
+        for row in {row["host"]: row for row in rows}.values():
+            host, pace = row["host"], paces[row["host"]]
+            self._db.execute(
+                f"UPDATE host SET in_flight = in_flight - ?, {', '.join(name + ' = ?' for name in PACE_COLUMNS)} "
+                "WHERE id = ?",
+                (freed[host], *(getattr(pace, name) for name in PACE_COLUMNS), host),
+            )
+            if not row["paused"]:
+                wake(self._db, host, max(row["next_at"], pace.block_until))
 
     def _note_answer(self, row: sqlite3.Row, landing: Landing) -> None:
         """A host that has answered a job once is never unreachable to it; the first failure starts the count."""
-        if row["answered"]:
-            return
         if landing.answered:
             self._db.execute("UPDATE ready SET answered = 1 WHERE job = ? AND host = ?", (row["job"], row["host"]))
         else:

@@ -1,0 +1,140 @@
+"""One bounded pool of connections to one Redis, and patience with it.
+
+A command that meets a broken connection, or a server that is still loading, is sent again until a deadline; the verbs
+make a repetition harmless. What redis-py raises becomes an error of ours here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from redis import exceptions
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.client import PubSub
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from shoal.errors import FrontierFull, StaleCall, Unavailable, UsageError
+from shoal.frontier.redis.library import library
+
+LEAST_VERSION = 7
+BACKOFF_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of Redis the frontier may take, and how long it waits for it."""
+
+    queued_per_job: int = 10_000_000
+    queued_in_all: int = 50_000_000
+    connections: int = 8
+    """Per process, two at least: a sleeping worker keeps one. A command beyond waits for one that is free."""
+    answer_s: float = 5.0
+    """A command without an answer for this long is sent again."""
+    patience_s: float = 30.0
+    """A server that is away for longer is an error."""
+
+
+class Connection:
+    def __init__(self, url: str, bounds: Bounds, broken: Callable[[], None]) -> None:
+        """`broken` is called whenever a connection broke: the server may have lost what it had confirmed."""
+        parts = urlsplit(url)
+        self.address = f"{parts.hostname or parts.path}:{parts.port or 6379}"
+        self.answer_s = bounds.answer_s
+        self._patience_s = bounds.patience_s
+        self._broken = broken
+        # Waiting for a free connection may take as long as waiting for the server.
+        pool: BlockingConnectionPool = BlockingConnectionPool.from_url(
+            url,
+            max_connections=bounds.connections,
+            timeout=bounds.patience_s,
+            socket_timeout=bounds.answer_s,
+            socket_connect_timeout=bounds.answer_s,
+            protocol=2,
+            retry=Retry(NoBackoff(), 0),
+        )
+        self._redis: Redis = Redis.from_pool(pool)
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    async def check(self) -> None:
+        """Refuses a server that would lose requests, with the reason."""
+        server = await self.insist(lambda: self._redis.info("server"))
+        version = str(server["redis_version"])
+        if int(version.split(".")[0]) < LEAST_VERSION:
+            raise Unavailable(f"Redis at {self.address} is version {version}; Shoal needs {LEAST_VERSION} or newer")
+        memory = await self.insist(lambda: self._redis.info("memory"))
+        policy = memory["maxmemory_policy"]
+        if memory["maxmemory"] and policy != "noeviction":
+            raise Unavailable(
+                f"Redis at {self.address} would evict queued requests when its memory is full (maxmemory-policy "
+                f"{policy}): set maxmemory-policy to noeviction"
+            )
+
+    async def memory_is_full(self) -> bool:
+        memory = await self.insist(lambda: self._redis.info("memory"))
+        return 0 < int(memory["maxmemory"]) <= int(memory["used_memory"])
+
+    async def run(self, verb: str, shard: str, args: bytes) -> bytes:
+        command: Any = self._redis.execute_command
+        function = library().function(verb)
+
+        async def call() -> bytes:
+            try:
+                reply = await command("FCALL", function, 1, shard, args)
+            except exceptions.ResponseError as error:
+                if str(error) != "Function not found":
+                    raise
+                await command("FUNCTION", "LOAD", "REPLACE", library().source)
+                reply = await command("FCALL", function, 1, shard, args)
+            return bytes(reply)
+
+        return await self.insist(call)
+
+    async def keys(self, cursor: int, pattern: str) -> tuple[int, list[Any]]:
+        return await self.insist(lambda: self._redis.scan(cursor, match=pattern, count=1000))
+
+    def subscription(self) -> PubSub:
+        return self._redis.pubsub(ignore_subscribe_messages=True)
+
+    async def insist(self, act: Callable[[], Awaitable[T]]) -> T:
+        deadline = time.monotonic() + self._patience_s
+        for wait_s in _waits():
+            try:
+                return await act()
+            except (exceptions.AuthenticationError, exceptions.AuthorizationError) as error:
+                raise Unavailable(f"Redis at {self.address} refuses the password: {error}") from error
+            except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
+                self._broken()
+                if time.monotonic() + wait_s >= deadline:
+                    raise Unavailable(f"Redis at {self.address} does not answer: {error}") from error
+            except exceptions.ResponseError as error:
+                raise self._translated(error) from error
+            await asyncio.sleep(wait_s)
+        raise AssertionError("the waits have no end")
+
+    def _translated(self, error: exceptions.ResponseError) -> Exception:
+        # Redis adds where in the library it was.
+        word, _, said = str(error).split(" script: ")[0].partition(" ")
+        if isinstance(error, exceptions.OutOfMemoryError):
+            return FrontierFull(self.address)
+        if word == "NOJOB":
+            self._broken()
+            return UsageError(f"the frontier knows no job {said}")
+        if word == "STALE":
+            return StaleCall(said)
+        return Unavailable(f"Redis at {self.address} refuses: {error}")
+
+
+def _waits() -> Iterator[float]:
+    yield from BACKOFF_S
+    while True:
+        yield BACKOFF_S[-1]

@@ -1,0 +1,47 @@
+-- flags: allow-oom
+-- Ends leases after everything they found is stored.
+-- args: call; completions (token, outcome, started, bytes; for a drop its reason; for a retry delay_s, counted, and a
+--       trail with its band if it is replaced)
+-- returns for each whether its token was still held
+
+local COUNTED = {done = 'pages', redirect = 'redirects', dead = 'dead'}
+
+local function retry_later(job, lease, completion)
+  local trail, band = completion.trail or lease.trail, completion.band or lease.band
+  local attempt = lease.attempt + (completion.counted and 1 or 0)
+  local request = cmsgpack.pack({lease.host, attempt, lease.crashes, band, trail, lease.line})
+  redis.call('ZADD', S .. ':later:' .. job.id, now + completion.delay_s, request)
+  move(job, lease.host, lease.line, 'waiting')
+  job.queued, shard.queued = job.queued + 1, shard.queued + 1
+end
+
+local function complete(completion)
+  local lease, job = end_lease(completion.token)
+  if not lease then return false end
+  local outcome = completion.outcome
+  if not completion.started then return_start(lease) end
+  if outcome == 'done' then
+    job.bytes = job.bytes + completion.bytes
+  else
+    return_permit(job, lease)
+  end
+  if outcome == 'retry' then
+    retry_later(job, lease, completion)
+    return true
+  end
+  move(job, lease.host, lease.line, false)
+  if outcome == 'drop' then
+    job.dropped[completion.reason] = (job.dropped[completion.reason] or 0) + 1
+  else
+    job[COUNTED[outcome]] = job[COUNTED[outcome]] + 1
+  end
+  return true
+end
+
+return once(function()
+  local accepted, tokens = {}, {}
+  for place, completion in ipairs(args.completions) do tokens[place] = completion.token end
+  fetch_leases(tokens)
+  for place, completion in ipairs(args.completions) do accepted[place] = complete(completion) end
+  return accepted
+end)

@@ -1,0 +1,11 @@
+-- A job whose queues are no longer wanted keeps its counts, and gets new queues if it is ever opened again. Its keys
+-- are listed for `sweep`, because removing them all in one call could take seconds.
+
+local function doom(job)
+  redis.call('HSET', S .. ':doomed', job.id, job.buckets)
+  redis.call('HDEL', S .. ':ids', job.id)
+  redis.call('SREM', S .. ':jobs', job.name)
+  if job.in_ring then redis.call('ZREM', ring_of(job), job.id) end
+  shard.queued = shard.queued - job.queued
+  job.id, job.in_ring, job.changed = NO_QUEUES, false, true
+end

@@ -1,0 +1,46 @@
+-- flags: allow-oom
+-- Frees the hosts' slots and lets their clocks learn; the leases go on.
+-- args: call; landings (token, latency_s, answered; status, failure, retry_after_s where they apply)
+-- returns true
+
+-- A host that has answered a job once is never unreachable to it; the first failure starts the count.
+local function note_answer(visit, landing)
+  if visit.answered then return end
+  if landing.answered then
+    visit.answered = true
+  else
+    if visit.failures == 0 then visit.failing_since = now - landing.latency_s end
+    visit.failures = visit.failures + 1
+  end
+  visit.changed = true
+end
+
+local function land(landing)
+  local lease = leases[landing.token]
+  if not lease or lease.landed then return end
+  lease.landed = true
+  push_pair(changed_leases, landing.token, listed(LEASE, lease))
+  local job, host = find_job(lease.job), host_of(lease.host)
+  local visit = {answered = true}
+  if job and job.id == lease.id then
+    visit = visit_of(job, lease.host)
+    note_answer(visit, landing)
+  end
+  learn(host, landing, visit.answered)
+  host.in_flight, host.changed = math.max(0, host.in_flight - 1), true
+  if not host.paused then wake(lease.host, math.max(host.next_at, host.block_until)) end
+end
+
+local function fetch_all()
+  local tokens, names = {}, {}
+  for place, landing in ipairs(args.landings) do tokens[place] = landing.token end
+  fetch_leases(tokens)
+  for _, lease in pairs(leases) do names[#names + 1] = lease.host end
+  fetch_hosts(names)
+end
+
+return once(function()
+  fetch_all()
+  for _, landing in ipairs(args.landings) do land(landing) end
+  return true
+end)

@@ -1,0 +1,206 @@
+-- Hands out requests whose hosts may be fetched by now + horizon: lanes best first, jobs in turn.
+-- args: call; n; lanes (numbers, best first); horizon_s; lease_s
+-- returns now and the leases, packed, each after its token
+
+local LOOKS_PER_JOB = 256
+local LOOK_AHEAD = 8
+local PROMOTED_PER_CALL = 100
+local by = now + args.horizon_s
+local deadlines, tokens = {}, {}
+local crowded = false  -- more jobs than one call looks at: each that was looked at goes to the end
+
+local function promote(job, text)
+  local fields = unpacked(text)
+  if not fields or #fields ~= 6 then
+    job.dropped.malformed = (job.dropped.malformed or 0) + 1
+    job.queued, shard.queued, job.changed = job.queued - 1, shard.queued - 1, true
+    return
+  end
+  local host, attempt, crashes, band, trail, line = unpack(fields)
+  local request = {attempt = attempt, crashes = crashes, band = band, trail = trail, line = line, readable = true}
+  give_back(job, host, request, false)
+end
+
+local function promote_due(job)
+  local key = S .. ':later:' .. job.id
+  local due = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, PROMOTED_PER_CALL)
+  -- Latest first, each to the head: they end up in the order they were due.
+  for place = #due, 1, -1 do promote(job, due[place]) end
+  if #due > 0 then redis.call('ZREM', key, unpack(due)) end
+end
+
+local function next_token()
+  shard.token = math.max(shard.token + 1, math.floor(now * 1e6))
+  return string.format('%d', shard.token)
+end
+
+local function give(job, host, visit, requests, terms)
+  local fresh = 0
+  for place, request in ipairs(requests) do
+    local token, start_at = next_token(), terms.start_at + (place - 1) * terms.gap_s
+    request.job, request.id, request.host = job.name, job.id, host
+    request.start_at, request.gap_s, request.slot, request.landed = start_at, terms.gap_s, terms.slot, false
+    tokens[#tokens + 1] = token
+    push_pair(changed_leases, token, listed(LEASE, request))
+    push_pair(deadlines, start_at + args.lease_s, token)
+    move(job, host, request.line, 'leased')
+    if not request.held then fresh = fresh + 1 end
+  end
+  visit.taken, visit.changed = visit.taken + fresh, true
+  job.queued, job.leased, job.permits = job.queued - #requests, job.leased + #requests, job.permits + fresh
+  job.changed, shard.queued = true, shard.queued - #requests
+  return #requests
+end
+
+-- Nothing was popped: the host is capped, has nothing queued, or (permits ran out meanwhile) is looked at again.
+local function leave(job, host, capped, drained)
+  look_at(job, host, capped and CAPPED or not drained and now or nil)
+  return 0
+end
+
+local function of_unreachable(job, name, visit, quota, permits, capped)
+  local requests, drained = pop(job, name, quota, permits)
+  if #requests == 0 then return leave(job, name, capped, drained) end
+  return give(job, name, visit, requests, {start_at = now, gap_s = 0, slot = false})
+end
+
+local function of_host(job, name, quota)
+  local visit = visit_of(job, name)
+  local here = job.pages_per_host and math.max(0, job.pages_per_host - visit.taken) or math.huge
+  local permits, capped = math.min(here, permits_of(job)), here == 0
+  if is_unreachable(visit) then return of_unreachable(job, name, visit, quota, permits, capped) end
+
+  local host = host_of(name)
+  local start_at, room = math.max(now, host.next_at, host.block_until), job.per_host - host.in_flight
+  if host.paused or room <= 0 then
+    park(job, name)
+    return 0
+  end
+  if start_at > by then
+    look_at(job, name, start_at)
+    return 0
+  end
+  local gap_s = host_gap(job, host)
+  local starts = gap_s == 0 and quota or math.floor((by - start_at) / gap_s) + 1
+  local requests, drained = pop(job, name, math.min(quota, room, starts), permits)
+  if #requests == 0 then return leave(job, name, capped, drained) end
+
+  host.next_at = start_at + #requests * gap_s
+  host.in_flight, host.changed = host.in_flight + #requests, true
+  if drained then
+    look_at(job, name, nil)
+  elseif #requests == room then
+    park(job, name)
+  else
+    look_at(job, name, host.next_at)
+  end
+  return give(job, name, visit, requests, {start_at = start_at, gap_s = gap_s, slot = true})
+end
+
+-- Every queued request is under a host that is looked at, or waits for its retry: what is counted beyond that was in
+-- elements that could not be read.
+local function write_off_unreadable(job)
+  if redis.call('EXISTS', ready_of(job), S .. ':later:' .. job.id) > 0 then return end
+  job.dropped.malformed = (job.dropped.malformed or 0) + job.queued
+  job.queued, shard.queued, job.changed = 0, shard.queued - job.queued, true
+end
+
+local function of_job(job, quota)
+  promote_due(job)
+  local got, looks = 0, 0
+  while got < quota and looks < LOOKS_PER_JOB and leasable(job) do
+    local due = due_hosts(job, by, quota - got + LOOK_AHEAD)
+    if #due == 0 then break end
+    fetch_hosts(due)
+    fetch_visits(job, due)
+    for _, host in ipairs(due) do
+      if got >= quota or (permits_of(job) == 0 and job.held == 0) then break end
+      got = got + of_host(job, host, quota - got)
+    end
+    looks = looks + #due
+  end
+  if got == 0 and job.queued > 0 then write_off_unreadable(job) end
+  if got > 0 or crowded then
+    shard.turn = shard.turn + 1
+    job.turn, job.changed = shard.turn, true
+    redis.call('ZADD', ring_of(job), place_of(job), job.id)
+  end
+  return got
+end
+
+-- Jobs of one lane and priority share what is left of n, each at least one; those that took all of theirs share again.
+local function in_turns(peers, n)
+  local got = 0
+  while #peers > 0 and got < n do
+    local share, hungry = math.max(1, math.floor((n - got) / #peers)), {}
+    for _, job in ipairs(peers) do
+      local quota = math.min(share, n - got)
+      local taken = quota > 0 and of_job(job, quota) or 0
+      got = got + taken
+      if taken > 0 and taken >= quota then hungry[#hungry + 1] = job end
+    end
+    peers = hungry
+  end
+  return got
+end
+
+-- One that no offer, retry or permit can help before it is saved again leaves the ring, lest it take a place in it.
+local function rest(job)
+  redis.call('ZREM', ring_of(job), job.id)
+  job.in_ring, job.changed = false, nil
+  redis.call('SET', S .. ':j:' .. job.name, cmsgpack.pack(job))
+  jobs[job.name] = nil
+end
+
+local function jobs_of(lane)
+  local ring, found = S .. ':ring:' .. lane, {}
+  local ids = redis.call('ZRANGE', ring, 0, JOBS_PER_LANE - 1)
+  crowded = #ids == JOBS_PER_LANE
+  for _, id in ipairs(ids) do
+    local job = job_of_id(id)
+    if not job then
+      redis.call('ZREM', ring, id)
+    elseif leasable(job) then
+      found[#found + 1] = job
+    else
+      rest(job)
+    end
+  end
+  return found
+end
+
+local function of_lane(lane, n)
+  local got, peers, last = 0, {}, nil
+  for _, job in ipairs(jobs_of(lane)) do
+    if last and job.priority ~= last then
+      got, peers = got + in_turns(peers, n - got), {}
+    end
+    peers[#peers + 1], last = job, job.priority
+  end
+  return got + in_turns(peers, n - got)
+end
+
+local function lease()
+  local got = 0
+  for _, lane in ipairs(args.lanes) do
+    if got >= args.n then break end
+    got = got + of_lane(lane, args.n - got)
+  end
+  if got > 0 then
+    shard.leased_at = now
+    redis.call('ZADD', S .. ':deadlines', unpack(deadlines))
+  end
+  return tokens
+end
+
+-- Of a repeated call only what is still held.
+local function render(kept)
+  local found = {now}
+  if #kept == 0 then return found end
+  for place, lease in ipairs(redis.call('HMGET', S .. ':leases', unpack(kept))) do
+    if lease then push_pair(found, kept[place], lease) end
+  end
+  return found
+end
+
+return once(lease, render)

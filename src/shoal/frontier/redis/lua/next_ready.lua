@@ -1,0 +1,19 @@
+-- flags: no-writes
+-- args: (none)
+-- returns the seconds until a lease could succeed, false if only a landing, an offer or an operator changes that
+
+local JOBS_PER_CALL = 500
+
+local function soonest(job)
+  if permits_of(job) == 0 then return first_at(S .. ':held:' .. job.id) end
+  return math.min(first_at(ready_of(job)), first_at(S .. ':later:' .. job.id))
+end
+
+local at = PARKED
+for lane = 0, 2 do
+  for _, id in ipairs(redis.call('ZRANGE', S .. ':ring:' .. lane, 0, JOBS_PER_CALL - 1)) do
+    local job = job_of_id(id)
+    if job and leasable(job) then at = math.min(at, soonest(job)) end
+  end
+end
+return answer(at < PARKED and math.max(0, at - now))

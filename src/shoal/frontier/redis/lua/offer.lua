@@ -1,0 +1,57 @@
+-- Enqueues what its job has not seen.
+-- args: call; per_job, in_all (most requests that may be queued);
+--       offers of {job, band, trail, group, ...}, each group {host, fingerprint, line, fingerprint, line, ...}
+-- returns how many were new, and the places of the groups (counted over all offers) that were left out because too much
+-- is queued
+
+local function take(job, band, trail, group)
+  local fresh = {}
+  for place = 2, #group, 2 do
+    if first_seen(job, group[place]) then fresh[#fresh + 1] = group[place + 1] end
+  end
+  if #fresh > 0 then append(job, group[1], band, trail, fresh) end
+  return #fresh
+end
+
+local function is_room_for(job, group)
+  local n = (#group - 1) / 2
+  return job.queued + n <= args.per_job and shard.queued + n <= args.in_all
+end
+
+-- Something was queued under these hosts: look at them now, unless they have their time or are parked.
+local function look_at_all(job, times_and_hosts)
+  if #times_and_hosts > 0 and redis.call('ZADD', ready_of(job), 'NX', unpack(times_and_hosts)) > 0 then roused = true end
+end
+
+local function take_offer(offer, count, left)
+  local job, band, trail, looks, new = job_of(offer[1]), offer[2], offer[3], {}, 0
+  for place = 4, #offer do
+    local group = offer[place]
+    count = count + 1
+    -- Of a job that was cancelled or forgotten nothing more will be fetched.
+    if job.id == NO_QUEUES then
+    elseif not is_room_for(job, group) then
+      left[#left + 1] = count
+    else
+      local n = take(job, band, trail, group)
+      job.queued, shard.queued, new = job.queued + n, shard.queued + n, new + n
+      if n > 0 then push_pair(looks, now_text, group[1]) end
+    end
+  end
+  look_at_all(job, looks)
+  job.found, job.changed = job.found + new, true
+  return new, count
+end
+
+-- Before anything is written: a function has no rollback.
+for _, offer in ipairs(args.offers) do job_of(offer[1]) end
+
+return once(function()
+  local new, count, left = 0, 0, {}
+  for _, offer in ipairs(args.offers) do
+    local n
+    n, count = take_offer(offer, count, left)
+    new = new + n
+  end
+  return {new, left}
+end)

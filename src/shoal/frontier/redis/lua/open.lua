@@ -1,0 +1,37 @@
+-- flags: allow-oom
+-- Makes a job known and active, or gives a known one new terms.
+-- args: job, terms (lane, priority, gap_s, per_host, robots; pages_max, pages_per_host, bytes_max, stop_at if limited)
+-- returns how many hosts it may have left capped: call again until 0
+
+local CAPPED_PER_CALL = 500
+local COUNTS = {'found', 'queued', 'leased', 'pages', 'redirects', 'dead', 'bytes', 'permits', 'held', 'turn', 'opened'}
+
+local function new_queues(job)
+  shard.id = shard.id + 1
+  job.id, job.buckets, job.whole, job.seen, job.bands = string.format('%d', shard.id), 1, 1, 0, {}
+  -- What was queued was removed when the job was cancelled or forgotten.
+  job.found, job.queued, job.permits, job.held = job.found - job.queued, 0, job.pages, 0
+  redis.call('HSET', S .. ':ids', job.id, job.name)
+  redis.call('SADD', S .. ':jobs', job.name)
+end
+
+local known = find_job(args.job)
+local job = known or {name = args.job, id = NO_QUEUES, dropped = {}}
+jobs[args.job] = job
+-- Workers who remember what it was offered before must forget that.
+if known and job.id == NO_QUEUES then shard.epoch = shard.epoch + 1 end
+for _, count in ipairs(COUNTS) do job[count] = job[count] or 0 end
+-- The ring follows the lane and the priority, so the job leaves it until it is saved.
+if job.in_ring then redis.call('ZREM', ring_of(job), job.id) end
+job.in_ring, job.changed, job.state = false, true, 'active'
+if job.id == NO_QUEUES then new_queues(job) end
+for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max', 'stop_at'}) do job[limit] = nil end
+for term, value in pairs(args.terms) do job[term] = value end
+if job.stop_at then job.stop_at = job.stop_at + shard.offset_s end
+job.opened = job.opened + (args.again and 0 or 1)
+
+local capped = redis.call('ZRANGEBYSCORE', ready_of(job), CAPPED, CAPPED, 'LIMIT', 0, CAPPED_PER_CALL)
+for _, host in ipairs(capped) do look_at(job, host, now) end
+roused = true
+save()
+return answer(#capped)

@@ -1,0 +1,28 @@
+-- flags: no-writes
+-- How a job stands.
+-- args: job
+-- returns the job, with: over, rest (as the contract names them), and the host it waits for
+
+local job = job_of(args.job)
+
+local function all_capped()
+  local first = redis.call('ZRANGE', ready_of(job), 0, 0, 'WITHSCORES')
+  return (not first[2] or tonumber(first[2]) >= CAPPED) and redis.call('EXISTS', S .. ':later:' .. job.id) == 0
+end
+
+local function rest()
+  if job.leased > 0 then return nil end
+  if job.state ~= 'active' then return job.state end
+  if job.queued == 0 then return 'empty' end
+  if over(job) then return over(job) end
+  if permits_of(job) == 0 and job.held == 0 then return 'pages' end
+  return all_capped() and 'pages_per_host' or nil
+end
+
+job.over, job.rest = over(job), rest()
+local waiting = redis.call('ZRANGEBYSCORE', ready_of(job), '-inf', '(' .. CAPPED, 'LIMIT', 0, 2)
+if waiting[1] then
+  job.waits_for, job.waits_for_more, job.host = waiting[1], waiting[2] ~= nil, host_of(waiting[1])
+end
+job.now = now
+return answer(job)

@@ -1,0 +1,197 @@
+-- Every key of a shard. S is its hash tag: one declared key fixes the slot, all others share it.
+-- <id> is the number of a job's queues, <job> its name, <host> a host's name. Times are seconds of `now`.
+--
+--   S:shard                  msgpack   what is true of all: see `new_shard`
+--   S:jobs                   set       names of the jobs that are not forgotten
+--   S:j:<job>                msgpack   a job: its terms, state, counts and the size of its seen set
+--   S:ids                    hash      id -> job, while its queues exist
+--   S:ring:<lane>            zset      ids of jobs that may have something to lease, by priority, then by turn
+--   S:r:<id>                 zset      host -> when to look at it, if anything is queued there; PARKED, CAPPED: not now
+--   S:held:<id>              zset      the same times, of hosts with requests that have kept their permit
+--   S:q:<id>:<band>:<host>   list      pending requests, packed (queue.lua); bands 0, 1, 2, and h for the held
+--   S:later:<id>             zset      retries -> when they are due
+--   S:m:<id>                 hash      requests that were leased and have not ended -> leased, waiting or queued
+--   S:v:<id>                 hash      host -> what the job knows of it: permits taken, whether it answered
+--   S:s:<id>:<bucket>        set       fingerprints the job was ever offered, in buckets small enough to be intsets
+--   S:h:<host>               msgpack   a host's clock and what it has learnt; expires when it has been quiet
+--   S:w:<host>               set       ids of the jobs parked there until a slot is free
+--   S:deadlines              zset      token -> when the lease expires
+--   S:leases                 hash      token -> the lease, packed
+--   S:call:<caller>          hash      verb -> its last sequence and replies; expires
+--   S:doomed                 hash      id whose keys are to be removed -> seen buckets left
+--   S:wake                   channel   something may be leased that could not before
+--   S:clock                  string    set by tests only, see `time_of_day`
+--
+-- A command from Lua costs a microsecond beside its work. So shard, jobs, hosts and what else can be is read together,
+-- changed in memory, and written by `save` at the end of the call.
+
+-- The state of one call: `begin` makes it anew, because Redis keeps the library between calls.
+local S, VERB, args, shard, now, now_text, roused
+local jobs, hosts, visits, moves, leases, changed_leases, ended
+local savers = {}
+
+local CALL_S = 600
+local FIGURES_S = 7 * 86400
+local HOST_QUIET_S = 900
+local HOST_MARKED_S = 86400
+local CLOCK_SLACK_S = 1
+local NO_QUEUES = '0'
+local PARKED = 1e15  -- the host is full or paused; a landing or an operator wakes it
+local CAPPED = 2e15  -- the job's page limit there is reached; a permit that comes back wakes it
+
+local HOST = {
+  'next_at', 'in_flight', 'block_until', 'slowdown', 'usual_s', 'recent_s', 'answers', 'learnt_at', 'fails', 'blocks',
+  'block_reason', 'crawl_delay_s', 'crawl_delay_at', 'rate', 'paused', 'parked',
+}
+local NEW_HOST = {0, 0, 0, 1, 0, 0, 0, 0, 0, 0, '', 0, 0, false, false, false}
+local LEASE = {
+  'job', 'id', 'host', 'band', 'start_at', 'gap_s', 'slot', 'landed', 'attempt', 'crashes', 'trail', 'line', 'readable',
+}
+
+-- A key instead of an argument, because it is the one way in which a test can set the time for every caller at
+-- once and no caller can ever send its own.
+local function time_of_day()
+  local set = redis.call('GET', S .. ':clock')
+  if set then return tonumber(set) end
+  local t = redis.call('TIME')
+  return tonumber(t[1]) + tonumber(t[2]) / 1e6
+end
+
+-- One after the other: assigned in one go, the second would come first and leave the table's array.
+local function push_pair(list, one, other)
+  local n = #list
+  list[n + 1] = one
+  list[n + 2] = other
+end
+
+local function unpacked(text)
+  local readable, record = pcall(cmsgpack.unpack, text)
+  return readable and type(record) == 'table' and record or nil
+end
+
+local function new_shard()
+  return {epoch = 0, token = 0, leased_at = 0, offset_s = 0, turn = 0, id = 0, queued = 0}
+end
+
+local function begin(verb, keys, argv)
+  S, VERB, args, roused = keys[1], verb, cmsgpack.unpack(argv[1]), false
+  jobs, hosts, visits, moves, leases, changed_leases, ended = {}, {}, {}, {}, {}, {}, {}
+  shard = unpacked(redis.call('GET', S .. ':shard') or '') or new_shard()
+  now = time_of_day() + shard.offset_s
+  -- The server's clock was set back: ours goes on from where it was, or every host would wait until it has caught up.
+  if now < shard.leased_at - CLOCK_SLACK_S then
+    shard.offset_s = shard.offset_s + shard.leased_at - now
+    now = shard.leased_at
+  end
+  now_text = string.format('%.17g', now)
+end
+
+local function find_job(name)
+  if not jobs[name] then
+    jobs[name] = unpacked(redis.call('GET', S .. ':j:' .. name) or '')
+  end
+  return jobs[name]
+end
+
+local function job_of(name)
+  return find_job(name) or error({err = 'NOJOB ' .. name})
+end
+
+local function job_of_id(id)
+  local name = redis.call('HGET', S .. ':ids', id)
+  return name and find_job(name)
+end
+
+-- Hosts and leases lie packed as lists of their fields in a fixed order, and are tables with names in memory.
+local function named(names, fields)
+  local record = {}
+  for place = 1, #names do record[names[place]] = fields[place] end
+  return record
+end
+
+local function listed(names, record)
+  local fields = {}
+  for place = 1, #names do fields[place] = record[names[place]] end
+  return cmsgpack.pack(fields)
+end
+
+local function read_host(text) return named(HOST, text and unpacked(text) or NEW_HOST) end
+
+local function fetch_hosts(names)
+  local keys, missing = {}, {}
+  for _, name in ipairs(names) do
+    if not hosts[name] then keys[#keys + 1], missing[#missing + 1] = S .. ':h:' .. name, name end
+  end
+  if #keys == 0 then return end
+  for place, text in ipairs(redis.call('MGET', unpack(keys))) do hosts[missing[place]] = read_host(text) end
+end
+
+local function host_of(name)
+  if not hosts[name] then fetch_hosts({name}) end
+  return hosts[name]
+end
+
+-- A host is remembered while anything is in flight or waits there or an operator has a word on it, then for a time.
+local function save_host(name, host)
+  local key, text = S .. ':h:' .. name, listed(HOST, host)
+  if host.in_flight > 0 or host.parked or host.paused or host.rate then
+    redis.call('SET', key, text)
+    return
+  end
+  local marked = host.crawl_delay_s > 0 or host.fails > 0 or host.blocks > 0
+  local busy_s = math.max(0, host.block_until - now, host.next_at - now)
+  redis.call('SET', key, text, 'EX', math.ceil(busy_s) + (marked and HOST_MARKED_S or HOST_QUIET_S))
+end
+
+local function ring_of(job) return S .. ':ring:' .. job.lane end
+
+-- Higher priority first, then the one that was served longest ago: both in one exact double.
+local function place_of(job)
+  return math.max(-1000, math.min(1000, job.priority)) * -2 ^ 41 + job.turn
+end
+
+local function save_job(job)
+  local served = job.state == 'active' and job.queued > 0 and job.id ~= NO_QUEUES
+  if served and not job.in_ring then redis.call('ZADD', ring_of(job), place_of(job), job.id) end
+  if job.in_ring and not served then redis.call('ZREM', ring_of(job), job.id) end
+  job.in_ring, job.changed = served, nil
+  local life = job.id == NO_QUEUES and {'EX', FIGURES_S} or {}
+  redis.call('SET', S .. ':j:' .. job.name, cmsgpack.pack(job), unpack(life))
+end
+
+local function save()
+  if shard.epoch == 0 then
+    local t = redis.call('TIME')
+    shard.epoch = tonumber(t[1]) * 1e6 + tonumber(t[2])
+  end
+  for _, saver in ipairs(savers) do saver() end
+  for _, job in pairs(jobs) do
+    if job.changed then save_job(job) end
+  end
+  for name, host in pairs(hosts) do
+    if host.changed then save_host(name, host) end
+  end
+  redis.call('SET', S .. ':shard', cmsgpack.pack(shard))
+  if roused then redis.call('PUBLISH', S .. ':wake', '') end
+end
+
+local function answer(reply) return cmsgpack.pack({shard.epoch, reply}) end
+
+-- Runs `act` unless this part of this call was answered before, and then gives that answer: a client whose connection
+-- broke may send the same again. `render` makes what is sent of what is kept.
+local function once(act, render)
+  local caller, seq, part = args.call[1], args.call[2], args.call[3]
+  local key, replies = S .. ':call:' .. caller, {}
+  local last = unpacked(redis.call('HGET', key, VERB) or '')
+  if last and last.seq > seq then
+    return redis.error_reply('STALE ' .. VERB .. ' ' .. seq .. ' of ' .. caller .. ' comes after its ' .. last.seq)
+  end
+  if last and last.seq == seq then replies = last.replies end
+  if replies[part] == nil then
+    replies[part] = act()
+    save()
+    redis.call('HSET', key, VERB, cmsgpack.pack({seq = seq, replies = replies}))
+    redis.call('EXPIRE', key, CALL_S)
+  end
+  return answer(render and render(replies[part]) or replies[part])
+end

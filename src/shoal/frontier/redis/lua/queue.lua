@@ -1,0 +1,196 @@
+-- Pending requests: lists of packed elements per (job, band, host), first in first out, returned ones at the head.
+--
+--   {trail, line, line, ...}                    links of one page to one host, never leased so far
+--   {attempt, crashes, band, trail, line}       one request that was leased before
+--
+-- A trail is opaque here, a line names the request within its host. An element that is neither is leased as it is,
+-- marked unreadable, so that it ends as a dead letter.
+
+local LINES_PER_ELEMENT = 16
+local HELD = 'h'
+local BANDS = {HELD, '0', '1', '2'}
+
+local function queue_of(job, band, host) return S .. ':q:' .. job.id .. ':' .. band .. ':' .. host end
+
+local function ready_of(job) return S .. ':r:' .. job.id end
+
+-- What a job knows of a host: {permits taken, whether it answered, failures before that, since when, in which opening}
+local function read_visit(job, text)
+  local taken, answered, failures, failing_since, opened
+  local fields = unpacked(text or '')
+  if fields then taken, answered, failures, failing_since, opened = unpack(fields) end
+  -- A new try of the job gives silent hosts their time again.
+  if opened ~= job.opened then failures, failing_since = 0, 0 end
+  return {taken = taken or 0, answered = answered or false, failures = failures, failing_since = failing_since}
+end
+
+local function fetch_visits(job, names)
+  local known, missing = visits[job.name] or {}, {}
+  visits[job.name] = known
+  for _, name in ipairs(names) do
+    if not known[name] then missing[#missing + 1] = name end
+  end
+  if #missing == 0 then return end
+  local texts = redis.call('HMGET', S .. ':v:' .. job.id, unpack(missing))
+  for place, name in ipairs(missing) do known[name] = read_visit(job, texts[place]) end
+end
+
+local function visit_of(job, host)
+  local known = visits[job.name]
+  if not known or not known[host] then fetch_visits(job, {host}) end
+  return visits[job.name][host]
+end
+
+savers[#savers + 1] = function()
+  for name, known in pairs(visits) do
+    local job, fields = jobs[name], {}
+    for host, visit in pairs(known) do
+      if visit.changed then
+        local packed = cmsgpack.pack({visit.taken, visit.answered, visit.failures, visit.failing_since, job.opened})
+        push_pair(fields, host, packed)
+      end
+    end
+    if #fields > 0 then redis.call('HSET', S .. ':v:' .. job.id, unpack(fields)) end
+  end
+end
+
+-- Where a request is that was leased and has not ended: leased, waiting or queued; false: it has ended.
+local function move(job, host, line, state)
+  moves[job.id] = moves[job.id] or {}
+  moves[job.id][host .. ' ' .. line] = state
+end
+
+savers[#savers + 1] = function()
+  for id, states in pairs(moves) do
+    local moving, gone = {}, {}
+    for request, state in pairs(states) do
+      if state then
+        push_pair(moving, request, state)
+      else
+        gone[#gone + 1] = request
+      end
+    end
+    if #moving > 0 then redis.call('HSET', S .. ':m:' .. id, unpack(moving)) end
+    if #gone > 0 then redis.call('HDEL', S .. ':m:' .. id, unpack(gone)) end
+  end
+end
+
+-- at: when to look at the host for this job again; nil: nothing is queued there.
+local function look_at(job, host, at)
+  if not at then
+    redis.call('ZREM', ready_of(job), host)
+    return
+  end
+  redis.call('ZADD', ready_of(job), at, host)
+  if job.held > 0 then redis.call('ZADD', S .. ':held:' .. job.id, 'XX', at, host) end
+end
+
+local function park(job, name)
+  look_at(job, name, PARKED)
+  redis.call('SADD', S .. ':w:' .. name, job.id)
+  local host = host_of(name)
+  host.parked, host.changed = true, true
+end
+
+-- Every job that was waiting for a slot of this host looks at it again.
+local function wake(name, at)
+  local host, key = host_of(name), S .. ':w:' .. name
+  if not host.parked then return end
+  host.parked, host.changed, roused = false, true, true
+  for _, id in ipairs(redis.call('SMEMBERS', key)) do
+    for _, zset in ipairs({':r:', ':held:'}) do
+      if tonumber(redis.call('ZSCORE', S .. zset .. id, name) or 0) == PARKED then
+        redis.call('ZADD', S .. zset .. id, at, name)
+      end
+    end
+  end
+  redis.call('DEL', key)
+end
+
+-- A permit came back, or one that is held was queued: a page limit no longer keeps the job from the host.
+local function uncap(job, host)
+  if tonumber(redis.call('ZSCORE', ready_of(job), host) or 0) == CAPPED then
+    look_at(job, host, now)
+    roused = true
+  end
+end
+
+-- Something was queued there: look at it now, unless it has its time or is parked.
+local function look(job, host)
+  if redis.call('ZADD', ready_of(job), 'NX', now_text, host) == 1 then roused = true end
+end
+
+local function append(job, host, band, trail, lines)
+  local key = queue_of(job, band, host)
+  for first = 1, #lines, LINES_PER_ELEMENT do
+    local last = math.min(first + LINES_PER_ELEMENT - 1, #lines)
+    redis.call('RPUSH', key, cmsgpack.pack({trail, unpack(lines, first, last)}))
+  end
+  job.bands[band] = true
+end
+
+-- A request that was leased goes back to the head; one that holds its permit, before all others.
+local function give_back(job, host, request, held)
+  local element = request.line
+  if request.readable then
+    element = cmsgpack.pack({request.attempt, request.crashes, request.band, request.trail, request.line})
+  end
+  redis.call('LPUSH', queue_of(job, held and HELD or request.band, host), element)
+  job.bands[request.band] = true
+  move(job, host, request.line, 'queued')
+  look(job, host)
+  uncap(job, host)
+  if held then
+    job.held = job.held + 1
+    redis.call('ZADD', S .. ':held:' .. job.id, redis.call('ZSCORE', ready_of(job), host), host)
+  end
+end
+
+local function is_request(record)
+  return type(record[3]) == 'string' and type(record[4]) == 'string' and type(record[5]) == 'string'
+end
+
+-- The requests of an element, at most `room`; the others go back to the head of their list.
+local function open_element(element, room, key, band)
+  local record = unpacked(element)
+  if record and type(record[1]) == 'string' and type(record[2]) == 'string' then
+    local requests = {}
+    for place = 2, math.min(#record, room + 1) do
+      requests[place - 1] =
+        {trail = record[1], line = tostring(record[place]), attempt = 0, crashes = 0, band = band, readable = true}
+    end
+    if #record > room + 1 then
+      redis.call('LPUSH', key, cmsgpack.pack({record[1], unpack(record, room + 2)}))
+    end
+    return requests
+  end
+  if record and type(record[1]) == 'number' and is_request(record) then
+    local attempt, crashes, came_from, trail, line = unpack(record)
+    return {{trail = trail, line = line, attempt = attempt, crashes = crashes, band = came_from, readable = true}}
+  end
+  return {{trail = '', line = element, attempt = 0, crashes = 0, band = band == HELD and '1' or band, readable = false}}
+end
+
+-- Up to n from the head; those that hold no permit yet only while `permits` last. Also whether nothing is left.
+local function pop(job, host, n, permits)
+  local popped, spent = {}, 0
+  for _, band in ipairs(BANDS) do
+    local held = band == HELD
+    local used = job.bands[band] or (held and job.held > 0)
+    local key = used and queue_of(job, band, host)
+    while used do
+      local room = n - #popped
+      if not held then room = math.min(room, permits - spent) end
+      if room <= 0 then return popped, false end
+      local element = redis.call('LPOP', key)
+      if not element then break end
+      for _, request in ipairs(open_element(element, room, key, band)) do
+        request.held = held
+        popped[#popped + 1] = request
+        if held then job.held = job.held - 1 else spent = spent + 1 end
+      end
+    end
+    if held and used then redis.call('ZREM', S .. ':held:' .. job.id, host) end
+  end
+  return popped, true
+end

@@ -1,0 +1,22 @@
+-- flags: allow-oom
+-- Gives unstarted leases back to the head of their queues.
+-- args: call; tokens, newest first, so that they end up in the order they were leased; wait_s
+-- returns true
+
+local function release(token)
+  local lease, job = end_lease(token)
+  if not lease then return end
+  return_start(lease)
+  return_permit(job, lease)
+  queue_again(job, lease, false)
+  if args.wait_s > 0 then
+    local host = host_of(lease.host)
+    host.next_at, host.changed = math.max(host.next_at, now + args.wait_s), true
+  end
+end
+
+return once(function()
+  fetch_leases(args.tokens)
+  for _, token in ipairs(args.tokens) do release(token) end
+  return true
+end)

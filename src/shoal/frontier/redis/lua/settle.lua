@@ -1,0 +1,60 @@
+-- How leases end, and what each ending gives back.
+
+local function fetch_leases(tokens)
+  if #tokens == 0 then return end
+  for place, text in ipairs(redis.call('HMGET', S .. ':leases', unpack(tokens))) do
+    local fields = unpacked(text or '')
+    leases[tokens[place]] = fields and named(LEASE, fields)
+  end
+end
+
+savers[#savers + 1] = function()
+  if #changed_leases > 0 then redis.call('HSET', S .. ':leases', unpack(changed_leases)) end
+  if #ended > 0 then
+    redis.call('HDEL', S .. ':leases', unpack(ended))
+    redis.call('ZREM', S .. ':deadlines', unpack(ended))
+  end
+end
+
+-- Takes the lease, fetched before, away from its holder and frees its slot. Gives lease and job, or nil: it was not
+-- held, or the job was forgotten since.
+local function end_lease(token)
+  local lease = leases[token]
+  leases[token] = nil
+  ended[#ended + 1] = token
+  if not lease then return nil end
+  if lease.slot and not lease.landed then
+    local host = host_of(lease.host)
+    host.in_flight, host.changed = math.max(0, host.in_flight - 1), true
+    wake(lease.host, now)
+  end
+  local job = find_job(lease.job)
+  if not job or job.id ~= lease.id then return nil end
+  job.leased, job.changed = job.leased - 1, true
+  return lease, job
+end
+
+-- A request that was never made leaves its start to another, if none was planned after it.
+local function return_start(lease)
+  local host = host_of(lease.host)
+  if not lease.slot or math.abs(host.next_at - lease.start_at - lease.gap_s) >= 1e-4 then return end
+  host.next_at, host.changed = lease.start_at, true
+  for _, id in ipairs(redis.call('HKEYS', S .. ':ids')) do
+    for _, zset in ipairs({':r:', ':held:'}) do
+      local at = tonumber(redis.call('ZSCORE', S .. zset .. id, lease.host) or 0)
+      if at > lease.start_at and at < PARKED then redis.call('ZADD', S .. zset .. id, lease.start_at, lease.host) end
+    end
+  end
+end
+
+local function return_permit(job, lease)
+  local visit = visit_of(job, lease.host)
+  visit.taken, visit.changed = visit.taken - 1, true
+  job.permits = job.permits - 1
+  uncap(job, lease.host)
+end
+
+local function queue_again(job, lease, held)
+  job.queued, shard.queued = job.queued + 1, shard.queued + 1
+  give_back(job, lease.host, lease, held)
+end

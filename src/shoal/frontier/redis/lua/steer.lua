@@ -1,0 +1,44 @@
+-- flags: allow-oom
+-- Pauses, resumes, cancels or forgets a job; or pauses every job but some.
+-- args: word (pause, resume, cancel, forget, focus); jobs
+-- returns true
+
+local verbs = {}
+
+function verbs.pause(job)
+  if job.state == 'active' then job.state, job.paused_at = 'paused', now end
+end
+
+function verbs.resume(job)
+  if job.state ~= 'paused' then return end
+  job.state, roused = 'active', true
+  if job.stop_at then job.stop_at = job.stop_at + now - job.paused_at end
+end
+
+-- Its leases may still end, so its keys stay until `sweep` finds none.
+function verbs.cancel(job) job.state = 'cancelled' end
+
+function verbs.forget(job)
+  if job.id ~= NO_QUEUES then doom(job) end
+end
+
+local function steer(word, names)
+  for _, name in ipairs(names) do
+    local job = job_of(name)
+    verbs[word](job)
+    job.changed = true
+  end
+end
+
+if args.word == 'focus' then
+  local kept, others = {}, {}
+  for _, name in ipairs(args.jobs) do kept[name] = true end
+  for _, name in ipairs(redis.call('SMEMBERS', S .. ':jobs')) do
+    if not kept[name] then others[#others + 1] = name end
+  end
+  steer('pause', others)
+else
+  steer(args.word, args.jobs)
+end
+save()
+return answer(true)

@@ -1,0 +1,11 @@
+-- flags: no-writes
+-- args: job, host, fingerprint; cursor (where to go on among the moving), band and first (where among the queued)
+-- returns: next cursor and some of the job's moving requests with their states; some queued elements;
+--          whether the job has seen the fingerprint
+
+local MOST = 500
+local job = job_of(args.job)
+local scanned = args.cursor and redis.call('HSCAN', S .. ':m:' .. job.id, args.cursor, 'COUNT', MOST) or {'0', {}}
+local queued = redis.call('LRANGE', queue_of(job, args.band, args.host), args.first, args.first + MOST - 1)
+local seen = redis.call('SISMEMBER', bucket_of(job, args.fingerprint), args.fingerprint) == 1
+return answer({scanned[1], scanned[2], queued, seen})

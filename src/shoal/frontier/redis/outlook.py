@@ -1,0 +1,124 @@
+"""What can be seen of the frontier in Redis without changing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgpack
+
+from shoal.frontier.contract import HostState
+from shoal.frontier.redis.packing import target_of
+from shoal.frontier.redis.shard import Shard
+from shoal.frontier.waiting import why_waiting
+from shoal.model import Figures
+
+_HOSTS_AT_ONCE = 200
+_BANDS = ("h", "0", "1", "2")
+_COUNTS = ("found", "queued", "leased", "pages", "redirects", "dead")
+
+
+class Outlook:
+    def __init__(self, shard: Shard) -> None:
+        self._shard = shard
+
+    async def next_ready_in(self) -> float | None:
+        seconds = await self._shard.run("next_ready", {})
+        return None if seconds is False else float(seconds)
+
+    async def rest(self, job: str) -> str | None:
+        return _text((await self._job(job)).get("rest"))
+
+    async def over(self, job: str) -> str | None:
+        return _text((await self._job(job)).get("over"))
+
+    async def limiting(self, job: str) -> str | None:
+        if await self._shard.connection.memory_is_full():
+            return "waiting: redis memory"
+        state = await self._job(job)
+        if "waits_for" not in state:
+            return None
+        host = _host_state({**state["host"], "name": state["waits_for"], "queued_jobs": 0}, offset_s=0.0)
+        return why_waiting(host, state["now"], state["waits_for_more"])
+
+    async def figures(self, job: str) -> Figures:
+        state = await self._job(job)
+        # An empty table of Lua's is a list to msgpack.
+        return Figures(**{name: state[name] for name in _COUNTS}, dropped=state["dropped"] or {})
+
+    async def hosts(self) -> list[HostState]:
+        """Those fetched lately, and those an operator has a word on."""
+        found: list[HostState] = []
+        ordered = await self._shard.hosts()
+        for start in range(0, len(ordered), _HOSTS_AT_ONCE):
+            offset_s, states = await self._shard.run("hosts", {"hosts": ordered[start : start + _HOSTS_AT_ONCE]})
+            found += [_host_state(state, offset_s) for state in states]
+        return found
+
+    async def whereabouts(self, job: str, fingerprint: int, host: str) -> str | None:
+        sought = {"job": job, "host": host, "fingerprint": str(fingerprint)}
+        cursor = b"0"
+        while True:
+            look = {**sought, "cursor": cursor, "band": "h", "first": 0}
+            cursor, moving, _, seen = await self._shard.run("whereabouts", look, raw=True)
+            for request, state in zip(moving[::2], moving[1::2], strict=True):
+                name, _, line = request.partition(b" ")
+                if name == host.encode() and _is(line, host, fingerprint):
+                    return str(state.decode())
+            if cursor == b"0":
+                break
+        if seen and await self._is_queued(sought, fingerprint):
+            return "queued"
+        return "seen" if seen else None
+
+    async def _is_queued(self, sought: dict[str, str], fingerprint: int) -> bool:
+        for band in _BANDS:
+            first, elements = 0, [b""]
+            while elements:
+                look = {**sought, "cursor": False, "band": band, "first": first}
+                _, _, elements, _ = await self._shard.run("whereabouts", look, raw=True)
+                first += len(elements)
+                if any(_is(line, sought["host"], fingerprint) for each in elements for line in _lines(each)):
+                    return True
+        return False
+
+    async def _job(self, job: str) -> dict[str, Any]:
+        state: dict[str, Any] = await self._shard.run("outlook", {"job": job})
+        return state
+
+
+def _lines(element: bytes) -> Iterator[bytes]:
+    """What may be lines in a queue's element: a trail or a band among them is no line that fits a fingerprint."""
+    try:
+        fields = msgpack.unpackb(element, raw=True)
+    except ValueError:
+        return
+    yield from (field for field in fields if isinstance(field, bytes))
+
+
+def _is(line: bytes, host: str, fingerprint: int) -> bool:
+    try:
+        return target_of(line.decode(), host).fingerprint == fingerprint
+    except ValueError:
+        return False
+
+
+def _text(word: Any) -> str | None:
+    return str(word) if word else None
+
+
+def _host_state(state: dict[str, Any], offset_s: float) -> HostState:
+    return HostState(
+        name=state["name"],
+        rate=None if state["rate"] is False else float(state["rate"]),
+        paused=state["paused"],
+        in_flight=state["in_flight"],
+        next_at=state["next_at"] - offset_s,
+        block_until=state["block_until"] - offset_s,
+        block_reason=state["block_reason"],
+        crawl_delay_s=state["crawl_delay_s"],
+        slowdown=state["slowdown"],
+        latency_s=state["recent_s"],
+        fails=state["fails"],
+        queued_jobs=state["queued_jobs"],
+    )

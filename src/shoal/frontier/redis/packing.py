@@ -1,0 +1,135 @@
+"""How requests travel to Redis and lie there: small, and never code.
+
+A line names a request within its host: `/path` over https, `:/path` over http, anything else as frontier/record.py
+writes it. A trail is a msgpack list without the defaults at its end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+
+from shoal.frontier import record
+from shoal.model import Completion, Landing, Lease, Target, Trail
+from shoal.urls import fingerprint
+
+_DEFAULTS = [0, 0, None, "", ""]
+_KINDS = (int, int, int | None, str, str)
+
+
+def packed(args: dict[str, Any]) -> bytes:
+    # Lua's msgpack is of the time before texts and bytes were two types.
+    data: bytes = msgpack.packb(args, use_bin_type=False)
+    return data
+
+
+def line_of(target: Target) -> str:
+    url, host = target.url, target.host
+    if target.method == "GET" and not target.body:
+        if url.startswith(f"https://{host}/"):
+            return url[len(host) + 8 :]
+        if url.startswith(f"http://{host}/"):
+            return f":{url[len(host) + 7 :]}"
+    return record.line_of(target)
+
+
+def target_of(line: str, host: str) -> Target:
+    """ValueError if it is no line."""
+    if line.startswith("/"):
+        url = f"https://{host}{line}"
+    elif line.startswith(":/"):
+        url = f"http://{host}{line[1:]}"
+    else:
+        return record.target_of(line, host)
+    return Target(url, fingerprint(url), host)
+
+
+def band_of(trail: Trail) -> str:
+    """0 before 1 before 2."""
+    return str(1 - (trail.priority > 0) + (trail.priority < 0))
+
+
+def trail_bytes(trail: Trail) -> bytes:
+    # As JSON, because msgpack's integers end at 64 bits.
+    meta = "" if trail.meta is None else json.dumps(trail.meta, separators=(",", ":"))
+    fields = [trail.depth, trail.priority, trail.parent, trail.callback, meta, *trail.chain]
+    while fields and len(fields) <= len(_DEFAULTS) and fields[-1] == _DEFAULTS[len(fields) - 1]:
+        fields.pop()
+    data: bytes = msgpack.packb(fields)
+    return data
+
+
+def trail_of(data: bytes) -> Trail:
+    """ValueError if it is no trail."""
+    fields = msgpack.unpackb(data)
+    if not isinstance(fields, list):
+        raise ValueError("a trail is a list")
+    known, chain = fields[: len(_DEFAULTS)], fields[len(_DEFAULTS) :]
+    known += _DEFAULTS[len(known) :]
+    fits = [isinstance(field, kind) for field, kind in zip(known, _KINDS, strict=True)]
+    if not all(fits) or not all(isinstance(each, int) for each in chain):
+        raise ValueError("a trail of other kinds of fields")
+    depth, priority, parent, callback, meta = known
+    return Trail(depth, priority, parent, callback, json.loads(meta) if meta else None, tuple(chain))
+
+
+def lease_of(token: bytes, data: bytes, now: float) -> Lease:
+    fields: Sequence[Any] = msgpack.unpackb(data, raw=True)
+    job, _, host, _, start_at, gap_s, slot, _, attempt, crashes, trail, line, readable = fields
+    request = _request(trail, line, host.decode()) if readable else None
+    target, way = request or (_unreadable(line, host.decode()), Trail())
+    return Lease(
+        token=int(token),
+        job=job.decode(),
+        target=target,
+        trail=way,
+        attempt=attempt,
+        crashes=crashes,
+        wait_s=max(0.0, start_at - now),
+        gap_s=float(gap_s),
+        unreachable=not slot,
+        malformed=request is None,
+    )
+
+
+def _request(trail: bytes, line: bytes, host: str) -> tuple[Target, Trail] | None:
+    try:
+        return target_of(line.decode(), host), trail_of(trail)
+    except ValueError:
+        return None
+
+
+def _unreadable(line: bytes, host: str) -> Target:
+    """Stands for what could not be read, so that it can be kept and counted like any other request."""
+    text = line.decode("ascii", "backslashreplace")
+    return Target(text, fingerprint(text), host)
+
+
+def landing_fields(landing: Landing) -> dict[str, Any]:
+    fields = {
+        "token": str(landing.token),
+        "latency_s": landing.latency_s,
+        "answered": landing.answered,
+        "status": landing.status,
+        "failure": landing.failure,
+        "retry_after_s": landing.retry_after_s,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def completion_fields(completion: Completion) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "token": str(completion.token),
+        "outcome": completion.outcome.value,
+        "reason": completion.reason,
+        "delay_s": completion.delay_s,
+        "counted": completion.counted,
+        "started": completion.started,
+        "bytes": completion.bytes,
+    }
+    if completion.trail is not None:
+        fields |= {"trail": trail_bytes(completion.trail), "band": band_of(completion.trail)}
+    return fields

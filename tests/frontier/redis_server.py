@@ -1,0 +1,87 @@
+"""A Redis of the tests' own, on loopback, with an append-only file as a fleet would have it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+import redis
+
+START_S = 20.0
+
+
+class RedisServer:
+    def __init__(self, folder: Path, *options: str) -> None:
+        self._folder = folder
+        self._options = options
+        self.port = _free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.client: Any = redis.Redis(port=self.port, socket_timeout=30)
+        self.start()
+
+    def __enter__(self) -> RedisServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.client.close()
+        self.kill()
+
+    def start(self) -> None:
+        """Also after a kill: with what the append-only file holds."""
+        place = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder)]
+        keep = ["--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]
+        log = ["--logfile", str(self._folder / "log")]
+        self._process = subprocess.Popen([redis_program(), *place, *keep, *log, *self._options])
+        deadline = time.monotonic() + START_S
+        while not self._answers():
+            assert time.monotonic() < deadline, (self._folder / "log").read_text()
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def stand_still(self) -> None:
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def take_all_slots(self) -> None:
+        self.client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        deadline = time.monotonic() + START_S
+        while b"cluster_state:ok" not in self.client.execute_command("CLUSTER", "INFO"):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self.client.ping())
+        except redis.ConnectionError:
+            return False
+
+
+def redis_program() -> str:
+    program = shutil.which("redis-server")
+    if program is None and os.environ.get("CI") != "true":
+        pytest.skip("redis-server is missing: install it (Debian, Ubuntu: apt-get install redis-server)")
+    assert program, "redis-server is missing"
+    return program
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    # The bus of a server in cluster mode is 10,000 above.
+    return port if port < 55_000 else _free_port()
