@@ -11,6 +11,8 @@
     ├── TwistedPage           1  (extract/faults.py) a page whose tree would cost far more than its size
     ├── CastError             1  (extract/faults.py) a text that does not spell a value of the wanted kind
     ├── BadJson               1  (extract/faults.py) a body that is no JSON
+    ├── NoPage                4  (embedded/one_page.py) an answer that is no page, or none
+    ├── ExtractionFailed      3  an extraction that replaced nothing
     └── StaleCall             1  a frontier call older than one already answered
 
 Expected endings of a request (404, robots, time-out) are outcomes, not exceptions.
@@ -58,3 +60,7 @@ class FrontierFull(Unavailable):
 
 class StaleCall(ShoalError):
     """A caller repeated a call after it had already made a later one."""
+
+
+class ExtractionFailed(ShoalError):
+    exit_code = 3

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import Any
 
 import pytest
 
 from shoal.practice import Running
 from tests.cli.conftest import Shell
+from tests.cli.crawling import until
+from tests.hostile.processes import children_of, is_gone
 
 PRODUCTS = 12
 """That the fixture's site has."""
@@ -105,10 +108,28 @@ def test_a_spider_that_fails_leaves_the_items_as_they_were(shoal: Shell, site: R
     assert (allowed.code, allowed.summary["items"], allowed.summary["failed"]) == (0, 0, PRODUCTS)
 
 
-def test_a_page_that_ends_its_process_replaces_nothing(shoal: Shell, site: Running, crawled: str) -> None:
-    write(shoal, site, "books.py", "import os\n" + BOOKS.replace("yield page.item(Book)", "os.kill(os.getpid(), 11)"))
+KILLER = 'if "blue" in page.url:\n        os.kill(os.getpid(), 11)\n    yield page.item(Book)'
+
+
+def test_a_page_that_ends_its_process_is_blamed_alone(shoal: Shell, site: Running, crawled: str) -> None:
+    write(shoal, site, "books.py", "import os\n" + BOOKS.replace("yield page.item(Book)", KILLER))
     ran = shoal("extract", crawled, "--spider", "books.py")
-    assert ran.code == 3 and "nothing was replaced" in ran.err
+    assert ran.code == 3 and "signal 11" in ran.err and "blue" in ran.err and "nothing was replaced" in ran.err
+    allowed = shoal("extract", crawled, "--spider", "books.py", "--max-failure-rate", "0.9", "--json")
+    summary = allowed.summary
+    assert allowed.code == 0 and 0 < summary["failed"] < PRODUCTS
+    assert summary["items"] == PRODUCTS - summary["failed"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_its_processes_end_with_it(shoal: Shell, site: Running, crawled: str, how: signal.Signals) -> None:
+    write(shoal, site, "books.py", BOOKS.replace("yield page.item(Book)", "while True: pass"))
+    with shoal.start("extract", crawled, "--spider", "books.py") as process:
+        children = until(lambda: children_of(process.pid, b"multiprocessing"))
+        process.send_signal(how)
+        process.wait(timeout=5)
+    until(lambda: all(map(is_gone, children)))
+    assert items(shoal) == []
 
 
 @pytest.mark.parametrize(

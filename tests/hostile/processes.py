@@ -8,7 +8,12 @@ from tests.cli.crawling import until
 
 
 def readers_of(pid: int) -> set[int]:
-    return {child for child, parent in _readers().items() if parent == pid}
+    return children_of(pid, b"shoal.engine.reader")
+
+
+def children_of(pid: int, words: bytes) -> set[int]:
+    """Those whose command has these words."""
+    return {child for child, parent in _processes(words).items() if parent == pid}
 
 
 def reader_of(pid: int) -> int:
@@ -24,12 +29,12 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-def _readers() -> dict[int, int]:
+def _processes(words: bytes) -> dict[int, int]:
     """Process -> its parent."""
     found = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if b"shoal.engine.reader" in (entry / "cmdline").read_bytes():
+            if words in (entry / "cmdline").read_bytes():
                 found[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
         except (FileNotFoundError, ProcessLookupError):
             continue

@@ -107,6 +107,7 @@ def _report(session: Session, home: Home, job: str, progress: Progress, written:
                 "items": progress.items,
                 "rejected": progress.rejects,
                 "failed": progress.failed,
+                "left_out": progress.left_out,
                 "seconds": round(progress.seconds, 3),
             }
         )
@@ -117,6 +118,8 @@ def _report(session: Session, home: Home, job: str, progress: Progress, written:
         f"{plural(progress.pages, 'page')} read in {progress.seconds:.1f} s: {plural(progress.items, 'item')}, "
         f"{plural(progress.rejects, 'reject')}"
     )
+    if progress.left_out:
+        session.say(f"  left out: {plural(progress.left_out, 'page')} whose bodies are not in the archive")
     for reason, n in progress.faults.most_common(FAULTS_SHOWN):
         session.say(f"  failed on {plural(n, 'page')}: {safe(reason)}")
     for line in quality_lines(now, before, shutil.get_terminal_size().columns):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,17 +96,22 @@ class Extractor:
         extract.asked.setdefault(fingerprint(url, request.method, request.body), Asked(callback, request.meta))
 
 
-_extractor: Extractor
+def serve(connection: Connection, at: Any, source: Source, archive: Path, params: Params) -> None:
+    """A process's life: parts of tasks come in, what they gave goes out, until the other end is closed.
 
-
-def start(source: Source, archive: Path, params: Params) -> None:
-    """Once in each process."""
-    global _extractor
+    `at` is shared memory: the place in its part of the page it is reading, so that one that ends the process is known.
+    """
     # Ctrl-C is for the parent, which ends its processes itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     spider = rules.from_json(source.rules) if source.rules is not None else load_spider(source.reference or "")
-    _extractor = Extractor(spider, Archive(archive), params)
-
-
-def extract_all(tasks: Sequence[Task]) -> list[Extract]:
-    return [_extractor.extract(task) for task in tasks]
+    extractor = Extractor(spider, Archive(archive), params)
+    while True:
+        try:
+            tasks = connection.recv()
+        except EOFError:
+            return
+        extracts = []
+        for place, task in enumerate(tasks):
+            at.value = place
+            extracts.append(extractor.extract(task))
+        connection.send(extracts)

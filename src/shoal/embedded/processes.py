@@ -1,0 +1,111 @@
+"""The processes of an extraction. One that a page kills or does not let go of is replaced, and that page alone blamed.
+
+They end with this process however it ends: the other end of their pipe is then closed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from multiprocessing import connection, get_context
+from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
+from typing import Self
+
+from shoal.embedded.extractor import Extract, Source, Task, serve
+from shoal.errors import ExtractionFailed
+from shoal.store.staging import staged
+from shoal.urls import Params
+
+STUCK_S = 60.0
+"""A callback's own bounds are much narrower; this is for what they cannot stop."""
+LOOK_EVERY_S = 1.0
+_NOWHERE = -1
+
+
+class _Process:
+    def __init__(self, given: tuple[Source, Path, Params]) -> None:
+        # Not forked: the spider is loaded in each as it was here, whatever this process has done since.
+        context = get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self._at: Synchronized[int] = context.Value("i", _NOWHERE, lock=False)
+        self._process = context.Process(target=serve, args=(theirs, self._at, *given), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.part: list[Task] = []
+        self._seen_at = (_NOWHERE, 0.0)
+
+    def give(self, part: list[Task]) -> None:
+        self.part = part
+        self._at.value = _NOWHERE
+        self._seen_at = (_NOWHERE, time.monotonic())
+        self.pipe.send(part)
+
+    @property
+    def is_stuck(self) -> bool:
+        place, since = self._seen_at
+        if self._at.value != place:
+            self._seen_at = (self._at.value, time.monotonic())
+            return False
+        return time.monotonic() - since > STUCK_S
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def gone(self) -> tuple[Task, list[Task], str]:
+        """The page that ended it, the rest of its part, and what happened. Raises ExtractionFailed if there is none."""
+        self._process.join()
+        code, place = self._process.exitcode or 0, self._at.value
+        self.pipe.close()
+        if place == _NOWHERE:
+            raise ExtractionFailed(f"a process ended with code {code} before it read a page; nothing was replaced")
+        how = f"signal {-code}" if code < 0 else f"code {code}"
+        return self.part[place], [*self.part[:place], *self.part[place + 1 :]], f"it ended its process by {how}"
+
+
+class Processes:
+    def __init__(self, n: int, source: Source, archive: Path, params: Params) -> None:
+        self._given = (source, archive, params)
+        self._idle = [_Process(self._given) for _ in range(n)]
+        self._busy: list[_Process] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in (*self._idle, *self._busy):
+            process.kill()
+
+    def extracts(self, parts: Iterator[list[Task]]) -> Iterator[list[Extract]]:
+        """What each part gave, in any order."""
+        returned: list[list[Task]] = []
+        while True:
+            while self._idle and (part := returned.pop() if returned else next(parts, None)):
+                process = self._idle.pop()
+                process.give(part)
+                self._busy.append(process)
+            if not self._busy:
+                return
+            for process in self._heard_of():
+                self._busy.remove(process)
+                try:
+                    extracts: list[Extract] = process.pipe.recv()
+                    self._idle.append(process)
+                except (EOFError, ConnectionResetError):
+                    blamed, rest, how = process.gone()
+                    extracts = [_faulty(blamed, how)]
+                    returned += [rest] if rest else []
+                    self._idle.append(_Process(self._given))
+                yield extracts
+
+    def _heard_of(self) -> list[_Process]:
+        heard = connection.wait([process.pipe for process in self._busy], LOOK_EVERY_S)
+        for process in self._busy:
+            if process.is_stuck:
+                process.kill()
+        return [process for process in self._busy if process.pipe in heard]
+
+
+def _faulty(task: Task, fault: str) -> Extract:
+    page = task.page
+    return Extract(staged(page.job), page.fingerprint, page.token, fault=f"{fault}: {page.url}")
