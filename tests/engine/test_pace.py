@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from shoal.practice import Shop, running
 from tests.engine.conftest import Field, spec
-from tests.fetch.site import Asked, Site, answer, raw, serving
+from tests.fetch.site import Asked, Site, answer, hang, raw, serving
 from tests.politeness import assert_polite, max_in_window
 
 
@@ -46,6 +47,26 @@ async def test_a_host_that_closes_connections_without_an_answer_still_sees_no_mo
     windows = [sum(start <= t < start + 1 for t in times) for start in times]
     assert len(times) > 15
     assert max(windows) <= 11
+
+
+async def test_hosts_that_never_answer_do_not_take_every_place(crawler: Field) -> None:
+    """There are more of them than places; they are given first."""
+    times: list[float] = []
+    links = "".join(f"<a href=/{n}>{n}</a>" for n in range(100)).encode()
+
+    async def quick(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        times.append(time.monotonic())
+        await answer(links, headers=("Content-Type: text/html",))(asked, writer)
+
+    async with serving(Site(otherwise=quick)) as site, AsyncExitStack() as mute:
+        hosts = [await mute.enter_async_context(serving(Site(otherwise=hang))) for _ in range(80)]
+        crawler.add("job", spec(rate=10, robots=False, retries=0), *(f"{host.url}/" for host in hosts), f"{site.url}/")
+        crawling = asyncio.create_task(crawler.run("job", for_s=9.0))
+        async with asyncio.timeout(20):
+            while len(times) < 20:
+                await asyncio.sleep(0.1)
+        await mute.aclose()
+        await crawling
 
 
 async def test_a_low_rate_holds_over_a_restart(crawler: Field, tmp_path: Path) -> None:

@@ -63,7 +63,21 @@ async def test_a_request_that_a_reused_connection_swallows_is_sent_once(fetcher:
     failure = await failed(fetcher, f"{site.url}/swallowed")
     assert (failure.kind, failure.detail) == ("protocol", "the host closed the connection without an answer")
     assert [asked.path for asked in site.asked] == ["/", "/swallowed"]
-    assert (await got(fetcher, site.url)).body == b"hello"
+    assert (await got(fetcher, f"{site.url}/")).body == b"hello"
+
+
+async def test_a_host_that_keeps_no_connection_gets_a_new_one_for_each_request(fetcher: Fetcher, site: Site) -> None:
+    served: set[int] = set()
+
+    async def once(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        """As if it were to keep the connection; what comes next on it is lost."""
+        await (raw() if asked.connection in served else answer(b"hello"))(asked, writer)
+        served.add(asked.connection)
+
+    site.otherwise = once
+    answers = [await fetcher.fetch(Fetch(f"{site.url}/{number}")) for number in range(12)]
+    assert sum(isinstance(answer, Failure) for answer in answers) == 2
+    assert all(isinstance(answer, Exchange) for answer in answers[4:])
 
 
 async def test_settings_of_one_request_do_not_stick_to_the_next(fetcher: Fetcher, site: Site) -> None:

@@ -37,6 +37,12 @@ def test_rules_are_those_for_our_product_token() -> None:
     assert rules.sitemaps == ["https://shop.example/sitemap.xml"]
 
 
+@pytest.mark.parametrize("line", ["User-agent: shoal/0.1.0", "user-agent:Shoal/9", "User-Agent : shoal"])
+def test_a_line_that_names_us_with_a_version_is_for_us(line: str) -> None:
+    rules = stored(f"{line}\nDisallow: /a\n\nUser-agent: *\nDisallow: /b".encode()).rules
+    assert not rules.allows("http://shop.example/a") and rules.allows("http://shop.example/b")
+
+
 @pytest.mark.parametrize(
     ("agent", "token"),
     [

@@ -49,6 +49,8 @@ def rule(path: str, *allowed: str) -> str | None:
         ("?f=1&f=1&f=1", "repeated_param"),
         ("in?next=%2Fin%3Fnext%3D%252F", None),
         ("in?next=%2Fin%3Fnext%3D%252Fin%253Fnext%253D%25252F", "repeated_param"),
+        ("in?next=/in?next=/", None),
+        ("in?next=/in?next=/in?next=/", "repeated_param"),
     ],
 )
 def test_endless_urls_are_told_by_their_shape(path: str, broken: str | None) -> None:

@@ -22,6 +22,7 @@ from shoal.spiders.sources import Sources, read_sources
 from shoal.spiders.wish import Wish
 from shoal.store.export import check_writable
 from shoal.store.jobs import create_job
+from shoal.urls.exclusions import read_exclusions
 
 BAD_LINES_SHOWN = 20
 SPELT_SHOWN = 200
@@ -91,12 +92,14 @@ def _crawl(session: Session, spec: JobSpec, sources: Sources, concurrency: int, 
         _report_bad_lines(session, sources, strict)
         return replace(spec, credentials=sources.credentials, agent=session.settings.user_agent)
 
+    # Whatever is wrong with it must leave no job behind.
+    exclusions = read_exclusions(session.settings.exclusions)
     job_id = new_job_id()
     with session.open_home(must_exist=False) as home, home.locked(job_id):
         create_job(home.store, job_id, spec_once_read, sources.inputs, time.time())
         if not session.quiet and not session.json:
             _announce(session, job_id, spec, sources)
-        return run_job(session, home, job_id, concurrency)
+        return run_job(session, home, job_id, concurrency, exclusions)
 
 
 def _announce(session: Session, job_id: str, spec: JobSpec, sources: Sources) -> None:

@@ -21,7 +21,7 @@ from shoal.embedded.report import EXIT_INTERRUPTED
 from shoal.model import Input, JobSpec, Politeness
 from shoal.practice import Entry, Running, Shop, read_log, running
 from shoal.store.jobs import create_job
-from shoal.urls import Params, target
+from shoal.urls import Exclusions, Params, target
 
 SHOPS = 3
 RATE = 10.0
@@ -86,7 +86,7 @@ def _crawl(session: Session, site: Running, job_id: str) -> int:
         session.say(f"job {job_id}: crawling it into {session.settings.home}")
     with session.open_home(must_exist=False) as home, home.locked(job_id):
         create_job(home.store, job_id, lambda: spec, _inputs(site), time.time())
-        return run_job(session, home, job_id, CONCURRENCY)
+        return run_job(session, home, job_id, CONCURRENCY, Exclusions(()))
 
 
 def _inputs(site: Running) -> list[Input]:

@@ -11,6 +11,7 @@ from shoal.cli.session import Command, Session
 from shoal.embedded.crawl import resumable
 from shoal.embedded.overview import current_state
 from shoal.store.jobs import find_job
+from shoal.urls.exclusions import read_exclusions
 
 
 @click.command(cls=Command)
@@ -39,4 +40,5 @@ def resume(session: Session, job: str, concurrency: int) -> None:
             return
         if not session.quiet and not session.json:
             session.say(f"job {found.id}: resuming {found.spec.name}")
-        raise click.exceptions.Exit(run_job(session, home, found.id, concurrency))
+        exclusions = read_exclusions(session.settings.exclusions)
+        raise click.exceptions.Exit(run_job(session, home, found.id, concurrency, exclusions))

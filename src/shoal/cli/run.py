@@ -29,19 +29,19 @@ from shoal.embedded.report import (
     why_nothing,
 )
 from shoal.engine.ending import Ending
-from shoal.model import JobState
+from shoal.model import Figures, JobState
 from shoal.store.jobs import load_job
-from shoal.urls.exclusions import read_exclusions
+from shoal.urls import Exclusions
 
 JSON_EVERY_S = 5.0
 GARBAGE_EVERY = 50_000
 """Objects made and not freed, between two looks for cycles."""
 
 
-def run_job(session: Session, home: Home, job_id: str, concurrency: int) -> int:
+def run_job(session: Session, home: Home, job_id: str, concurrency: int, exclusions: Exclusions) -> int:
     """Runs or continues the job to its end; gives the exit code."""
     telemetry.set_up(session.verbose)
-    crawl = Crawl(home, job_id, concurrency, read_exclusions(session.settings.exclusions))
+    crawl = Crawl(home, job_id, concurrency, exclusions)
     report = _event_loop_run(_watched(session, home, crawl))
     written = _write_output(session, home, job_id)
     quality = job_quality(home.store, report.overview.job)
@@ -64,8 +64,10 @@ def _event_loop_run(main: Any) -> Any:
 
 
 async def _watched(session: Session, home: Home, crawl: Crawl) -> Report:
-    spec = load_job(home.store, crawl.job_id).spec
-    pulse, line, over = Pulse(safe(spec.name), spec.limits.pages), Line(session), asyncio.Event()
+    job = load_job(home.store, crawl.job_id)
+    pulse, line, over = Pulse(safe(job.spec.name), job.spec.limits.pages), Line(session), asyncio.Event()
+    # The first rate is told against where the run began.
+    pulse.beat(await home.frontier.figures(job.id) if job.started_at else Figures())
 
     def note(ending: Ending) -> None:
         if ending.failed:

@@ -31,7 +31,8 @@ class Home:
         self.archive = Archive.at(archive_url, path)
         self._held = False
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            # For its owner only: a job may carry passwords, cookies and keys.
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise HomeError(f"{path} cannot be used as a home: {error.strerror}; choose another with --home") from error
 

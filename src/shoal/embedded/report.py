@@ -54,6 +54,8 @@ def exit_code(overview: Overview) -> int:
         return EXIT_BLOCKED
     if overview.state is JobState.FAILED:
         return EXIT_FAILURES if figures.pages else EXIT_NOTHING
+    if overview.state is JobState.LIMITED and not figures.pages and not figures.redirects:
+        return EXIT_NOTHING
     if overview.state is JobState.LIMITED and spec.error_on_limit:
         return EXIT_LIMIT
     return EXIT_DONE

@@ -33,6 +33,10 @@ BACKLOG_BYTES = 32_000_000
 """Of pages read but not stored; a page with tens of thousands of links weighs in memory many times its size."""
 ASIDE_BYTES = 256_000_000
 """Of big pages that wait to be read, of however many hosts."""
+SILENT_S = 5.0
+MOST_SILENT = 3
+"""A request that got no byte for so long no longer counts as in flight, up to so many times `concurrency`: hosts that
+accept and never answer would otherwise take every place for as long as a fetch may last."""
 GATHER_S = 0.003
 """While plenty is in flight, landings gather this long, so that one call serves several."""
 POLL_S = 0.5
@@ -125,8 +129,11 @@ class Engine:
         """How many more requests may be leased."""
         if self._settler.backlog_bytes > BACKLOG_BYTES or self._aside.held_bytes > ASIDE_BYTES or self.waiting_for:
             return 0
+        silent = sum(fetcher.silent(SILENT_S) for fetcher in {work.fetcher for work in self._works.values()})
+        counted = len(self._fetching) - min(silent, MOST_SILENT * self._concurrency)
+        in_flight = self._concurrency - counted
         unsettled = BACKLOG_PER_FETCH * self._concurrency - self._settler.backlog
-        return max(0, min(self._concurrency - len(self._fetching), unsettled))
+        return max(0, min(in_flight, unsettled))
 
     async def _turn(self) -> bool:
         """One call for leases; False if there were none."""

@@ -10,7 +10,9 @@ import asyncio
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import certifi
 import pycurl
@@ -33,6 +35,8 @@ _INLINE_BYTES = 1 << 20
 _MAX_CONNECTIONS = 2_000
 
 _MOST_MET = 100_000
+# After so many closes under a request a host is taken for one that keeps no connection, whatever it says.
+_CLOSES_BELIEVED = 2
 
 _E_PROXY, _E_TOO_LARGE = 97, 100
 _KINDS = {
@@ -62,9 +66,13 @@ class Fetcher:
         self._multi = pycurl.AsyncCurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, _connections())
         self._idle: list[Transfer] = []
+        self._under_way: dict[Transfer, float] = {}
+        """When each began."""
         self._dialling: dict[str, asyncio.Event] = {}
         self._met: set[str] = set()
         """Origins that a connection was made to, or tried."""
+        self._closing: Counter[str] = Counter()
+        """Origin -> how often it closed a connection under the next request."""
         self._options: Options = [
             (pycurl.USERAGENT, agent),
             (pycurl.CAINFO, ca_file or _authorities()),
@@ -80,8 +88,11 @@ class Fetcher:
     async def fetch(self, call: Fetch) -> Exchange | Failure:
         if call.proxy and not self._guard.allows_target(call.url):
             return _refusal(0.0)
+        if self._closing and self._closing[origin_of(call.url)] >= _CLOSES_BELIEVED:
+            call = replace(call, alone=True)
         started_at = time.time()
         transfer = self._idle.pop() if self._idle else Transfer(self._guard, self._options)
+        self._under_way[transfer] = started_at
         # On cancellation the multi's own callback takes the handle out before this task wakes up, because it was
         # registered first; so in every case the handle is free again at the end.
         try:
@@ -91,10 +102,16 @@ class Fetcher:
                 failure = await self._perform(transfer, call)
             answer = failure or self._exchange(transfer, call, started_at)
         finally:
+            del self._under_way[transfer]
             self._idle.append(transfer)
         if isinstance(answer, Exchange) and answer.raw and "content-encoding" in answer.headers:
             return await _decoded(answer, call)
         return answer
+
+    def silent(self, for_s: float) -> int:
+        """How many requests are under way that have got no byte for so long."""
+        since = time.time() - for_s
+        return sum(began < since and not transfer.head.tell() for transfer, began in self._under_way.items())
 
     async def aclose(self) -> None:
         await self._multi.aclose()
@@ -130,8 +147,15 @@ class Fetcher:
             code, message = error.args
             if call.truncate and code == pycurl.E_WRITE_ERROR:
                 return None
+            if code == pycurl.E_ABORTED_BY_CALLBACK:
+                self._note_closing(origin_of(call.url))
             return _failure(transfer, call, code, message)
         return None
+
+    def _note_closing(self, origin: str) -> None:
+        if len(self._closing) >= _MOST_MET:
+            self._closing.clear()
+        self._closing[origin] += 1
 
     def _exchange(self, transfer: Transfer, call: Fetch, started_at: float) -> Exchange | Failure:
         info = transfer.curl.getinfo

@@ -26,13 +26,15 @@ _CALL = Fetch("", max_bytes=MAX_ROBOTS_BYTES + 1, truncate=True)
 _NONE: Mapping[str, str] = MappingProxyType({})
 _COMPATIBLE = re.compile(r"compatible;\s*([\w-]+)")
 _FIRST = re.compile(r"\s*([\w-]+)")
+_VERSIONED = re.compile(r"^(\s*user-agent\s*:\s*[A-Za-z_-]+)/\S*", re.IGNORECASE | re.MULTILINE)
 
 
 class Rules:
     """What a robots.txt asks of one crawler."""
 
     def __init__(self, text: str, token: str) -> None:
-        self._parsed = Protego.parse(text)
+        # A product token ends before its version; Protego would look for the whole in our name.
+        self._parsed = Protego.parse(_VERSIONED.sub(r"\1", text))
         self._token = token
 
     def allows(self, url: str) -> bool:

@@ -47,6 +47,8 @@ class Fetch:
     truncate: bool = False
     """Keep the first `max_bytes` of a larger body instead of failing."""
     deadline_s: float = 45.0
+    alone: bool = False
+    """Over a connection that served nobody before and serves nobody after."""
 
 
 _settings = attrgetter(*(name for name in Fetch.__dataclass_fields__ if name != "url"))
@@ -105,6 +107,9 @@ class Transfer:
             curl.setopt(pycurl.COOKIEFILE, "")
         if call.credentials:
             curl.setopt(pycurl.USERPWD, call.credentials)
+        if call.alone:
+            curl.setopt(pycurl.FRESH_CONNECT, 1)
+            curl.setopt(pycurl.FORBID_REUSE, 1)
         self._set_method(call)
 
     def _set_method(self, call: Fetch) -> None:

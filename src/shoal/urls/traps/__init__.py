@@ -70,6 +70,7 @@ class Traps:
             and "/19" not in url
             and "=19" not in url
             and "%3D" not in url
+            and url.count("=") <= 1 + url.count("&")
             and len(url) <= shapes.MAX_CHARS
         ):
             return None

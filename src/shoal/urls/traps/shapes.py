@@ -56,12 +56,13 @@ def repeated_param(url: str) -> str | None:
         [(param, times)] = Counter(params).most_common(1)
         if times >= SAME_PARAM:
             return f"{param} {times} times in its query, and {SAME_PARAM - 1} are the most"
-    if "%3D" not in query:
+    if "%3D" not in query and query.count("=") <= len(params):
         return None
     for param in params:
         name, _, value = param.partition("=")
-        # Each level escapes the = of the one within once more.
-        times = sum(value.count(f"{name}%{deeper}3D") for deeper in ("", "25", "2525")) if name else 0
+        # Each level escapes the = of the one within once more, unless nobody escapes anything.
+        spelt = (f"{name}=", f"{name}%3D", f"{name}%253D", f"{name}%25253D")
+        times = sum(map(value.count, spelt)) if name else 0
         if times >= SELF_NESTED:
             return f"{name} {times} times within its own value, and {SELF_NESTED - 1} is the most"
     return None
