@@ -2,16 +2,31 @@
 PY := .venv/bin/python
 SETUP := .venv/.ready
 
-.PHONY: demo test bench lint fmt clean
+.PHONY: demo test servers bench soak simulate lint fmt clean
 
 demo: $(SETUP)
 	.venv/bin/shoal demo
 
-test: $(SETUP) lint
+test: $(SETUP) servers lint
 	$(PY) -m pytest
 
+# What tests start processes of. Without root they say what is missing, and are skipped (CI=true: fail).
+servers:
+	@command -v redis-server > /dev/null || test $$(id -u) != 0 || \
+		{ apt-get update -q && apt-get install -q --yes --no-install-recommends redis-server; } || true
+	@test -n "$(wildcard /usr/lib/postgresql/*/bin/postgres)" || command -v postgres > /dev/null || test $$(id -u) != 0 || \
+		{ apt-get update -q && apt-get install -q --yes --no-install-recommends postgresql; } || true
+
+# PARTS=tls measures that one only.
 bench: $(SETUP)
-	$(PY) -m benchmarks
+	$(PY) -m benchmarks $(PARTS)
+
+soak: $(SETUP)
+	$(PY) -m benchmarks soak
+
+# URLS=1000000 fills it with fewer than ten million.
+simulate: $(SETUP)
+	$(PY) -m benchmarks.frontier $(if $(URLS),--urls $(URLS))
 
 lint: $(SETUP)
 	.venv/bin/ruff check .

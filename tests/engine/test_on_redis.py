@@ -69,7 +69,7 @@ async def test_three_engines_share_a_job_and_keep_to_its_rate(
         log = site.log()
     truth = {site.url(path, host): status for host, seen in shop.truth().items() for path, status in seen.pages.items()}
     with store.read() as db:
-        pages = dict(db.exec_driver_sql("SELECT url, status FROM pages").fetchall())
+        pages: dict[str, int] = dict(db.exec_driver_sql("SELECT url, status FROM pages").fetchall())
     assert pages == truth
     ended = figures.pages + figures.redirects + figures.dead + sum(figures.dropped.values())
     assert (figures.found, figures.queued, figures.leased) == (ended, 0, 0)

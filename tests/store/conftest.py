@@ -1,14 +1,48 @@
+"""Every database runs the same suite: a test that asks for `store` is run on each."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from shoal.store.store import Store
+from shoal.store.tables import metadata
+from tests.store.postgres_server import PostgresServer, fresh_database
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def shared_database(postgres: PostgresServer) -> Iterator[str]:
+    """Made once, because that takes longer than most tests; `store` empties it."""
+    yield from fresh_database(postgres, "shared")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "shoal.db") as opened:
+def empty_database(postgres: PostgresServer) -> Iterator[str]:
+    yield from fresh_database(postgres, "empty")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Where `store` is."""
+    if request.param == "sqlite":
+        return tmp_path / "shoal.db"
+    url: str = request.getfixturevalue("shared_database")
+    return url
+
+
+@pytest.fixture
+def store(place: Path | str) -> Iterator[Store]:
+    with Store.open(place) as opened:
         yield opened
+        if isinstance(place, str):
+            with opened.write() as db:
+                db.execute(text(f"TRUNCATE {', '.join(metadata.tables)}"))

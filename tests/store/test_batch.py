@@ -167,6 +167,11 @@ def test_skips_with_a_tally_of_the_same_reason_are_added(store: Store) -> None:
     assert stored_figures(store, JOB).skipped == {"trap": 4}
 
 
+def test_tallies_whose_keys_become_the_same_when_stored_are_one(store: Store) -> None:
+    save(store, Batch(JOB, tallies={(SKIPPED, "a\ud800"): (1, None), (SKIPPED, "a\0"): (2, "x")}))
+    assert stored_figures(store, JOB).skipped == {"a\ufffd": 3}
+
+
 def test_of_the_urls_skipped_for_a_reason_the_first_three_are_kept(store: Store) -> None:
     def saved(n: int, *samples: str) -> None:
         skips = {n: {"trap:depth": len(samples), "trap:length": 1}}

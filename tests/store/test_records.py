@@ -98,11 +98,17 @@ def test_listings_are_filtered(store: Store) -> None:
         ({"colour": "red"}, "cannot filter by 'colour': choose from reason, status, host"),
         ({"status": "many"}, "status=many: a status is a number"),
         ({"status": "²"}, "a status is a number"),
+        ({"status": "9" * 30}, "a status is a number"),
     ],
 )
 def test_filters_that_cannot_work_say_what_can(store: Store, where: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         list(list_dead(store, JOB, where))
+
+
+def test_a_filter_that_no_row_can_match_finds_none(store: Store) -> None:
+    save(store, Batch(JOB, pages=[page(1)]))
+    assert list(list_pages(store, JOB, {"host": "a\0\ud800"})) == []
 
 
 def multiply_page(store: Store, last: int) -> None:

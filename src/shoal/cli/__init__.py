@@ -35,6 +35,7 @@ COMMANDS = {
     "extract": ("extract", "Run new rules over the archive of a job, without fetching."),
     "export": ("export", "Write a job's data to a file."),
     "hosts": ("hosts", "Show the hosts' clocks, set a host's rate, pause it."),
+    "db": ("db", "Bring the store's schema up to date."),
     "config": ("config", "Show the settings and where each comes from."),
     "completion": ("completion", "Print the completion script of a shell."),
 }

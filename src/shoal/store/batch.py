@@ -21,7 +21,7 @@ from shoal.store.content import pack
 from shoal.store.endings import ENDINGS, Ending, endings
 from shoal.store.item_rows import Row, clear_items, item_rows, reject_rows, write_items, write_rejects
 from shoal.store.store import Store
-from shoal.store.text import storable_row
+from shoal.store.text import storable, storable_row
 from shoal.store.upsert import Upsert, add_count, replace_unless_older
 from shoal.urls.traps import SAMPLES
 
@@ -92,7 +92,10 @@ def save(store: Store, batch: Batch) -> None:
     # Before the transaction: the longest part of a save need not hold the write lock.
     packed = _packed_contents(newest)
     items, rejects = _rows_of(newest, item_rows), _rows_of(newest, reject_rows)
-    with store.write() as db:
+
+    def write(db: Connection) -> None:
+        # Before looking: two leases of a request that are saved at once must not end it in two tables.
+        store.hold(db, batch.job, newest)
         standing = endings(db, batch.job, newest)
         fresh = {
             fingerprint: (outcome, record)
@@ -106,9 +109,12 @@ def save(store: Store, batch: Batch) -> None:
         _CONTENTS.write(db, [row for fingerprint, row in packed.items() if fingerprint in fresh])
         write_items(db, chain.from_iterable(rows for page, rows in items.items() if page in fresh))
         write_rejects(db, [row for page, rows in rejects.items() if page in fresh for row in rows])
+        # Last, because all workers of a job share these rows, and a row that was written is held until the end.
         _TALLIES.write(db, _tally_rows(batch, fresh, standing))
         if batch.samples:
             _keep_samples(db, batch)
+
+    store.change(write)
 
 
 def _packed_contents(found: Found) -> dict[int, tuple[str, int, int, bytes]]:
@@ -141,15 +147,19 @@ def _delete(db: Connection, table: Table, job: str, old: Sequence[Ending]) -> No
 
 
 def _tally_rows(batch: Batch, fresh: Found, standing: Mapping[int, Ending]) -> list[tuple[Any, ...]]:
-    tallies = dict(batch.tallies)
+    counts = [(kind, key, n, sample) for (kind, key), (n, sample) in batch.tallies.items()]
     for fingerprint, reasons in batch.skips.items():
         # The links of a page that is already stored were counted with it.
         counted = fingerprint in standing and standing[fingerprint].outcome == "page"
         if fingerprint in fresh and not counted:
-            for reason, more in reasons.items():
-                n, sample = tallies.get((SKIPPED, reason), (0, None))
-                tallies[SKIPPED, reason] = (n + more, sample)
-    return [storable_row((batch.job, kind, key, n, sample)) for (kind, key), (n, sample) in tallies.items()]
+            counts += [(SKIPPED, reason, n, None) for reason, n in reasons.items()]
+    tallies: dict[tuple[str, str], tuple[int, str | None]] = {}
+    for kind, key, more, sample in counts:
+        # Made storable first: keys that become the same are one row.
+        name = (kind, storable(key))
+        n, first = tallies.get(name, (0, None))
+        tallies[name] = (n + more, first or sample)
+    return [storable_row((batch.job, *name, *tallies[name])) for name in sorted(tallies)]
 
 
 def _keep_samples(db: Connection, batch: Batch) -> None:
@@ -157,9 +167,9 @@ def _keep_samples(db: Connection, batch: Batch) -> None:
     columns = tables.tallies.c
     counted = (columns.job == batch.job, columns.kind == SKIPPED)
     reasons = select(columns.key, columns.sample).where(*counted, columns.key.in_(batch.samples))
-    for reason, sample in db.execute(reasons).all():
+    for reason, sample in db.execute(reasons.order_by(columns.key).with_for_update()).all():
         known = sample.split("\n") if sample else []
         first = list(dict.fromkeys([*known, *batch.samples[reason]]))[:SAMPLES]
         if len(first) > len(known):
-            kept = update(tables.tallies).where(*counted, columns.key == reason).values(sample="\n".join(first))
-            db.execute(kept)
+            of_reason = update(tables.tallies).where(*counted, columns.key == reason)
+            db.execute(of_reason.values(sample=storable("\n".join(first))))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import delete, select, tuple_
+from sqlalchemy import Connection, delete, select, tuple_
 
 from shoal.model import DeadLetter
 from shoal.store.batch import FAILED, failure_key
@@ -39,6 +39,9 @@ def forget_dead(store: Store, letters: Sequence[DeadLetter]) -> None:
     """
     keys = [(letter.job, letter.fingerprint, letter.token) for letter in letters]
     groups = {(letter.job, FAILED, failure_key(letter.reason, letter.status, letter.host)) for letter in letters}
-    with store.write() as db:
+
+    def forget(db: Connection) -> None:
         db.execute(delete(dead).where(tuple_(dead.c.job, dead.c.fingerprint, dead.c.token).in_(keys)))
         db.execute(delete(tallies).where(tuple_(tallies.c.job, tallies.c.kind, tallies.c.key).in_(groups)))
+
+    store.change(forget)

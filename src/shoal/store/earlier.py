@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Select, bindparam, select
 
 from shoal.model import PageContent
+from shoal.store.among import among
 from shoal.store.content import unpack
 from shoal.store.store import Store
 from shoal.store.tables import contents, pages
@@ -35,12 +38,6 @@ class EarlierPage:
 
 
 _COLUMNS = [contents.c.packed if name == "packed" else pages.c[name] for name in EarlierPage.__dataclass_fields__]
-_LOOKUP = (
-    select(*_COLUMNS)
-    .select_from(pages)
-    .outerjoin(contents, (contents.c.job == pages.c.job) & (contents.c.fingerprint == pages.c.fingerprint))
-    .where(pages.c.job == bindparam("job"), pages.c.fingerprint.in_(bindparam("fingerprints", expanding=True)))
-)
 
 
 def earlier_pages(store: Store, jobs: Sequence[str], fingerprints: Iterable[int]) -> dict[int, EarlierPage]:
@@ -57,5 +54,15 @@ def earlier_pages(store: Store, jobs: Sequence[str], fingerprints: Iterable[int]
 
 
 def _pages_of(db: Connection, job: str, fingerprints: set[int]) -> dict[int, EarlierPage]:
-    rows = db.execute(_LOOKUP, {"job": job, "fingerprints": list(fingerprints)})
+    rows = db.execute(_lookup(db.dialect.name), {"job": job, "fingerprints": list(fingerprints)})
     return {row.fingerprint: EarlierPage(*row) for row in rows}
+
+
+@cache
+def _lookup(dialect: str) -> Select[*tuple[Any, ...]]:
+    return (
+        select(*_COLUMNS)
+        .select_from(pages)
+        .outerjoin(contents, (contents.c.job == pages.c.job) & (contents.c.fingerprint == pages.c.fingerprint))
+        .where(pages.c.job == bindparam("job"), among(dialect, pages.c.fingerprint, "fingerprints"))
+    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, Table, bindparam, literal, null, select, union_all
+from sqlalchemy import CompoundSelect, Connection, Select, Table, bindparam, literal, null, select, union_all
 
 from shoal.store import tables
+from shoal.store.among import among
 
 ENDINGS = {
     "page": tables.pages,
@@ -33,15 +35,16 @@ class Ending(NamedTuple):
     """Where a redirect leads, if that is a request."""
 
 
-def _lookup(outcome: str, table: Table) -> Select[*tuple[object, ...]]:
+@cache
+def _lookup(dialect: str) -> CompoundSelect[*tuple[Any, ...]]:
+    return union_all(*(_lookup_in(table, outcome, dialect) for outcome, table in ENDINGS.items()))
+
+
+def _lookup_in(table: Table, outcome: str, dialect: str) -> Select[*tuple[Any, ...]]:
     optional = [table.c.get(name, null()) for name in ("status", "reason", "target_fingerprint")]
     return select(literal(outcome), table.c.fingerprint, table.c.token, table.c.url, *optional).where(
-        table.c.job == bindparam("job"),
-        table.c.fingerprint.in_(bindparam("fingerprints", expanding=True)),
+        table.c.job == bindparam("job"), among(dialect, table.c.fingerprint, "fingerprints")
     )
-
-
-_LOOKUP = union_all(*(_lookup(outcome, table) for outcome, table in ENDINGS.items()))
 
 
 def endings(db: Connection, job: str, fingerprints: Iterable[int]) -> dict[int, Ending]:
@@ -49,7 +52,7 @@ def endings(db: Connection, job: str, fingerprints: Iterable[int]) -> dict[int, 
     found = {}
     remaining = iter(fingerprints)
     while some := list(islice(remaining, _MOST_FINGERPRINTS)):
-        for row in db.execute(_LOOKUP, {"job": job, "fingerprints": some}):
+        for row in db.execute(_lookup(db.dialect.name), {"job": job, "fingerprints": some}):
             ending = Ending._make(row)
             found[ending.fingerprint] = ending
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import BigInteger, Connection, Table, cast, func, select
 
 from shoal.store.batch import FAILED, SKIPPED, UNARCHIVED
 from shoal.store.store import Store
@@ -58,7 +58,9 @@ class StoredFigures:
 
 
 def stored_figures(store: Store, job: str) -> StoredFigures:
-    by_status = select(pages.c.status, func.count(), func.sum(pages.c.bytes)).where(pages.c.job == job)
+    # PostgreSQL adds up to a decimal.
+    size = cast(func.sum(pages.c.bytes), BigInteger)
+    by_status = select(pages.c.status, func.count(), size).where(pages.c.job == job)
     by_reason = select(drops.c.reason, func.count()).where(drops.c.job == job)
     hosts = select(func.count(pages.c.host.distinct())).where(pages.c.job == job)
     with store.read() as db:

@@ -85,4 +85,9 @@ def _last_of_each_key(rows: Iterable[Row]) -> list[Row]:
         name = (page, ordinal) if key is None else (type, key)
         if name not in kept or kept[name][-1] <= token:
             kept[name] = row
-    return list(kept.values())
+    # In one order for all writers: two that share keys would otherwise wait for each other.
+    return sorted(kept.values(), key=_by_key)
+
+
+def _by_key(row: Row) -> tuple[str, str]:
+    return row[3], row[4] or ""

@@ -13,7 +13,7 @@ from shoal.model import ItemType, fingerprint_hex
 from shoal.store import tables
 from shoal.store.columns import Columns, Kind
 from shoal.store.kinds import COLUMN_KINDS, agreed, kinds_in
-from shoal.store.records import FETCHED_AT_ONCE, Where, conditions, stream
+from shoal.store.records import Where, conditions, stream, streamed
 from shoal.store.store import Store
 from shoal.store.upsert import Upsert, replace
 
@@ -28,6 +28,8 @@ def save_item_types(store: Store, job: str, types: Sequence[ItemType]) -> None:
     The items found before keep their fields, and a field that has changed its kind is text from then on.
     """
     with store.write() as db:
+        # Of several workers that bring the same spider's types at once, each must see what the others have added.
+        db.execute(select(tables.jobs.c.id).where(tables.jobs.c.id == job).with_for_update())
         known = {one.name: dict(one.kinds) for one in _declared(db, job)}
         for one in types:
             known[one.name] = agreed(one.kinds, known.get(one.name, {}))
@@ -70,7 +72,7 @@ class ItemTable:
         self.columns = _columns(types)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for data, type, *_ in self._db.execution_options(yield_per=FETCHED_AT_ONCE).execute(self._listing):
+        for data, type, *_ in streamed(self._db, self._listing):
             yield {TYPE_COLUMN: type, **json.loads(data)} if self._several else json.loads(data)
 
 
@@ -105,8 +107,7 @@ def _declared(db: Connection, job: str) -> list[ItemType]:
 
 def _told(db: Connection, job: str, name: str) -> ItemType:
     listing = _in_crawl_order(tables.items, job, {"type": name})
-    rows = db.execution_options(yield_per=FETCHED_AT_ONCE).execute(listing)
-    return ItemType(name, kinds_in(json.loads(row.data) for row in rows))
+    return ItemType(name, kinds_in(json.loads(row.data) for row in streamed(db, listing)))
 
 
 def _in_crawl_order(table: Table, job: str, where: Where) -> Select[*tuple[Any, ...]]:

@@ -82,7 +82,7 @@ def find_job(store: Store, name: str) -> Job:
         if not newest:
             raise UsageError("there is no job yet: `shoal crawl URL` starts one")
         return newest[0]
-    alike = jobs.c.id.startswith(name, autoescape=True)
+    alike = jobs.c.id.startswith(storable(name), autoescape=True)
     with store.read() as db:
         rows = db.execute(select(jobs).where(alike).order_by(jobs.c.id).limit(_MOST_CANDIDATES)).all()
     exact = [row for row in rows if row.id == name]
@@ -116,7 +116,8 @@ def earlier_jobs(store: Store, id: str, limit: int) -> list[Job]:
 
 def set_state(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> None:
     """The first run sets `started_at`; an ended state sets `finished_at`, any other takes it back."""
-    values: dict[str, Any] = {"state": state, "reason": reason, "finished_at": at if state in ENDED else None}
+    words = None if reason is None else storable(reason)
+    values: dict[str, Any] = {"state": state, "reason": words, "finished_at": at if state in ENDED else None}
     if state is JobState.RUNNING:
         values["started_at"] = func.coalesce(jobs.c.started_at, at)
     _update(store, id, values)
@@ -137,7 +138,9 @@ def note_extraction(store: Store, id: str, spider: str) -> None:
 def admit(store: Store, id: str, hosts: Iterable[str]) -> None:
     """Lets more hosts into the scope; those already in stay where they are."""
     with store.write() as db:
-        admitted = json.loads(db.execute(select(jobs.c.admitted).where(jobs.c.id == id)).scalar_one())
+        # Locked, or of two that let hosts in at once only one would be heard.
+        known = select(jobs.c.admitted).where(jobs.c.id == id).with_for_update()
+        admitted = json.loads(db.execute(known).scalar_one())
         joined = list(dict.fromkeys([*admitted, *hosts]))
         db.execute(update(jobs).where(jobs.c.id == id).values(admitted=json.dumps(joined)))
 

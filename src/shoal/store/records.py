@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Table, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, func, select
 
 from shoal.errors import UsageError
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
@@ -17,11 +17,12 @@ from shoal.store import tables
 from shoal.store.columns import DEAD, DROP, PAGE, Columns, Kind, iso_time
 from shoal.store.content import unpack
 from shoal.store.store import Store
+from shoal.store.text import storable
 
 Where = Mapping[str, str]
 """Column -> the value it must have; which columns, see `conditions`."""
 
-FETCHED_AT_ONCE = 500
+_FETCHED_AT_ONCE = 500
 _FILTERS = {
     tables.pages: ("status", "host"),
     tables.dead: ("reason", "status", "host"),
@@ -80,6 +81,14 @@ def extractable_depths(store: Store, job: str) -> dict[int, int]:
         return {row[0]: row[1] for row in rows}
 
 
+def pages_without_body(store: Store, job: str) -> int:
+    """How many answered well, and are not in the archive."""
+    pages = tables.pages
+    left_out = pages.c.archive.is_(None) & pages.c.status.between(200, 299)
+    with store.read() as db:
+        return int(db.execute(select(func.count()).where(pages.c.job == job, left_out)).scalar_one())
+
+
 def extractable_pages(store: Store, job: str, depth: int) -> Iterator[PageRecord]:
     """Those of one depth, in the archive's order."""
     pages = tables.pages
@@ -90,7 +99,11 @@ def extractable_pages(store: Store, job: str, depth: int) -> Iterator[PageRecord
 
 def _extractable(job: str) -> list[ColumnElement[bool]]:
     pages = tables.pages
-    return [pages.c.job == job, pages.c.archive.is_not(None), pages.c.status.between(200, 299) | (pages.c.status == 304)]
+    return [
+        pages.c.job == job,
+        pages.c.archive.is_not(None),
+        pages.c.status.between(200, 299) | (pages.c.status == 304),
+    ]
 
 
 def redirected(store: Store, job: str) -> Iterator[tuple[int, int]]:
@@ -117,9 +130,9 @@ def conditions(table: Table, job: str, where: Where) -> list[ColumnElement[bool]
     for name, value in where.items():
         if name not in _FILTERS[table]:
             raise UsageError(f"cannot filter by {name!r}: choose from {', '.join(_FILTERS[table])}")
-        if name == "status" and not (value.isascii() and value.isdigit()):
+        if name == "status" and not (value.isascii() and value.isdigit() and len(value) == 3):
             raise UsageError(f"status={value}: a status is a number such as 404")
-        found.append(table.c[name] == (int(value) if name == "status" else value))
+        found.append(table.c[name] == (int(value) if name == "status" else storable(value)))
     return found
 
 
@@ -139,7 +152,14 @@ def _listing(table: Table, columns: Columns, job: str, where: Where) -> Select[*
 def stream(store: Store, statement: Select[*tuple[Any, ...]]) -> Iterator[Any]:
     """The rows of one snapshot, some at a time."""
     with store.read() as db:
-        yield from db.execution_options(yield_per=FETCHED_AT_ONCE).execute(statement)
+        yield from streamed(db, statement)
+
+
+def streamed(db: Connection, statement: Select[*tuple[Any, ...]]) -> Iterator[Any]:
+    """The same in the caller's transaction."""
+    # Closed by whoever leaves early too: a server keeps its end open until it is told.
+    with db.execute(statement, execution_options={"yield_per": _FETCHED_AT_ONCE}) as rows:
+        yield from rows
 
 
 def _shown(columns: Columns, row: Any) -> dict[str, Any]:

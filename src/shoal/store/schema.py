@@ -6,10 +6,15 @@ loaded only when there is something to migrate.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select
 
-from shoal.errors import HomeError
 from shoal.store import tables
+from shoal.store.database import Database
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 HEAD = "0001"
 """The newest revision in `migrations/versions`."""
@@ -18,42 +23,57 @@ _version = Table("alembic_version", MetaData(), Column("version_num", Text, prim
 
 
 def is_current(db: Connection) -> bool:
-    return _is_ours(db) and _revision(db) == HEAD
+    return _is_ours(db) and revision(db) == HEAD
 
 
-def make_current(db: Connection, name: str) -> None:
-    """Creates or upgrades the schema in the caller's transaction; `name` is the database in messages."""
+def make_current(db: Connection, database: Database, upgrade: bool) -> None:
+    """Creates the schema in the caller's transaction; upgrades an older one, or refuses it."""
     if not inspect(db).get_table_names():
         tables.metadata.create_all(db)
         _version.create(db)
         db.execute(_version.insert().values(version_num=HEAD))
     elif not _is_ours(db):
-        raise HomeError(f"{name} is a database, but not one of Shoal's: choose another home with --home")
-    elif _revision(db) != HEAD:
-        _upgrade(db, name)
+        raise database.refusal(f"{database.name} is a database, but not one of Shoal's: {database.elsewhere}")
+    elif revision(db) != HEAD:
+        _upgrade(db, database, upgrade)
+
+
+def revision(db: Connection) -> str | None:
+    return db.execute(select(_version.c.version_num)).scalar() if _is_ours(db) else None
 
 
 def _is_ours(db: Connection) -> bool:
     return inspect(db).has_table(_version.name)
 
 
-def _revision(db: Connection) -> str | None:
-    return db.execute(select(_version.c.version_num)).scalar()
-
-
-def _upgrade(db: Connection, name: str) -> None:
+def _upgrade(db: Connection, database: Database, upgrade: bool) -> None:
     from alembic import command
+
+    config = _config(db)
+    found = revision(db)
+    if found is not None and found not in _known(config):
+        raise database.refusal(
+            f"{database.name} was made by a newer Shoal (schema {found}, this version knows {HEAD}): "
+            f"upgrade Shoal, or {database.elsewhere}"
+        )
+    if not upgrade:
+        raise database.refusal(
+            f"{database.name} was made by an older Shoal (schema {found}, this version needs {HEAD}): "
+            "run `shoal db upgrade`"
+        )
+    command.upgrade(config, "head")
+
+
+def _config(db: Connection) -> Config:
     from alembic.config import Config
-    from alembic.script import ScriptDirectory
 
     config = Config()
     config.set_main_option("script_location", "shoal.store:migrations")
     config.attributes["connection"] = db
-    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
-    revision = _revision(db)
-    if revision is not None and revision not in known:
-        raise HomeError(
-            f"{name} was made by a newer Shoal (schema {revision}, this version knows {HEAD}): "
-            "upgrade Shoal, or choose another home with --home"
-        )
-    command.upgrade(config, "head")
+    return config
+
+
+def _known(config: Config) -> set[str]:
+    from alembic.script import ScriptDirectory
+
+    return {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}

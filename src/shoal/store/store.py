@@ -1,71 +1,96 @@
-"""The SQL database of a home: opening it, and the two kinds of transaction everything else is made of.
+"""The SQL database of jobs: opening it, and the two kinds of transaction everything else is made of.
 
-A reader sees one snapshot and never waits; a writer takes the write lock at its start, so that it never fails
-half-way because another got in between. The driver's errors become Shoal's here and nowhere else.
+The driver's errors become Shoal's here and nowhere else.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, TypeVar
 
-from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from shoal.errors import DiskFull, HomeError, Unavailable, UsageError
+from shoal.errors import Unavailable, UsageError
 from shoal.store import schema
+from shoal.store.database import Database
+from shoal.store.sqlite import Sqlite
 
-_BUSY_TIMEOUT_S = 5.0
+T = TypeVar("T")
+
+_PAUSE_S = (0.05, 0.15)
 
 
 class Store:
-    def __init__(self, path: Path) -> None:
+    def __init__(self, database: Database) -> None:
         """Use `Store.open`: the schema is unchecked here."""
-        self.path = path
-        url = URL.create("sqlite", database=str(path))
-        self._engine = create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT_S})
-        event.listen(self._engine, "connect", _set_up_connection)
-        event.listen(self._engine, "begin", _begin)
-        self._writing = self._engine.execution_options(begin="BEGIN IMMEDIATE")
+        self._database = database
 
     @classmethod
     def open(cls, place: Path | str) -> Self:
-        """Opens the database at a path or sqlite:/// URL; makes it if it is new, upgrades it if it is older."""
-        path = _path(place)
+        """Opens the database at a path, a sqlite:/// or a postgresql:// URL; one that is empty gets its tables.
+
+        An older one in a file is upgraded; an older one on a server, which other processes may be using, is refused.
+        """
+        store = cls(database_at(place))
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise HomeError(f"cannot make the directory {path.parent}: {error.strerror}") from error
-        store = cls(path)
-        try:
-            store._check_schema()
+            store.make_current(store._database.upgrades_itself)
         except BaseException:
             store.close()
             raise
         return store
 
-    def _check_schema(self) -> None:
+    def make_current(self, upgrade: bool) -> str | None:
+        """Gives back the revision that was found, None if there was none. Any number of processes may do so at once."""
         with self.read() as db:
-            current = schema.is_current(db)
-        if not current:
-            with self.write() as db:
-                schema.make_current(db, str(self.path))
+            if schema.is_current(db):
+                return schema.HEAD
+        with self.write() as db:
+            self._database.hold_schema(db)
+            found = schema.revision(db)
+            schema.make_current(db, self._database, upgrade)
+            return found
+
+    @property
+    def name(self) -> str:
+        """In messages; it has no password."""
+        return self._database.name
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        with self._translated(), self._engine.begin() as db:
+        with self._translated(), self._database.reading.begin() as db:
             yield db
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        with self._translated(), self._writing.begin() as db:
+        with self._translated(), self._database.writing.begin() as db:
             yield db
 
+    def change(self, work: Callable[[Connection], T]) -> T:
+        """`work` in a transaction that writes, and once more if another transaction got in its way."""
+        with self._translated():
+            try:
+                with self._database.writing.begin() as db:
+                    return work(db)
+            except DBAPIError as error:
+                if not self._database.is_contention(error):
+                    raise
+            # At once it might take the same rows before the one that waits for them has woken up.
+            time.sleep(random.uniform(*_PAUSE_S))
+            with self._database.writing.begin() as db:
+                return work(db)
+
+    def hold(self, db: Connection, job: str, fingerprints: Iterable[int]) -> None:
+        """Keeps other writers away from these requests until the transaction ends."""
+        self._database.hold(db, job, fingerprints)
+
     def close(self) -> None:
-        self._engine.dispose()
+        self._database.writing.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -78,44 +103,28 @@ class Store:
         try:
             yield
         except DBAPIError as error:
-            whole = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-            # A log's index that cannot grow is the one input/output error that room on the disk mends.
-            if whole in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE):
-                raise DiskFull(self.path) from error
-            # The low byte is the primary code; the rest says more than anyone acts on.
-            code = whole & 0xFF
-            if code in _ADVICE:
-                kind, advice = _ADVICE[code]
-                raise kind(f"{self.path}: {error.orig}: {advice}") from error
-            raise
+            ours = self._database.translated(error)
+            if ours is None:
+                raise
+            raise ours from error
+        except PoolTimeout as error:
+            raise Unavailable(f"{self.name}: all of this process's connections are in use; try again") from error
 
 
-_ADVICE: dict[int, tuple[type[HomeError | Unavailable], str]] = {
-    sqlite3.SQLITE_NOTADB: (HomeError, "it is something else than a database; move it away or use another --home"),
-    sqlite3.SQLITE_CORRUPT: (HomeError, "restore it from a backup, or move it away to start anew"),
-    sqlite3.SQLITE_CANTOPEN: (HomeError, "check that it is a file and that you may read and write it"),
-    sqlite3.SQLITE_READONLY: (HomeError, "check that you may write it and its directory"),
-    sqlite3.SQLITE_BUSY: (Unavailable, "another process has held it for too long; try again when that has ended"),
-    sqlite3.SQLITE_IOERR: (Unavailable, "the disk does not read or write"),
-}
-
-
-def _path(place: Path | str) -> Path:
+def database_at(place: Path | str) -> Database:
     if isinstance(place, Path):
-        return place
+        return Sqlite(place)
     scheme, separator, rest = place.partition("://")
     if not separator:
-        return Path(place)
-    if scheme != "sqlite" or not rest.startswith("/"):
-        raise UsageError(f"{place!r} is no database Shoal can open: give a path, or sqlite:///path")
-    return Path(rest[1:])
+        return Sqlite(Path(place))
+    if scheme == "sqlite" and rest.startswith("/"):
+        return Sqlite(Path(rest[1:]))
+    if scheme in ("postgresql", "postgres"):
+        # A crawl on SQLite has no use for it.
+        from shoal.store.postgres import Postgres
 
-
-def _set_up_connection(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # BEGIN is ours: the driver's own never takes the write lock in time
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-
-
-def _begin(db: Connection) -> None:
-    db.exec_driver_sql(db.get_execution_options().get("begin", "BEGIN"))
+        return Postgres(place)
+    # Without the rest: it may hold a password.
+    raise UsageError(
+        f"{scheme}:// is no database Shoal can open: give a path, sqlite:///path or postgresql://host/name"
+    )

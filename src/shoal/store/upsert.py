@@ -1,20 +1,26 @@
 """Inserting many rows in few statements, with one rule for rows that are already there.
 
-This is the one place that speaks a dialect: ON CONFLICT is not in SQLAlchemy's generic insert.
+This is the one place whose statements are written for each database: ON CONFLICT is not in SQLAlchemy's generic
+insert, and each driver has its own quick way to take many rows. No two rows of a call may have the same key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Table
-from sqlalchemy.dialects.sqlite import Insert, insert
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
+
+    Insert = sqlite.Insert | postgresql.Insert
 
 # sqlite3 lets go of the interpreter for each row of an executemany, and a busy event loop takes milliseconds to
 # give it back: 1,750 us per page row, against 29 us when one statement carries 64 rows.
 _MOST_ROWS = 64
+_MOST_ROWS_AS_COLUMNS = 1000
 
 
 class Upsert:
@@ -24,25 +30,65 @@ class Upsert:
         self._table = table
         self._on_conflict = on_conflict
         self._statements: dict[int, str] = {}
+        self._statement_of_columns: str | None = None
 
     def write(self, db: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+        if db.dialect.name == "postgresql":
+            self._write_as_columns(db, rows)
+        else:
+            self._write_as_rows(db, rows)
+
+    def _write_as_rows(self, db: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         start = 0
         while start < len(rows):
             # Only powers of two, so that a handful of statements stay prepared in the driver.
             size = min(_MOST_ROWS, 1 << (len(rows) - start).bit_length() - 1)
             values = tuple(chain.from_iterable(rows[start : start + size]))
-            db.exec_driver_sql(self._statement(db, size), values)
+            db.exec_driver_sql(self._rows_statement(db, size), values)
             start += size
 
-    def _statement(self, db: Connection, size: int) -> str:
+    def _rows_statement(self, db: Connection, size: int) -> str:
         if size not in self._statements:
-            names = self._table.columns.keys()
-            statement = self._on_conflict(insert(self._table).values(dict.fromkeys(names, 0)), self._table)
-            one_row = f"({', '.join('?' * len(names))})"
-            before, _, after = str(statement.compile(dialect=db.dialect)).partition(one_row)
+            before, after = self._around_values(db)
+            one_row = f"({', '.join('?' * len(self._table.columns))})"
             # Not by SQLAlchemy: it takes 12 ms to compile the 64 rows.
-            self._statements[size] = before + ", ".join([one_row] * size) + after
+            self._statements[size] = f"{before} VALUES {', '.join([one_row] * size)} {after}"
         return self._statements[size]
+
+    def _write_as_columns(self, db: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+        """One array per column, in binary: the statement is the same for any number of rows.
+
+        A save of 40 pages with 20 items each takes 5 ms of our time so, 18 with rows of values, 14 with arrays in text.
+        """
+        for start in range(0, len(rows), _MOST_ROWS_AS_COLUMNS):
+            some = rows[start : start + _MOST_ROWS_AS_COLUMNS]
+            db.exec_driver_sql(self._columns_statement(db), tuple(map(list, zip(*some, strict=True))))
+
+    def _columns_statement(self, db: Connection) -> str:
+        if self._statement_of_columns is None:
+            before, after = self._around_values(db)
+            types = (column.type.compile(dialect=db.dialect) for column in self._table.columns)
+            arrays = ", ".join(f"%b::{type}[]" for type in types)
+            self._statement_of_columns = f"{before} SELECT * FROM unnest({arrays}) {after}"
+        return self._statement_of_columns
+
+    def _around_values(self, db: Connection) -> tuple[str, str]:
+        """What stands before and after the values, in the words of the database."""
+        insert = _insert(db, self._table).values(dict.fromkeys(self._table.columns.keys(), 0))
+        statement = str(self._on_conflict(insert, self._table).compile(dialect=db.dialect))
+        before, _, values_and_after = statement.partition(" VALUES ")
+        return before, values_and_after[values_and_after.index("ON CONFLICT") :]
+
+
+def _insert(db: Connection, table: Table) -> Insert:
+    # Only the one that is needed: 20 ms for PostgreSQL's.
+    if db.dialect.name == "postgresql":
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
 
 
 def replace_unless_older(statement: Insert, table: Table) -> Insert:

@@ -175,6 +175,7 @@ def upgrade() -> None:
         sa.Column("lines", sa.Text, nullable=False),
     )
     op.create_index("pages_by_time", "pages", ["job", "fetched_at"])
+    keyed = sa.text("key IS NOT NULL")
     op.create_index(
-        "items_by_key", "items", ["job", "type", "key"], unique=True, sqlite_where=sa.text("key IS NOT NULL")
+        "items_by_key", "items", ["job", "type", "key"], unique=True, sqlite_where=keyed, postgresql_where=keyed
     )

@@ -1,0 +1,127 @@
+"""A store in a PostgreSQL database, which many processes on many machines write at the same time.
+
+A reader sees one snapshot. Writers meet only in the rows they share: they hold the requests they write before they
+look at them, and take every other row in the order of its key. Connections are few, are tried before they are used,
+and are made anew after the server was away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+
+from shoal.errors import ShoalError, Unavailable, UsageError
+
+_SETTING = "SHOAL_DATABASE_URL"
+_KEPT_CONNECTIONS = 2
+_MORE_CONNECTIONS = 6
+_WAIT_S = 10.0
+_CONNECTION = {
+    "connect_timeout": 5,
+    "application_name": "shoal",
+    "client_encoding": "utf8",
+    # A server that vanished from the network is noticed within half a minute, not after the system's hours.
+    "keepalives_idle": 15,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
+# A process that stands still in the middle of a write holds its rows against all others.
+_SESSION = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'"
+# Whoever reads a listing may stop for as long as they like. With the 4 MB that are usual, `diff` would search for each
+# item among all of the other job from some 100,000 on; with 64 it looks them up.
+_READING = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB'"
+_SCHEMA_LOCK = int.from_bytes(b"shoal db")
+
+
+class Postgres:
+    upgrades_itself = False
+    refusal: type[ShoalError] = UsageError
+    elsewhere = f"name another database in {_SETTING}"
+
+    def __init__(self, address: str) -> None:
+        url = _parsed(address)
+        shown = URL.create("postgresql", host=url.host, port=url.port, database=url.database)
+        self.name = shown.render_as_string()
+        defaults = {name: value for name, value in _CONNECTION.items() if name not in url.query}
+        try:
+            self.writing = create_engine(
+                url,
+                connect_args=defaults,
+                pool_size=_KEPT_CONNECTIONS,
+                max_overflow=_MORE_CONNECTIONS,
+                pool_timeout=_WAIT_S,
+                pool_pre_ping=True,
+            )
+        except ModuleNotFoundError as error:
+            raise UsageError(f"{self.name}: PostgreSQL needs psycopg: pip install 'shoal[fleet]'") from error
+        event.listen(self.writing, "connect", _set_up_connection)
+        self.reading: Engine = self.writing.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
+        event.listen(self.reading, "begin", _begin_reading)
+
+    def translated(self, error: DBAPIError) -> ShoalError | None:
+        said = str(error.orig).partition("\n")[0]
+        state = getattr(error.orig, "sqlstate", None)
+        if state is None:
+            # What the client itself finds: no server, a lost connection, a wrong password.
+            away = isinstance(error, OperationalError | InterfaceError)
+            return Unavailable(f"{self.name}: {said}: check that it runs, and {_SETTING}") if away else None
+        found = _ADVICE.get(state) or _ADVICE.get(state[:2])
+        return found[0](f"{self.name}: {said}: {found[1]}") if found else None
+
+    def is_contention(self, error: DBAPIError) -> bool:
+        return getattr(error.orig, "sqlstate", None) in _CONTENTION
+
+    def hold(self, db: Connection, job: str, fingerprints: Iterable[int]) -> None:
+        mark = int.from_bytes(blake2b(job.encode(), digest_size=8).digest(), signed=True)
+        # In one order for all, or two that hold some of the same requests would wait for each other.
+        keys = sorted(fingerprint ^ mark for fingerprint in fingerprints)
+        db.exec_driver_sql("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", (keys,))
+
+    def hold_schema(self, db: Connection) -> None:
+        db.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+        if (encoding := db.exec_driver_sql("SHOW server_encoding").scalar()) != "UTF8":
+            raise UsageError(f"{self.name} is encoded in {encoding}: make one with ENCODING 'UTF8' TEMPLATE template0")
+
+
+_CONTENTION = ("40001", "40P01")
+_AGAIN = (Unavailable, "try again")
+_ADVICE: dict[str, tuple[type[Unavailable | UsageError], str]] = {
+    "40001": _AGAIN,
+    "40P01": _AGAIN,
+    "55P03": (Unavailable, "another process has held its rows for too long; try again when that has ended"),
+    "25P03": _AGAIN,
+    "25006": (Unavailable, f"it takes no writes; name the primary server in {_SETTING}"),
+    "42501": (UsageError, f"let the user of {_SETTING} create tables, read and write them"),
+    "53100": (Unavailable, "make room on the server's disk"),
+    "53300": (Unavailable, "raise max_connections, or run fewer processes"),
+    "08": _AGAIN,
+    "53": (Unavailable, "give the server more of it"),
+    "57": (Unavailable, "try again when the server runs"),
+    "58": (Unavailable, "see the server's log"),
+}
+"""By the whole code, else by its class."""
+
+
+def _parsed(address: str) -> URL:
+    try:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
+        # Without the text: it may hold a password.
+        raise UsageError(f"{_SETTING} is no URL of a database: write postgresql://user:password@host/name") from None
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _set_up_connection(connection: Any, _record: object) -> None:
+    connection.execute(_SESSION)
+    connection.commit()
+
+
+def _begin_reading(db: Connection) -> None:
+    db.exec_driver_sql(_READING)

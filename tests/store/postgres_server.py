@@ -1,0 +1,108 @@
+"""A PostgreSQL of the tests' own, on loopback, from the system's package; never the one the system may run."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+
+import psycopg
+import pytest
+
+START_S = 30.0
+PASSWORD = "hush"
+# What a kill may lose is the server's business, not ours: none of the tests cuts the power.
+_QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=32MB", "autovacuum=off")
+
+
+class PostgresServer:
+    def __init__(self) -> None:
+        self._programs = _programs()
+        # Not below pytest's directories, which only their owner may enter: the server refuses to be root.
+        self._folder = Path(tempfile.mkdtemp(prefix="shoal-postgres-"))
+        self._user = _user()
+        if self._user is not None:
+            shutil.chown(self._folder, self._user)
+        self._data = self._folder / "data"
+        initdb = [f"{self._programs}/initdb", "-D", str(self._data), "-U", "shoal", "-A", "trust"]
+        initdb += ["-E", "UTF8", "--locale=C", "--no-sync"]
+        subprocess.run(initdb, check=True, user=self._user, cwd="/", stdout=subprocess.DEVNULL)
+        self.port = _free_port()
+        self.start()
+
+    def __enter__(self) -> PostgresServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        shutil.rmtree(self._folder)
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://shoal:{PASSWORD}@127.0.0.1:{self.port}/{database}"
+
+    def run(self, *statements: str, database: str = "postgres") -> None:
+        with psycopg.connect(self.url(database), autocommit=True) as db:
+            for statement in statements:
+                db.execute(statement.encode())
+
+    def start(self) -> None:
+        place = ["-D", str(self._data), "-p", str(self.port), "-h", "127.0.0.1", "-k", str(self._folder)]
+        options = [word for setting in _QUICK for word in ("-c", setting)]
+        with (self._folder / "log").open("ab") as log:
+            command = [f"{self._programs}/postgres", *place, *options]
+            self._process = subprocess.Popen(command, user=self._user, cwd="/", stdout=log, stderr=log)
+        deadline = time.monotonic() + START_S
+        while not self._answers():
+            assert time.monotonic() < deadline, (self._folder / "log").read_text()
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """Ends every session at once."""
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait(START_S)
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.url()).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+def fresh_database(server: PostgresServer, name: str) -> Iterator[str]:
+    """The URL of an empty database that is gone afterwards."""
+    server.run(f"CREATE DATABASE {name}")
+    yield server.url(name)
+    server.run(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _programs() -> Path:
+    """Debian keeps them out of the PATH."""
+    found = shutil.which("postgres")
+    places = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    if not places and os.environ.get("CI") != "true":
+        pytest.skip("PostgreSQL is missing: install it (Debian, Ubuntu: apt-get install postgresql)")
+    assert places, "PostgreSQL is missing"
+    return places[-1]
+
+
+def _user() -> str | None:
+    """Whom the server runs as; None: as we do."""
+    return pwd.getpwnam("postgres").pw_name if os.geteuid() == 0 else None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,176 @@
+"""What is PostgreSQL's own: opening it, its absence, and writers that meet."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Connection, text
+
+from shoal.errors import ShoalError, Unavailable, UsageError
+from shoal.store import schema
+from shoal.store.batch import Batch, save
+from shoal.store.figures import stored_figures
+from shoal.store.jobs import load_job
+from shoal.store.records import list_pages
+from shoal.store.store import Store
+from shoal.store.upgrading import Upgraded, upgrade
+from tests.store.make import JOB, job_with, page
+from tests.store.postgres_server import PASSWORD, PostgresServer
+
+VERSION_TABLE = "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
+
+
+@pytest.fixture
+def opened(empty_database: str) -> Iterator[Store]:
+    with Store.open(empty_database) as store:
+        job_with(store)
+        yield store
+
+
+def shape(url: str) -> list[tuple[object, ...]]:
+    """Every column and index."""
+    columns = (
+        "SELECT table_name, ordinal_position, column_name, data_type, is_nullable FROM information_schema.columns"
+        " WHERE table_schema = 'public'"
+    )
+    indexes = "SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public'"
+    with Store.open(url) as store, store.read() as db:
+        rows = [tuple(row) for query in (columns, indexes) for row in db.execute(text(query))]
+    return sorted((row for row in rows if row[0] != "alembic_version"), key=str)
+
+
+def refused(place: str) -> str:
+    with pytest.raises(ShoalError) as refusal:
+        Store.open(place)
+    assert PASSWORD not in str(refusal.value)
+    return f"{type(refusal.value).__name__}: {refusal.value}"
+
+
+class TestTheSchema:
+    def test_is_the_same_by_migrations_and_by_tables(self, postgres: PostgresServer, empty_database: str) -> None:
+        by_tables = shape(empty_database)
+        postgres.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public", VERSION_TABLE, database="empty")
+        assert upgrade(empty_database).before is None
+        assert shape(empty_database) == by_tables and len(by_tables) > 100
+
+    def test_that_is_older_is_refused_until_it_is_upgraded(self, postgres: PostgresServer, empty_database: str) -> None:
+        postgres.run(VERSION_TABLE, database="empty")
+        assert "older Shoal" in (said := refused(empty_database)) and "run `shoal db upgrade`" in said
+        name = f"postgresql://127.0.0.1:{postgres.port}/empty"
+        assert upgrade(empty_database) == Upgraded(name, None, schema.HEAD)
+        assert upgrade(empty_database) == Upgraded(name, schema.HEAD, schema.HEAD)
+        Store.open(empty_database).close()
+
+    def test_that_is_newer_is_refused_by_all(self, postgres: PostgresServer, empty_database: str) -> None:
+        postgres.run(VERSION_TABLE, "INSERT INTO alembic_version VALUES ('9999')", database="empty")
+        assert "newer Shoal (schema 9999" in (said := refused(empty_database)) and "SHOAL_DATABASE_URL" in said
+        with pytest.raises(UsageError, match="newer Shoal"):
+            upgrade(empty_database)
+
+    def test_of_something_else_is_refused_and_left_alone(self, postgres: PostgresServer, empty_database: str) -> None:
+        postgres.run("CREATE TABLE recipes (name text)", database="empty")
+        assert "not one of Shoal's" in refused(empty_database)
+        postgres.run("DROP TABLE recipes", database="empty")
+        Store.open(empty_database).close()
+
+
+class TestADatabaseThatCannotBeUsed:
+    def test_one_that_does_not_answer_is_named_without_its_password(self) -> None:
+        said = refused(f"postgresql://ann:{PASSWORD}@127.0.0.1:1/crawl?password={PASSWORD}")
+        assert said.startswith("Unavailable: postgresql://127.0.0.1:1/crawl: ") and "refused" in said
+
+    def test_one_that_is_not_there_is_named(self, postgres: PostgresServer) -> None:
+        assert 'database "nowhere" does not exist' in refused(postgres.url("nowhere"))
+
+    def test_an_address_that_is_none_is_a_usage_error(self) -> None:
+        assert refused(f"postgresql://ann:{PASSWORD}@host:port/crawl").startswith("UsageError: SHOAL_DATABASE_URL")
+
+    def test_one_in_another_encoding_is_refused(self, postgres: PostgresServer) -> None:
+        postgres.run("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
+        assert "LATIN1" in (said := refused(postgres.url("latin"))) and "UTF8" in said
+
+    def test_a_user_without_rights_is_told_which_are_missing(self, postgres: PostgresServer) -> None:
+        postgres.run("CREATE ROLE guest LOGIN")
+        said = refused(postgres.url().replace("shoal:", "guest:"))
+        assert said.startswith("UsageError: ") and "permission denied" in said and "create tables" in said
+
+    def test_without_psycopg_it_says_what_to_install(self) -> None:
+        script = (
+            "import sys; sys.modules['psycopg'] = None\nfrom shoal.errors import UsageError\n"
+            "from shoal.store.store import Store\n"
+            "try: Store.open('postgresql://host/crawl')\n"
+            "except UsageError as error: sys.exit(0 if \"pip install 'shoal[fleet]'\" in str(error) else 2)"
+        )
+        subprocess.run([sys.executable, "-c", script], check=True, timeout=30)
+
+
+class TestAServerThatGoesAway:
+    def test_a_call_fails_while_it_is_away_and_the_next_one_works(self) -> None:
+        with PostgresServer() as server, Store.open(server.url()) as store:
+            job_with(store)
+            listing = list_pages(store, JOB, {})
+            save(store, Batch(JOB, pages=[page(n) for n in range(2000)]))
+            next(listing)
+            server.stop()
+            with pytest.raises(Unavailable, match=r"terminating connection|closed"):
+                list(listing)
+            with pytest.raises(Unavailable, match=r"postgresql://127\.0\.0\.1:\d+/postgres: .*refused"):
+                load_job(store, JOB)
+            server.start()
+            assert load_job(store, JOB).id == JOB
+            server.stop()
+            server.start()
+            save(store, Batch(JOB, pages=[page(5000)]))
+            assert stored_figures(store, JOB).pages == 2001, "nobody noticed that it was away"
+
+
+class TestWritersThatMeet:
+    def test_a_deadlock_costs_one_repetition(self, opened: Store) -> None:
+        job_with(opened, id="other")
+        both_have_one = threading.Barrier(2)
+        tries: list[str] = []
+
+        def rename(first: str, second: str) -> None:
+            def work(db: Connection) -> None:
+                tries.append(first)
+                for at, id in enumerate((first, second)):
+                    db.execute(text("UPDATE jobs SET name = :name WHERE id = :id"), {"name": first, "id": id})
+                    if at == 0 and len(tries) <= 2:
+                        both_have_one.wait(10)
+
+            opened.change(work)
+
+        threads = [threading.Thread(target=rename, args=ids) for ids in ((JOB, "other"), ("other", JOB))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(tries) == 3
+        with opened.read() as db:
+            assert len(set(db.execute(text("SELECT name FROM jobs")).scalars())) == 1, "one after the other"
+
+    def test_rows_held_for_too_long_are_unavailable(self, opened: Store, postgres: PostgresServer) -> None:
+        with opened.write() as db:
+            db.execute(text("SET lock_timeout = '50ms'"))
+        with Store.open(postgres.url("empty")) as other, other.write() as holding:
+            other.hold(holding, JOB, [1, 2])
+            save(opened, Batch(JOB, pages=[page(3)]))
+            save(opened, Batch("another", pages=[page(2)]))
+            with pytest.raises(Unavailable, match=r"lock timeout.*try again"):
+                save(opened, Batch(JOB, pages=[page(n) for n in (2, 3, 4)]))
+        save(opened, Batch(JOB, pages=[page(2)]))
+        assert stored_figures(opened, JOB).pages == 2
+
+    def test_a_writer_that_stands_still_is_ended_and_a_reader_is_not(self, opened: Store) -> None:
+        timeout = text("SHOW idle_in_transaction_session_timeout")
+        with opened.write() as writing, opened.read() as reading:
+            assert (writing.execute(timeout).scalar(), reading.execute(timeout).scalar()) == ("1min", "0")
+
+
+def test_figures_are_plain_numbers(opened: Store) -> None:
+    save(opened, Batch(JOB, pages=[page(1)]))
+    assert type(stored_figures(opened, JOB).bytes) is int
