@@ -16,12 +16,13 @@ from shoal.engine.mark import Mark
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
 from shoal.frontier.contract import Caller
-from shoal.frontier.redis import RedisFrontier
+from shoal.frontier.redis import Bounds, RedisFrontier
 from shoal.model import Offer
-from shoal.practice import Shop, running
+from shoal.practice import Running, Shop, running
 from shoal.store.archive.archive import Archive
 from shoal.store.jobs import load_job
 from shoal.store.store import Store
+from shoal.store.waiting import waiting
 from shoal.store.writer import Writer
 from tests.engine.conftest import Field, spec
 from tests.frontier.redis_server import RedisServer
@@ -35,10 +36,12 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
         yield server
 
 
-async def work(server: RedisServer, store: Store, folder: Path, job: str, name: str) -> None:
+async def work(
+    server: RedisServer, store: Store, folder: Path, job: str, name: str, bounds: Bounds | None = None
+) -> None:
     """As one process of a fleet would, until the job rests."""
     async with AsyncExitStack() as closing:
-        frontier = await RedisFrontier.open(server.url)
+        frontier = await RedisFrontier.open(server.url, bounds)
         closing.push_async_callback(frontier.close)
         fetcher = Fetcher("shoal/test", Guard(allow_private=True))
         closing.push_async_callback(fetcher.aclose)
@@ -49,6 +52,22 @@ async def work(server: RedisServer, store: Store, folder: Path, job: str, name: 
         await engine.run()
 
 
+async def submit(frontier: RedisFrontier, store: Store, job: str) -> None:
+    await frontier.open_job(job, terms_of(load_job(store, job).spec, 0.0))
+    caller = Caller(f"submit-{time.time()}")
+    for targets in seeds_of(store, job):
+        await frontier.offer(caller.next(), [Offer(job, targets)])
+
+
+def truth_of(shop: Shop, site: Running) -> dict[str, int]:
+    return {site.url(path, host): status for host, seen in shop.truth().items() for path, status in seen.pages.items()}
+
+
+def pages_in(store: Store) -> dict[str, int]:
+    with store.read() as db:
+        return {row[0]: row[1] for row in db.exec_driver_sql("SELECT url, status FROM pages")}
+
+
 async def test_three_engines_share_a_job_and_keep_to_its_rate(
     crawler: Field, redis_server: RedisServer, tmp_path: Path
 ) -> None:
@@ -57,21 +76,35 @@ async def test_three_engines_share_a_job_and_keep_to_its_rate(
     with running(shop, log=tmp_path / "log", latency_ms=10) as site:
         crawler.add("job", spec(rate=40, per_host=3, archive=False), *(site.url("/", a) for a in shop.addresses))
         frontier = await RedisFrontier.open(redis_server.url)
-        known = load_job(store, "job")
-        await frontier.open_job("job", terms_of(known.spec, 0.0))
-        caller = Caller(f"submit-{time.time()}")
-        for targets in seeds_of(store, "job"):
-            await frontier.offer(caller.next(), [Offer("job", targets)])
+        await submit(frontier, store, "job")
         async with asyncio.timeout(60):
             await asyncio.gather(*(work(redis_server, store, tmp_path, "job", f"worker-{n}") for n in range(3)))
         figures = await frontier.figures("job")
         await frontier.close()
         log = site.log()
-    truth = {site.url(path, host): status for host, seen in shop.truth().items() for path, status in seen.pages.items()}
-    with store.read() as db:
-        pages: dict[str, int] = dict(db.exec_driver_sql("SELECT url, status FROM pages").fetchall())
-    assert pages == truth
+    assert pages_in(store) == truth_of(shop, site)
     ended = figures.pages + figures.redirects + figures.dead + sum(figures.dropped.values())
     assert (figures.found, figures.queued, figures.leased) == (ended, 0, 0)
     assert_polite(log, rate=40, per_host=3)
+    assert not fetched_more_than_once([entry for entry in log if entry.path != "/robots.txt"])
+
+
+async def test_links_beyond_the_cap_wait_in_the_store_and_come_back(
+    crawler: Field, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    shop = Shop(hosts=1, categories=4, products=160, troubled=False)
+    store = crawler.home.store
+    with running(shop, log=tmp_path / "log") as site:
+        crawler.add("job", spec(archive=False), site.url())
+        frontier = await RedisFrontier.open(redis_server.url)
+        await submit(frontier, store, "job")
+        few = Bounds(queued_per_job=30)
+        async with asyncio.timeout(60):
+            await work(redis_server, store, tmp_path, "job", "worker", few)
+        most = await frontier.figures("job")
+        await frontier.close()
+        log = site.log()
+    assert pages_in(store) == truth_of(shop, site)
+    assert (most.queued, most.leased) == (0, 0)
+    assert waiting(store, "job", 10) == []
     assert not fetched_more_than_once([entry for entry in log if entry.path != "/robots.txt"])

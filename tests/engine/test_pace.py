@@ -52,10 +52,13 @@ async def test_a_host_that_closes_connections_without_an_answer_still_sees_no_mo
 async def test_hosts_that_never_answer_do_not_take_every_place(crawler: Field) -> None:
     """There are more of them than places; they are given first."""
     times: list[float] = []
+    enough = asyncio.Event()
     links = "".join(f"<a href=/{n}>{n}</a>" for n in range(100)).encode()
 
     async def quick(asked: Asked, writer: asyncio.StreamWriter) -> None:
         times.append(time.monotonic())
+        if len(times) == 20:
+            enough.set()
         await answer(links, headers=("Content-Type: text/html",))(asked, writer)
 
     async with serving(Site(otherwise=quick)) as site, AsyncExitStack() as mute:
@@ -63,8 +66,7 @@ async def test_hosts_that_never_answer_do_not_take_every_place(crawler: Field) -
         crawler.add("job", spec(rate=10, robots=False, retries=0), *(f"{host.url}/" for host in hosts), f"{site.url}/")
         crawling = asyncio.create_task(crawler.run("job", for_s=9.0))
         async with asyncio.timeout(20):
-            while len(times) < 20:
-                await asyncio.sleep(0.1)
+            await enough.wait()
         await mute.aclose()
         await crawling
 

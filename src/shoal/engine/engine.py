@@ -17,6 +17,7 @@ from shoal.engine.aside import Aside
 from shoal.engine.calls import Calls
 from shoal.engine.ending import Ending
 from shoal.engine.mark import Mark
+from shoal.engine.overflow import Overflow
 from shoal.engine.patience import Patience
 from shoal.engine.permission import Permissions
 from shoal.engine.refresh import Known, Refresh
@@ -42,6 +43,7 @@ GATHER_S = 0.003
 POLL_S = 0.5
 """How soon an idle engine sees what another terminal wrote."""
 KEEP_EVERY_S = 20.0
+BRING_BACK_EVERY_S = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -55,12 +57,15 @@ class Engine:
         self.insist = self._patience.insist
         """`await insist(write, ...)`: whatever may find the disk full is tried again until it is not."""
         self._calls = Calls(frontier, caller, self._patience)
+        self._overflow = Overflow(self._calls, writer, self._patience)
         self._aside = Aside()
         permissions = Permissions(frontier, writer, self._patience)
-        self._travels = Travels(frontier, self._calls, permissions, mark, self._aside, self._land, self._stopping)
+        self._travels = Travels(frontier, self._overflow, permissions, mark, self._aside, self._land, self._stopping)
         self._works: dict[str, Work] = {}
         self._refresh = Refresh(writer, self._works)
-        self._settler = Settler(self._calls, writer, self._works, self._settled, self._report_landings, self._patience)
+        self._settler = Settler(
+            self._calls, self._overflow, writer, self._works, self._settled, self._report_landings, self._patience
+        )
         self._fetching: set[asyncio.Task[None]] = set()
         self._held: set[int] = set()
         self._landings: list[Landing] = []
@@ -107,7 +112,9 @@ class Engine:
     async def _work(self, turns: Coroutine[Any, Any, None]) -> None:
         """Takes these turns, with the settler and the keeping of leases beside them, and sees to the end of each."""
         leasing = asyncio.create_task(turns)
-        background = [asyncio.create_task(self._settler.run()), asyncio.create_task(self._keep_leases())]
+        background = [
+            asyncio.create_task(beside) for beside in (self._settler.run(), self._keep_leases(), self._bring_back())
+        ]
         try:
             await asyncio.wait([leasing, *background], return_when=asyncio.FIRST_COMPLETED)
             _raise_fault([leasing, *background])
@@ -150,6 +157,8 @@ class Engine:
     async def _note_resting(self, resting: dict[str, str]) -> None:
         for job in self._works.keys() - resting.keys():
             reason = await self._frontier.rest(job)
+            if reason == "empty" and await self._overflow.bring_back(job):
+                continue
             if reason is not None and reason != "paused":
                 resting[job] = reason
 
@@ -196,6 +205,12 @@ class Engine:
             self._held.discard(end.lease.token)
             self.on_ending(end)
         self._wake.set()
+
+    async def _bring_back(self) -> None:
+        while True:
+            await asyncio.sleep(BRING_BACK_EVERY_S)
+            for job in list(self._works):
+                await self._overflow.bring_back(job)
 
     async def _keep_leases(self) -> None:
         while True:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from shoal.engine.calls import Calls
 from shoal.engine.ending import Ending
+from shoal.engine.overflow import Overflow
 from shoal.engine.patience import Patience
 from shoal.engine.work import Work
 from shoal.model import DeadLetter, Drop, Offer, PageRecord, RedirectRecord
@@ -31,6 +32,7 @@ class Settler:
     def __init__(
         self,
         calls: Calls,
+        overflow: Overflow,
         writer: Writer,
         works: Mapping[str, Work],
         on_settled: Callable[[list[Ending]], None],
@@ -38,6 +40,7 @@ class Settler:
         patience: Patience,
     ) -> None:
         self._calls = calls
+        self._overflow = overflow
         self._writer = writer
         self._works = works
         self._on_settled = on_settled
@@ -87,7 +90,7 @@ class Settler:
             await self._insist(self._save, batch)
             await self._save_changes(self._works[batch.job])
         for offers in offered_together(endings):
-            await self._calls.offer(offers)
+            await self._overflow.offer(offers)
         # A lease that is complete teaches its host's clock nothing any more.
         await self._report_landings()
         await self._calls.complete([ending.completion for ending in endings])

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from shoal.engine import ending, refusal
 from shoal.engine.aside import Aside, Unread
-from shoal.engine.calls import Calls
 from shoal.engine.capturing import capture
 from shoal.engine.conclusion import conclude, is_big
 from shoal.engine.ending import Ending
 from shoal.engine.mark import Mark
+from shoal.engine.overflow import Overflow
 from shoal.engine.permission import Permission, Permissions, Say
 from shoal.engine.reading import SitemapPart, is_big_sitemap, read_sitemap
 from shoal.engine.refresh import Known
@@ -47,7 +47,7 @@ class Travels:
     def __init__(
         self,
         frontier: Frontier,
-        calls: Calls,
+        overflow: Overflow,
         permissions: Permissions,
         mark: Mark,
         aside: Aside,
@@ -55,7 +55,7 @@ class Travels:
         stopping: asyncio.Event,
     ) -> None:
         self._frontier = frontier
-        self._calls = calls
+        self._overflow = overflow
         self._permissions = permissions
         self._mark = mark
         self._aside = aside
@@ -127,7 +127,7 @@ class Travels:
         if (work.job, origin) in self._mapped or work.scope.refusal(lease.target.url):
             return
         self._mapped.add((work.job, origin))
-        await self._calls.offer([sitemap_offer(work, listed or [f"{origin}/sitemap.xml"])])
+        await self._overflow.offer([sitemap_offer(work, listed or [f"{origin}/sitemap.xml"])])
 
     def _land(self, lease: Lease, answer: Exchange | Failure) -> None:
         if isinstance(answer, Failure):
@@ -172,7 +172,7 @@ class Travels:
             async with aclosing(self._sitemap_parts(answer.body)) as parts:
                 async for part in parts:
                     for offer in sitemap_offers(work, end, part):
-                        await self._calls.offer([offer])
+                        await self._overflow.offer([offer])
                     await asyncio.sleep(0)
                     if self._stopping.is_set() or await self._frontier.over(work.job):
                         return None

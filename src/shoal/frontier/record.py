@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 
-from shoal.model import Target, Trail
+from shoal.model import Offer, Target, Trail
 from shoal.urls import fingerprint
 
 
@@ -48,3 +48,13 @@ def request_text(target: Target, trail: Trail) -> str:
 def request_of(text: str) -> tuple[Target, Trail]:
     line, host, trail = json.loads(text)
     return target_of(line, host), trail_of(trail)
+
+
+def offer_text(offer: Offer) -> str:
+    """An offer in one text, as it waits where the frontier has no room for it."""
+    return json.dumps([trail_text(offer.trail), [[line_of(target), target.host] for target in offer.targets]])
+
+
+def offer_of(job: str, text: str) -> Offer:
+    trail, targets = json.loads(text)
+    return Offer(job, [target_of(line, host) for line, host in targets], trail_of(trail))

@@ -210,6 +210,15 @@ tallies = Table(
     Column("sample", Text),
 )
 
+waiting = Table(
+    "waiting",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("job", Text, nullable=False),
+    Column("offer", Text, nullable=False),
+    Index("waiting_by_job", "job", "id"),
+)
+
 robots = Table(
     "robots",
     metadata,

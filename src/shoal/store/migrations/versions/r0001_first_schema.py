@@ -163,6 +163,12 @@ def upgrade() -> None:
         sa.Column("sample", sa.Text),
     )
     op.create_table(
+        "waiting",
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+        sa.Column("job", sa.Text, nullable=False),
+        sa.Column("offer", sa.Text, nullable=False),
+    )
+    op.create_table(
         "robots",
         sa.Column("origin", sa.Text, primary_key=True),
         sa.Column("status", sa.Integer),
@@ -175,6 +181,7 @@ def upgrade() -> None:
         sa.Column("lines", sa.Text, nullable=False),
     )
     op.create_index("pages_by_time", "pages", ["job", "fetched_at"])
+    op.create_index("waiting_by_job", "waiting", ["job", "id"])
     keyed = sa.text("key IS NOT NULL")
     op.create_index(
         "items_by_key", "items", ["job", "type", "key"], unique=True, sqlite_where=keyed, postgresql_where=keyed

@@ -1,0 +1,37 @@
+"""Offers that a frontier had no room for, as they wait for it; the texts are the engine's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sqlalchemy import delete, insert, select
+
+from shoal.store.store import Store
+from shoal.store.tables import waiting as table
+
+
+class Waiting(NamedTuple):
+    id: int
+    offer: str
+
+
+def add_waiting(store: Store, offers: Sequence[tuple[str, str]]) -> None:
+    """Of each its job and its text."""
+    with store.write() as db:
+        db.execute(insert(table), [{"job": job, "offer": offer} for job, offer in offers])
+
+
+def waiting(store: Store, job: str, most: int) -> list[Waiting]:
+    """Those of a job that have waited longest."""
+    oldest = select(table.c.id, table.c.offer).where(table.c.job == job).order_by(table.c.id).limit(most)
+    with store.read() as db:
+        return [Waiting(*row) for row in db.execute(oldest)]
+
+
+def remove_waiting(store: Store, job: str, id: int, left: Sequence[str]) -> None:
+    """What of it was not taken goes on waiting."""
+    with store.write() as db:
+        db.execute(delete(table).where(table.c.id == id))
+        if left:
+            db.execute(insert(table), [{"job": job, "offer": offer} for offer in left])
