@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Generic, TypeVar
 
-GENERATION = 100_000
+GENERATION = 50_000
 
 Job = TypeVar("Job", int, str)
 

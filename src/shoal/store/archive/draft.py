@@ -10,7 +10,7 @@ from shoal.store.archive.capture import Capture, Reference
 from shoal.store.archive.index import REVISIT, Entry, mime
 from shoal.store.archive.member import packed, stored
 
-MOST_BODIES = 20_000
+MOST_BODIES = 10_000
 """Remembered, the latest; each takes some 600 bytes. One that is forgotten costs only the room of its copy."""
 
 BodyKey = tuple[str, str, str]
