@@ -68,7 +68,9 @@ _OPTIONS = (
     click.option("--max-pages", type=_AT_LEAST_1, metavar="N", help="Store at most N pages."),
     click.option("--max-depth", type=click.IntRange(0, 10**6), metavar="N", help="Follow links at most N deep."),
     click.option("--max-bytes", type=Size(), metavar="SIZE", help="Stop after this much, e.g. 500M."),
-    click.option("--max-seconds", type=Duration(), metavar="TIME", help="Begin nothing new after this long, e.g. 90 or 10m."),
+    click.option(
+        "--max-seconds", type=Duration(), metavar="TIME", help="Begin nothing new after this long, e.g. 90 or 10m."
+    ),
     click.option("--max-pages-per-host", type=_AT_LEAST_1, metavar="N", help="Store at most N pages of a host."),
     click.option(
         "--scope",

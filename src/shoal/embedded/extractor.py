@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from shoal.errors import InvalidURL
 from shoal.model import ItemRecord, ItemType, PageRecord, RejectRecord
 from shoal.spiders import rules
 from shoal.spiders.bounds import Bounds
-from shoal.spiders.item import type_of
+from shoal.spiders.item import Item, type_of
 from shoal.spiders.loading import load_spider
 from shoal.spiders.page import Request
 from shoal.spiders.running import CallbackFailed, run
@@ -24,6 +25,9 @@ from shoal.spiders.spider import Spider
 from shoal.store.archive.archive import Archive
 from shoal.store.staging import staged
 from shoal.urls import Params, canonical, fingerprint
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_KEPT_BYTES = 64 << 20
 
 
 class Source(NamedTuple):
@@ -67,6 +71,8 @@ class Extractor:
         self._params = params
         self._bounds = Bounds()
         self._loop = asyncio.new_event_loop()
+        self._told: set[type[Item]] = set()
+        """Types that went out with an earlier page."""
 
     def extract(self, task: Task) -> Extract:
         record = task.page
@@ -80,7 +86,8 @@ class Extractor:
             extract.fault = failed.reason
             return extract
         extract.items, extract.rejects = findings.items, findings.rejects
-        extract.types = [type_of(found) for found in findings.types]
+        extract.types = [type_of(found) for found in findings.types - self._told]
+        self._told |= findings.types
         for request in findings.requests:
             self._note(extract, request, task.asked)
         return extract
@@ -103,6 +110,7 @@ def serve(connection: Connection, at: Any, source: Source, archive: Path, params
     """
     # Ctrl-C is for the parent, which ends its processes itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _keep_freed_memory()
     spider = rules.from_json(source.rules) if source.rules is not None else load_spider(source.reference or "")
     extractor = Extractor(spider, Archive(archive), params)
     while True:
@@ -115,3 +123,12 @@ def serve(connection: Connection, at: Any, source: Source, archive: Path, params
             at.value = place
             extracts.append(extractor.extract(task))
         connection.send(extracts)
+
+
+def _keep_freed_memory() -> None:
+    """Here a page's tree is freed before the next one is made. glibc would give its memory back to the system and ask
+    for it again, which takes as long as the parsing."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+        mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES // 4)
