@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.contenders import SHOAL_PROGRAM, shoal_crawl
 from benchmarks.growth_site import GrowthSite, anywhere, neighbourly, serving
 from benchmarks.links_site import LINKS
-from benchmarks.measure import LIMIT_S, CannotMeasure, environment
+from benchmarks.measure import LIMIT_S, CannotMeasure, Window, environment
 from benchmarks.process import Process, running
 
 SHAPES = {"repeat locally": neighbourly, "lead anywhere": anywhere}
@@ -69,21 +69,6 @@ def _pages_for(urls: int) -> int:
 
 def _brought(first: int, known: int) -> list[int]:
     return [min(first + step, known - 1) for step in range(LINKS)]
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    pages: int
-    cpu_s: float
-    wall_s: float
-
-    @property
-    def cpu_ms_per_page(self) -> float:
-        return 1000 * self.cpu_s / self.pages
-
-    @property
-    def pages_per_s(self) -> float:
-        return self.pages / self.wall_s
 
 
 @dataclass(frozen=True, slots=True)

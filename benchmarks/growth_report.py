@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.growth import Grown, Growth, Window
+from benchmarks.growth import Grown, Growth
 from benchmarks.links_site import LINKS
+from benchmarks.measure import Window
 from benchmarks.soak import CHILDREN, Look, Soak
 
 

@@ -27,12 +27,12 @@ class CannotMeasure(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Window:
+    """A number of pages, and what they cost."""
+
     pages: int
     cpu_s: float
     wall_s: float
-    peak_bytes: int
-    """Of the largest process of the tree."""
 
     @property
     def cpu_ms_per_page(self) -> float:
@@ -41,6 +41,14 @@ class Run:
     @property
     def pages_per_s(self) -> float:
         return self.pages / self.wall_s
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Window):
+    """A whole crawl."""
+
+    peak_bytes: int
+    """Of the largest process of the tree."""
 
 
 def measure(argv: list[str], expected: Mapping[str, int], scratch: Path, extra: Mapping[str, str]) -> Run:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-
 import pytest
 
 from benchmarks.extracting import extract
 
-needs_nginx = pytest.mark.skipif(
-    shutil.which("nginx", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin") is None, reason="nginx is missing"
-)
 
-
-@needs_nginx
+@pytest.mark.usefixtures("needs_nginx")
 def test_extraction_is_measured_by_rules_and_by_a_spider() -> None:
     figures = extract(pages=12, rounds=1)
     assert [run.pages for run in (*figures.of_three, *figures.of_records)] == [12, 12]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import ssl
 from pathlib import Path
 from urllib.request import urlopen
@@ -19,10 +17,6 @@ from benchmarks.servers import Place, free_port, nginx
 PAGES = 12
 HOSTS = ("127.1.0.1", "127.1.0.2", "127.1.1.250")
 TLS = PARTS["tls"]
-
-needs_nginx = pytest.mark.skipif(
-    shutil.which("nginx", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin") is None, reason="nginx is missing"
-)
 
 
 @pytest.fixture
@@ -43,14 +37,14 @@ def test_pages_link_across_all_hosts(place: Place, tmp_path: Path) -> None:
     assert all(f'href="https://{host}:{place.port}/' in page for host in HOSTS)
 
 
-@needs_nginx
+@pytest.mark.usefixtures("needs_nginx")
 def test_shoal_crawls_the_site_over_all_hosts(place: Place, tmp_path: Path) -> None:
     with nginx(place, tmp_path / "site", tmp_path / "scratch") as extra:
         command = SHOAL.commands["tls"](place.url(0), PAGES, tmp_path)
         assert measure(command, TLS.expected(PAGES), tmp_path, extra).pages == PAGES
 
 
-@needs_nginx
+@pytest.mark.usefixtures("needs_nginx")
 def test_every_host_has_a_certificate_that_only_its_own_authority_vouches_for(place: Place, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = issue(tmp_path / "other", HOSTS).authority

@@ -132,7 +132,7 @@ def _slot(cls: type[Item], name: str) -> Slot:
     has_default = not info.is_required()
     missing = None if optional else Gap(f"{name}: nothing matches {picked.text!r}")
     make = _maker_of(to)
-    gatherable = isinstance(picked.how, Css) and not many and not issubclass(to, Item) and "," not in picked.text
+    gatherable = not many and not issubclass(to, Item) and "," not in picked.text
     return Slot(
         name=name,
         pick=picked,

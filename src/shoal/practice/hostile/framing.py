@@ -13,7 +13,6 @@ NEVER_S = 3_600.0
 DRIP_S = 0.2
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 _HEADER = b"X-More: %s\r\n" % (b"x" * 1_000)
-_INTERIM = b"HTTP/1.1 103 Early Hints\r\n\r\n"
 _CHUNKED = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
 _CHUNK = b"%x\r\n%s\r\n" % (65_536, b"x" * 65_536)
 
