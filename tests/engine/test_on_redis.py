@@ -17,13 +17,16 @@ from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
 from shoal.frontier.contract import Caller
 from shoal.frontier.redis import Bounds, RedisFrontier
-from shoal.model import Offer
+from shoal.frontier.redis.shard import TAG
+from shoal.model import Offer, ScopeKind
 from shoal.practice import Running, Shop, running
 from shoal.store.archive.archive import Archive
 from shoal.store.jobs import load_job
+from shoal.store.records import list_dead
 from shoal.store.store import Store
 from shoal.store.waiting import waiting
 from shoal.store.writer import Writer
+from shoal.urls import Params, target
 from tests.engine.conftest import Field, spec
 from tests.frontier.redis_server import RedisServer
 from tests.politeness import assert_polite, fetched_more_than_once
@@ -108,3 +111,23 @@ async def test_links_beyond_the_cap_wait_in_the_store_and_come_back(
     assert (most.queued, most.leased) == (0, 0)
     assert waiting(store, "job", 10) == []
     assert not fetched_more_than_once([entry for entry in log if entry.path != "/robots.txt"])
+
+
+async def test_a_record_that_cannot_be_read_is_a_dead_letter_and_the_crawl_goes_on(
+    crawler: Field, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    store = crawler.home.store
+    with running(Shop(hosts=1, products=4, troubled=False), log=tmp_path / "log") as site:
+        crawler.add("job", spec(archive=False, scope=ScopeKind.LISTED), site.url(), site.url("/robots.txt"))
+        frontier = await RedisFrontier.open(redis_server.url)
+        await submit(frontier, store, "job")
+        caller = Caller("another")
+        await frontier.offer(caller.next(), [Offer("job", [target(site.url("/pages/about.html"), Params(), "host")])])
+        (queue,) = redis_server.client.keys(f"{TAG}:q:*")
+        redis_server.client.lset(queue, -1, b"written by someone else")
+        async with asyncio.timeout(30):
+            await work(redis_server, store, tmp_path, "job", "worker")
+        figures = await frontier.figures("job")
+        await frontier.close()
+    assert (figures.queued, figures.leased, figures.pages, figures.dead) == (0, 0, 2, 1)
+    assert [letter["reason"] for letter in list_dead(store, "job", {})] == ["malformed"]

@@ -18,8 +18,7 @@ from shoal.engine.finishing import finish
 from shoal.errors import DiskFull, UsageError
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
-from shoal.frontier.contract import Caller
-from shoal.model import JobState, Offer, Target
+from shoal.model import JobState, Offer
 from shoal.store.archive.recorder import Recorder
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
 from shoal.store.writer import Writer
@@ -142,13 +141,8 @@ class Crawl:
         # A frontier that knows nothing of a job whose inputs were offered has been lost.
         if job.seeded and (await self._frontier.figures(job.id)).found:
             return True
-        caller = Caller(f"seed-{job.id}-{time.time()}")
-
-        async def offer(targets: list[Target]) -> None:
-            await self._frontier.offer(caller.next(), [Offer(job.id, targets)])
-
         for targets in seeds_of(self._home.store, job.id):
-            await self.engine.insist(offer, targets)
+            await self.engine.offer([Offer(job.id, targets)])
             await asyncio.sleep(0)
             if self.engine.stopping:
                 return False

@@ -58,6 +58,8 @@ class Engine:
         """`await insist(write, ...)`: whatever may find the disk full is tried again until it is not."""
         self._calls = Calls(frontier, caller, self._patience)
         self._overflow = Overflow(self._calls, writer, self._patience)
+        self.offer = self._overflow.offer
+        """`await offer(offers)`: queues them, however little room the frontier has."""
         self._aside = Aside()
         permissions = Permissions(frontier, writer, self._patience)
         self._travels = Travels(frontier, self._overflow, permissions, mark, self._aside, self._land, self._stopping)
