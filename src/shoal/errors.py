@@ -3,15 +3,17 @@
     ShoalError
     ├── UsageError            2  a flag, pattern, list or setting that cannot work
     │   ├── InvalidURL        2  text that is no fetchable URL; `reason` says why
+    │   ├── UnknownJob        2  a name that no job has
     │   └── BadSelector       2  (extract/faults.py) a selector that cannot work, with its column
     ├── HomeError             2  the home is not one of ours, or from a newer version
     ├── Unavailable           5  a database, Redis or archive that does not answer, or is held by another
     │   ├── DiskFull          5  one that has no room to write; nothing of what was to be written is
+    │   ├── FrontierLost      5  a frontier that does not know a job which it was given
     │   └── FrontierFull      5  a Redis at its maxmemory: nothing more is queued or leased until there is room
     ├── TwistedPage           1  (extract/faults.py) a page whose tree would cost far more than its size
     ├── CastError             1  (extract/faults.py) a text that does not spell a value of the wanted kind
     ├── BadJson               1  (extract/faults.py) a body that is no JSON
-    ├── NoPage                4  (embedded/one_page.py) an answer that is no page, or none
+    ├── NoPage                4  (jobs/one_page.py) an answer that is no page, or none
     ├── ExtractionFailed      3  an extraction that replaced nothing
     └── StaleCall             1  a frontier call older than one already answered
 
@@ -39,6 +41,10 @@ class InvalidURL(UsageError):
         self.reason = reason
 
 
+class UnknownJob(UsageError):
+    pass
+
+
 class HomeError(ShoalError):
     exit_code = 2
 
@@ -51,6 +57,11 @@ class DiskFull(Unavailable):
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path}: the disk is full: make room, then resume")
         self.path = path
+
+
+class FrontierLost(Unavailable):
+    def __init__(self, job: str) -> None:
+        super().__init__(f"the frontier does not know job {job}: it was lost; `shoal rebuild {job}` restores it")
 
 
 class FrontierFull(Unavailable):

@@ -40,6 +40,9 @@ class Kind(Protocol):
 
     async def close(self, frontier: Any) -> None: ...
 
+    def wipe(self) -> None:
+        """Everything is lost but the time; to be opened anew."""
+
 
 @dataclass
 class SqliteKind:
@@ -52,18 +55,28 @@ class SqliteKind:
     async def close(self, frontier: SqliteFrontier) -> None:
         frontier.close()
 
+    def wipe(self) -> None:
+        self.path.unlink()
+
 
 class RedisKind:
     def __init__(self, server: RedisServer) -> None:
         self._server = server
         server.client.flushall()
-        self.clock = FakeClock(lambda now: server.client.set(f"{TAG}:clock", repr(now)))
+        self.clock = FakeClock(self._tell)
+
+    def _tell(self, now: float) -> None:
+        self._server.client.set(f"{TAG}:clock", repr(now))
 
     async def open(self) -> RedisFrontier:
         return await RedisFrontier.open(self._server.url)
 
     async def close(self, frontier: RedisFrontier) -> None:
         await frontier.close()
+
+    def wipe(self) -> None:
+        self._server.client.flushall()
+        self._tell(self.clock.now)
 
 
 class Bench:
@@ -86,6 +99,12 @@ class Bench:
         await self.close()
         await self.open()
         self.caller = Caller("worker after restart")
+
+    async def lose(self) -> None:
+        """The frontier is lost; whoever called it goes on."""
+        await self.close()
+        self._kind.wipe()
+        await self.open()
 
     async def job(self, name: str = "job", **terms: object) -> None:
         await self.frontier.open_job(name, Terms(**terms))  # type: ignore[arg-type]

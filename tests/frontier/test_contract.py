@@ -81,6 +81,20 @@ async def test_the_horizon_gives_high_rates_their_starts_ahead(bench: Bench) -> 
     assert all(later - sooner >= 0.01 for sooner, later in pairwise(waits))
 
 
+async def test_the_next_start_keeps_its_gap_from_one_that_began_late(bench: Bench) -> None:
+    await bench.job(gap_s=1.0, per_host=10)
+    await bench.offer(*urls("a", 3))
+    first = await bench.lease()
+    bench.clock.advance(0.9)
+    await land(bench, first, late_s=0.8)  # after 0.05 s
+    (second,) = await bench.lease(1, horizon_s=2.0)
+    assert 0.9 <= second.wait_s < 1.0
+    bench.clock.advance(0.9)
+    await land(bench, [second], late_s=60.0)  # which cannot be: it would begin after its answer
+    (third,) = await bench.lease(1, horizon_s=2.0)
+    assert 0.95 <= third.wait_s < 1.05
+
+
 async def test_a_host_is_never_given_more_than_its_cap(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=2)
     await bench.offer(*urls("a", 5))

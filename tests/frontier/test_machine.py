@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from shoal.frontier.contract import Caller, Frontier, Terms
+from shoal.frontier.contract import Caller, Ended, Frontier, Terms
 from shoal.frontier.pace import Pace, gap_of, learn, slowdown_at
 from shoal.model import Completion, Landing, Lease, Offer, Outcome, Trail
 from tests.frontier.conftest import Kind, RedisKind, SqliteKind, target
@@ -51,6 +51,7 @@ class ModelHost:
 @dataclass
 class ModelJob:
     terms: Terms
+    edition: int
     state: str = "active"
     queued: dict[str, float] = field(default_factory=dict)
     """url -> not before"""
@@ -80,11 +81,13 @@ class FrontierMachine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.frontier: Frontier = self.run(self.kind.open())
         self.caller = Caller("w0")
-        self.restarts = 0
+        self.callers = 1
         self.jobs: dict[str, ModelJob] = {}
         self.hosts = {name: ModelHost() for name in HOSTS}
         self.leases: dict[int, tuple[Lease, float, bool]] = {}
         """token -> lease, deadline, landed"""
+        self.callers_of: dict[int, str] = {}
+        """token -> who leased it"""
         self.answered: set[tuple[str, str]] = set()
 
     def make_kind(self) -> Kind:
@@ -103,7 +106,7 @@ class FrontierMachine(RuleBasedStateMachine):
         """One or two jobs at a time, so that sixty steps bring them into every corner."""
         for name in names:
             self.run(self.frontier.open_job(name, JOBS[name]))
-            self.jobs[name] = ModelJob(JOBS[name])
+            self.jobs[name] = ModelJob(JOBS[name], int(self.clock.now))
 
     @rule(
         data=st.data(),
@@ -140,6 +143,7 @@ class FrontierMachine(RuleBasedStateMachine):
         assert leases or not startable, f"nothing leased, but {startable} could start"
         for lease in leases:
             self.take(lease, horizon_s)
+            self.callers_of[lease.token] = call.caller
 
     def startable(self) -> list[str]:
         now = self.clock.now
@@ -157,6 +161,7 @@ class FrontierMachine(RuleBasedStateMachine):
         model, host = self.jobs[lease.job], self.hosts[lease.target.host]
         url, start_at = lease.target.url, self.clock.now + lease.wait_s
         assert model.may_start(url, lease.target.host, self.clock.now)
+        assert lease.edition == model.edition
         assert host.in_flight < model.terms.per_host
         assert start_at >= host.clock - 1e-6
         assert lease.wait_s <= horizon_s + 1e-6
@@ -276,10 +281,63 @@ class FrontierMachine(RuleBasedStateMachine):
     def restart(self) -> None:
         self.run(self.kind.close(self.frontier))
         self.frontier = self.run(self.kind.open())
-        self.restarts += 1
-        self.caller = Caller(f"w{self.restarts}")
+        self.another_caller()
         assert self.run(self.frontier.reap(all_leases=True)) == len(self.leases)
         self.model_expire([lease for lease, _, _ in self.leases.values()])
+
+    @rule()
+    def another_caller(self) -> None:
+        """The one before holds on to what it leased."""
+        self.caller = Caller(f"w{self.callers}")
+        self.callers += 1
+
+    @precondition(lambda self: self.leases)
+    @rule(data=st.data())
+    def a_caller_is_gone(self, data: st.DataObject) -> None:
+        gone = data.draw(st.sampled_from(sorted({self.callers_of[token] for token in self.leases})))
+        lost = [
+            lease
+            for token, (lease, deadline, _) in self.leases.items()
+            if self.callers_of[token] == gone or deadline <= self.clock.now
+        ]
+        assert self.run(self.frontier.reap(gone=[gone])) == len(lost)
+        self.model_expire(lost)
+
+    @rule(data=st.data())
+    def touch(self, data: st.DataObject) -> None:
+        job = data.draw(st.sampled_from(sorted(self.jobs)))
+        self.run(self.frontier.touch(job))
+        self.jobs[job].edition += 1
+
+    @rule()
+    def lose_everything_and_rebuild(self) -> None:
+        self.run(self.kind.close(self.frontier))
+        self.kind.wipe()
+        self.frontier = self.run(self.kind.open())
+        for name, model in self.jobs.items():
+            pending = [*model.queued, *(lease.target.url for lease, _, _ in self.leases.values() if lease.job == name)]
+            self.jobs[name] = rebuilt = ModelJob(model.terms, int(self.clock.now), ended=model.ended)
+            self.run(self.frontier.open_job(name, model.terms))
+            for known in (0, len(model.ended)):
+                assert self.recall(name) == len(model.ended) - known
+            found = [target(url) for url in (*pending, *model.ended)]
+            offers = [Offer(name, found)]
+            assert self.run(self.frontier.offer(self.caller.next(), offers)).new == len(pending)
+            rebuilt.queued = dict.fromkeys(pending, 0.0)
+        self.leases.clear()
+        self.hosts = {name: ModelHost() for name in HOSTS}
+
+    def recall(self, job: str) -> int:
+        """Tells the frontier, and the model, how requests of the job had ended; what is pending has not."""
+        model = self.jobs[job]
+        endings = [(target(url), outcome) for url, outcome in model.ended.items()]
+        told = [Ended(found.fingerprint, found.host, outcome, 0, "robots") for found, outcome in endings]
+        pages = [found.host for found, outcome in endings if outcome is Outcome.DONE]
+        answered = [found.host for found, outcome in endings if outcome in (Outcome.DONE, Outcome.REDIRECT)]
+        model.permits, model.taken = len(pages), defaultdict(int, Counter(pages))
+        self.answered = {pair for pair in self.answered if pair[0] != job} | {(job, host) for host in answered}
+        new: int = self.run(self.frontier.recall(self.caller.next(), job, told))
+        return new
 
     def model_expire(self, lost: list[Lease]) -> None:
         for lease in lost:
@@ -333,7 +391,7 @@ def lives(examples: int) -> settings:
 
 
 def test_the_sqlite_frontier_lives_as_the_model_does() -> None:
-    run_state_machine_as_test(FrontierMachine, settings=lives(150))
+    run_state_machine_as_test(FrontierMachine, settings=lives(100))
 
 
 def test_the_redis_frontier_lives_as_the_model_does(redis_server: RedisServer) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.errors import FrontierFull, Unavailable, UsageError
+from shoal.errors import FrontierFull, FrontierLost, Unavailable
 from shoal.frontier.contract import Caller, Offered, Terms
 from shoal.frontier.redis import Bounds, RedisFrontier
 from shoal.frontier.redis.shard import TAG, WAKE
@@ -88,7 +88,7 @@ async def test_a_wipe_forgets_what_workers_remember_and_tokens_still_rise(
     await frontier.offer(caller.next(), offer("http://a/1"))
     (before,) = await frontier.lease(caller.next(), 1)
     redis_server.client.flushall()
-    with pytest.raises(UsageError, match="knows no job job"):
+    with pytest.raises(FrontierLost, match="does not know job job: it was lost; `shoal rebuild job` restores it"):
         await frontier.offer(caller.next(), offer("http://a/2"))
     await frontier.open_job("job", OPEN_TERMS)
     assert (await frontier.offer(caller.next(), offer("http://a/1"))).new == 1

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.frontier.contract import LEASE_S, Caller, Terms
+from shoal.frontier.contract import Caller, Terms
 from shoal.frontier.redis import Bounds, RedisFrontier
 from shoal.model import Completion, Landing, Lease, Offer, Outcome
 from tests.frontier.conftest import target, urls
@@ -156,7 +156,7 @@ async def test_the_workers_clocks_do_not_matter(own_server: RedisServer, monkeyp
             break
     (times,) = log.starts().values()
     assert len(times) == 6
-    assert all(0.1 <= later - sooner < LEASE_S for sooner, later in pairwise(times))
+    assert all(0.1 <= later - sooner < frontier.lease_s for sooner, later in pairwise(times))
     assert abs(times[0] - true_time()) < 60
     await frontier.close()
 

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from shoal.model import Completion, Figures, Landing, Lane, Lease, Offer, Target, Trail
+from shoal.model import Completion, Figures, Landing, Lane, Lease, Offer, Outcome, Target, Trail
 
 ALL_LANES = tuple(Lane)
 LEASE_S = 60.0
+"""How long a lease lasts unless the frontier was told otherwise."""
 HORIZON_S = 0.25
 """A lease may be given this long before its host's clock allows the start, so high rates need no call each."""
 
@@ -60,6 +61,18 @@ class Offered(NamedTuple):
     """What was not taken because too much is queued: to be offered again later. It counts as not seen."""
 
 
+class Ended(NamedTuple):
+    """A request that ended before the frontier was lost, as the store tells it."""
+
+    fingerprint: int
+    host: str
+    outcome: Outcome
+    """Any but RETRY."""
+    bytes: int = 0
+    reason: str = ""
+    """With DROP."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostState:
     """A host's clock, as an operator sees it."""
@@ -80,8 +93,27 @@ class HostState:
 
 
 class Frontier(Protocol):
-    async def open_job(self, job: str, terms: Terms) -> None:
-        """Makes the job known and active, or gives a known one new terms; its counts stay."""
+    """Whoever names a job the frontier does not know gets FrontierLost."""
+
+    @property
+    def lease_s(self) -> float:
+        """How long a lease lasts, counted from the start it allows."""
+
+    async def open_job(self, job: str, terms: Terms, *, lost: bool = False) -> None:
+        """Makes the job known and active, or gives a known one new terms and its next edition; its counts stay.
+
+        One that was lost and is not known takes no offers until it is opened again, in the time between to be told by
+        `recall` what has ended: a worker's links would be queued though they led there.
+        """
+
+    async def change(self, job: str, terms: Terms) -> None:
+        """Gives a known job new terms and its next edition; if it is paused or cancelled, it stays so."""
+
+    async def touch(self, job: str) -> None:
+        """The job's next edition: whoever leases from now on loads what the store has of it anew.
+
+        An edition is one more than the last; the first is the time in seconds, so that they rise over a wipe too.
+        """
 
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
         """Enqueues what the job has not seen, in one atomic step."""
@@ -94,8 +126,8 @@ class Frontier(Protocol):
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
         """Frees the hosts' slots and lets their clocks learn; the leases go on."""
 
-    async def extend(self, call: Call, tokens: Sequence[int], lease_s: float = LEASE_S) -> list[int]:
-        """Prolongs leases; gives the tokens that are still held."""
+    async def extend(self, call: Call, tokens: Sequence[int]) -> list[int]:
+        """Prolongs leases to lease_s from now; gives the tokens that are still held."""
 
     async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
         """Gives unstarted leases back to the head of their queues; the hosts are left alone for wait_s."""
@@ -106,14 +138,25 @@ class Frontier(Protocol):
     async def revive(self, call: Call, job: str, requests: Sequence[tuple[Target, Trail]]) -> int:
         """Queues dead letters again, those not pending already, and says how many; they count as found once."""
 
-    async def reap(self, blamed: Sequence[int] = (), *, all_leases: bool = False) -> int:
-        """Returns expired leases (or all, when no worker can be alive) to their queues, permits kept.
+    async def recall(self, call: Call, job: str, endings: Sequence[Ended]) -> int:
+        """Tells a frontier that was lost what had ended before: it is seen and counted, and not queued.
+
+        What is seen already, be it queued or leased, changes nothing; says how many were not. Offering all seeds and
+        links again afterwards queues the rest.
+        """
+
+    async def reap(self, blamed: Sequence[int] = (), gone: Sequence[str] = (), *, all_leases: bool = False) -> int:
+        """Returns expired leases, those of callers who are gone (or all, when no worker can be alive) to their queues,
+        permits kept.
 
         Only the blamed, whose page was being parsed when the process died, count a crash.
         """
 
-    async def next_ready_in(self) -> float | None:
+    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES) -> float | None:
         """Seconds until a lease could succeed; None if only a landing, an offer or an operator changes that."""
+
+    async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES) -> None:
+        """Returns when something of these lanes may be leased, or after timeout_s; may be cancelled at any point."""
 
     async def rest(self, job: str) -> str | None:
         """Why the job has nothing more to lease (`empty`, `pages`, `bytes`, `seconds`, `pages_per_host`,
@@ -136,6 +179,9 @@ class Frontier(Protocol):
 
     async def forget(self, job: str) -> None:
         """Removes everything kept for the job but its figures."""
+
+    async def erase(self, job: str) -> None:
+        """Removes everything kept for the job: it is not known any more. Leases of it end by themselves."""
 
     async def figures(self, job: str) -> Figures: ...
 

@@ -106,6 +106,8 @@ class JobSpec:
     """What page records have besides: metadata, main, markdown, tables."""
     max_null_share: float | None = None
     max_change: float | None = None
+    text: bool = True
+    """Whether what a page says, its text and links, is kept beside its record."""
     archive: bool = True
     max_archive_bytes: int | None = None
     """Beyond it nothing more is archived; the job goes on."""

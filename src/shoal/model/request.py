@@ -69,6 +69,8 @@ class Lease:
     """What the host's clock puts between two starts; a holder that starts late must keep it all the same."""
     unreachable: bool
     """The host has never answered this job although it was tried for long enough: do not fetch."""
+    edition: int
+    """Of the job, when this was leased: a holder that knows only an older one loads the job anew."""
     malformed: bool = False
     """What was queued could not be read, and the target only stands for it: do not fetch."""
 
@@ -83,6 +85,8 @@ class Landing:
     """None: no whole answer; `failure` says which kind."""
     failure: str | None = None
     retry_after_s: float | None = None
+    late_s: float = 0.0
+    """How much later than planned the request began; the host's next start keeps its gap from then."""
 
     @property
     def answered(self) -> bool:

@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from shoal.frontier.contract import ALL_LANES, HORIZON_S, LEASE_S, Call, Offered, Terms
+from shoal.errors import FrontierLost
+from shoal.frontier.contract import ALL_LANES, HORIZON_S, Call, Ended, Offered, Terms
 from shoal.frontier.recent import Recent
 from shoal.frontier.redis.bell import Bell
-from shoal.frontier.redis.connection import Bounds
+from shoal.frontier.redis.connection import Bounds, Connection
 from shoal.frontier.redis.offering import PART, Group, fields_of, name_of, parts_of
 from shoal.frontier.redis.outlook import Outlook
 from shoal.frontier.redis.packing import (
     band_of,
     completion_fields,
+    ended_fields,
     landing_fields,
     lease_of,
     line_of,
     trail_bytes,
 )
-from shoal.frontier.redis.shard import WAKE, Shard
+from shoal.frontier.redis.shard import WAKE, WHOLE, Shard
 from shoal.model import Completion, Landing, Lane, Lease, Offer, Target, Trail
 
 __all__ = ["Bounds", "RedisFrontier"]
@@ -38,31 +40,60 @@ REMEMBERED_S = 10.0
 class RedisFrontier(Outlook):
     def __init__(self, url: str, bounds: Bounds | None = None) -> None:
         self._bounds = bounds or Bounds()
+        self.lease_s = self._bounds.lease_s
         self._recent: Recent[str] = Recent()
         super().__init__(Shard(url, self._bounds, doubtful=self._recent.clear))
         self._offered: dict[str, tuple[int, Offered]] = {}
         """caller -> its last offer: a repeated one would find itself remembered."""
-        self._bell = Bell(self._shard.connection, WAKE, self.next_ready_in)
+        self._bell = Bell(self.connection, WAKE, self.next_ready_in)
+        self._run_id = ""
 
     @classmethod
     async def open(cls, url: str, bounds: Bounds | None = None) -> RedisFrontier:
         """Raises Unavailable if there is no Redis, or not one that keeps what it is given."""
         frontier = cls(url, bounds)
         try:
-            await frontier._shard.connection.check()
+            await frontier.connection.check()
         except BaseException:
             await frontier.close()
             raise
         return frontier
 
     async def close(self) -> None:
-        await self._shard.connection.close()
+        await self._bell.close()
+        await self.connection.close()
 
-    async def wait(self, timeout_s: float) -> None:
-        """Returns when something may be leased, or after timeout_s."""
-        await self._bell.wait(timeout_s)
+    @property
+    def connection(self) -> Connection:
+        return self._shard.connection
 
-    async def open_job(self, job: str, terms: Terms) -> None:
+    async def is_whole(self) -> bool:
+        """False after a wipe or a restart of Redis, which may have lost its last second, until declared otherwise."""
+        self._run_id = await self.connection.run_id()
+        declared: bytes | None = await self.connection.command("GET", WHOLE)
+        return declared == self._run_id.encode()
+
+    async def declare_whole(self) -> None:
+        """Says so of the run of Redis that `is_whole` last looked at: one that began since is not whole yet."""
+        await self.connection.command("SET", WHOLE, self._run_id or await self.connection.run_id())
+
+    async def knows(self, job: str) -> bool:
+        """False also of one that is still to be told what has ended."""
+        try:
+            return not await self._is_lost(job)
+        except FrontierLost:
+            return False
+
+    async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES) -> None:
+        await self._bell.wait(timeout_s, lanes)
+
+    async def open_job(self, job: str, terms: Terms, *, lost: bool = False) -> None:
+        await self._open(job, terms, known=False, lost=lost)
+
+    async def change(self, job: str, terms: Terms) -> None:
+        await self._open(job, terms, known=True)
+
+    async def _open(self, job: str, terms: Terms, known: bool, lost: bool = False) -> None:
         limits = {
             "pages_max": terms.pages,
             "pages_per_host": terms.pages_per_host,
@@ -72,9 +103,13 @@ class RedisFrontier(Outlook):
         fields: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
         fields |= {"lane": ALL_LANES.index(terms.lane), "priority": terms.priority, "gap_s": terms.gap_s}
         fields |= {"per_host": terms.per_host, "robots": terms.robots}
+        args = {"job": job, "terms": fields, "known": known, "lost": lost}
         again = False
-        while await self._shard.run("open", {"job": job, "terms": fields, "again": again}):
+        while await self._shard.run("open", {**args, "again": again}):
             again = True
+
+    async def touch(self, job: str) -> None:
+        await self._shard.run("steer", {"word": "touch", "jobs": [job]})
 
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
         seq, offered = self._offered.get(call.caller, (0, Offered(0)))
@@ -102,15 +137,16 @@ class RedisFrontier(Outlook):
         self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
     ) -> list[Lease]:
         wanted = {"n": min(n, PART), "lanes": [ALL_LANES.index(lane) for lane in lanes]}
-        times = {"horizon_s": horizon_s, "lease_s": LEASE_S}
+        times = {"horizon_s": horizon_s, "lease_s": self.lease_s}
         now, *given = await self._once("lease", call, 1, {**wanted, **times}, raw=True)
         return [lease_of(token, data, now) for token, data in zip(given[::2], given[1::2], strict=True)]
 
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
         await self._in_parts("landed", call, "landings", [landing_fields(landing) for landing in landings])
 
-    async def extend(self, call: Call, tokens: Sequence[int], lease_s: float = LEASE_S) -> list[int]:
-        replies = await self._in_parts("extend", call, "tokens", [str(token) for token in tokens], lease_s=lease_s)
+    async def extend(self, call: Call, tokens: Sequence[int]) -> list[int]:
+        names = [str(token) for token in tokens]
+        replies = await self._in_parts("extend", call, "tokens", names, lease_s=self.lease_s)
         return [int(token) for held in replies for token in held]
 
     async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
@@ -125,15 +161,28 @@ class RedisFrontier(Outlook):
         fields = [[target.host, band_of(trail), trail_bytes(trail), line_of(target)] for target, trail in requests]
         return sum(await self._in_parts("revive", call, "requests", fields, job=job))
 
-    async def reap(self, blamed: Sequence[int] = (), *, all_leases: bool = False) -> int:
+    async def recall(self, call: Call, job: str, endings: Sequence[Ended]) -> int:
+        fields = [ended_fields(ended) for ended in endings]
+        return sum(await self._in_parts("recall", call, "endings", fields, job=job))
+
+    async def reap(self, blamed: Sequence[int] = (), gone: Sequence[str] = (), *, all_leases: bool = False) -> int:
         args = {"blamed": {str(token): True for token in blamed}, "all_leases": all_leases, "most": REAPED_AT_ONCE}
-        ended = last = await self._shard.run("reap", args)
+        ended = last = (await self._shard.run("reap", args))[0]
         while last == REAPED_AT_ONCE:
-            last = await self._shard.run("reap", args)
+            last = (await self._shard.run("reap", args))[0]
             ended += last
+        if gone:
+            ended += await self._reap_gone({**args, "gone": list(gone)})
         for _ in range(SWEEPS_PER_REAP):
             if not await self._shard.run("sweep", {}):
                 break
+        return int(ended)
+
+    async def _reap_gone(self, args: dict[str, Any]) -> int:
+        ended, cursor = await self._shard.run("reap", {**args, "cursor": "0"})
+        while cursor != "0":
+            more, cursor = await self._shard.run("reap", {**args, "cursor": cursor})
+            ended += more
         return int(ended)
 
     async def pause(self, job: str) -> None:
@@ -151,6 +200,9 @@ class RedisFrontier(Outlook):
     async def forget(self, job: str) -> None:
         await self._shard.run("steer", {"word": "forget", "jobs": [job]})
         self._recent.drop(job)
+
+    async def erase(self, job: str) -> None:
+        await self._shard.run("steer", {"word": "erase", "jobs": [job]})
 
     async def met(self, job: str, host: str, crawl_delay_s: float) -> None:
         await self._shard.run("met", {"job": job, "host": host, "crawl_delay_s": crawl_delay_s})

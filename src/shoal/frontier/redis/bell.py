@@ -1,41 +1,116 @@
-"""How an idle worker sleeps: until something may be leased, or its time is up."""
+"""How idle workers sleep: until something of their lanes may be leased, or their time is up.
+
+Whoever sleeps only waits to be woken, and may be cancelled at any point. What speaks with Redis is one task beside
+them, never cancelled in the midst of a command: below redis-py a cancellation that meets the end of a command is lost.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
 from redis import exceptions
+from redis.asyncio.client import PubSub
 
+from shoal.errors import Unavailable
 from shoal.frontier.redis.connection import Connection
+from shoal.model import Lane
 
 APART_S = 0.02
-"""Offers come thousands a second; one sleeper looks at most so often whether one is for it."""
+"""Offers come thousands a second; one looks at most so often whether one is for a sleeper."""
+LOOK_S = 0.05
+"""How long the task may take to see that somebody fell asleep, or is gone."""
+AWAY_S = 1.0
+
+
+@dataclass(eq=False, slots=True)
+class Sleeper:
+    lanes: Sequence[Lane]
+    woken: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    ready_at: float | None = None
+    """None: Redis was not asked since it last rang."""
 
 
 class Bell:
-    def __init__(self, connection: Connection, channel: str, ready_in: Callable[[], Awaitable[float | None]]) -> None:
+    def __init__(
+        self, connection: Connection, channel: str, ready_in: Callable[[Sequence[Lane]], Awaitable[float | None]]
+    ) -> None:
         self._connection = connection
         self._channel = channel
         self._ready_in = ready_in
+        self._sleepers: set[Sleeper] = set()
+        self._watch: asyncio.Task[None] | None = None
         self._woke_at = 0.0
 
-    async def wait(self, timeout_s: float) -> None:
-        await asyncio.sleep(max(0.0, min(timeout_s, self._woke_at + APART_S - time.monotonic())))
+    async def wait(self, timeout_s: float, lanes: Sequence[Lane]) -> None:
         deadline = time.monotonic() + timeout_s
+        await asyncio.sleep(max(0.0, min(timeout_s, self._woke_at + APART_S - time.monotonic())))
+        sleeper = Sleeper(lanes)
+        self._sleepers.add(sleeper)
+        if self._watch is None or self._watch.done():
+            self._watch = asyncio.create_task(self._watch_over_sleepers())
         try:
-            # Only while it sleeps, or what a busy worker does not read would pile up in Redis.
-            async with self._connection.subscription() as subscription:
-                await subscription.subscribe(self._channel)
-                # After subscribing: what was offered before rings no more.
-                ready_in_s = await self._ready_in()
-                if ready_in_s is not None:
-                    deadline = min(deadline, time.monotonic() + ready_in_s)
-                while (left_s := deadline - time.monotonic()) > 0:
-                    if await subscription.get_message(timeout=min(left_s, self._connection.answer_s / 2)):
-                        break
-        except (exceptions.ConnectionError, exceptions.TimeoutError):
-            # Whatever the caller does next is where patience with a lost server is.
-            await asyncio.sleep(min(timeout_s, 1.0))
+            await asyncio.wait([sleeper.woken], timeout=max(0.0, deadline - time.monotonic()))
+        finally:
+            self._sleepers.discard(sleeper)
         self._woke_at = time.monotonic()
+
+    async def close(self) -> None:
+        self._sleepers.clear()
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.wait([self._watch])
+
+    async def _watch_over_sleepers(self) -> None:
+        while self._sleepers:
+            try:
+                # Only while somebody sleeps, or what is not read would pile up in Redis.
+                async with self._connection.subscription() as subscription:
+                    while self._sleepers:
+                        await self._until_it_rings(subscription)
+            except (exceptions.ConnectionError, exceptions.TimeoutError, Unavailable):
+                # Whatever they do next is where patience with a lost server is.
+                await asyncio.sleep(AWAY_S)
+                for sleeper in list(self._sleepers):
+                    self._wake(sleeper)
+
+    async def _until_it_rings(self, subscription: PubSub) -> None:
+        await subscription.subscribe(self._channel)
+        # Confirmed, because a question goes over another connection and could overtake it.
+        if not await _hears(subscription, "subscribe", self._connection.answer_s):
+            raise exceptions.TimeoutError("no answer to a subscription")
+        rang = False
+        while self._sleepers and not rang:
+            rang = await _hears(subscription, "message", await self._wake_ready())
+        await subscription.unsubscribe(self._channel)
+        for sleeper in self._sleepers:
+            sleeper.ready_at = None
+        await asyncio.sleep(APART_S)
+
+    async def _wake_ready(self) -> float:
+        """Asks for those it has not asked for, wakes whose time has come, and says when, in seconds, to look again."""
+        for sleeper in list(self._sleepers):
+            if sleeper.ready_at is None:
+                ready_in_s = await self._ready_in(sleeper.lanes)
+                sleeper.ready_at = math.inf if ready_in_s is None else time.monotonic() + ready_in_s
+            if sleeper.ready_at <= time.monotonic():
+                self._wake(sleeper)
+        soonest = min((sleeper.ready_at or 0.0 for sleeper in self._sleepers), default=0.0)
+        return max(0.0, min(LOOK_S, soonest - time.monotonic()))
+
+    def _wake(self, sleeper: Sleeper) -> None:
+        self._sleepers.discard(sleeper)
+        if not sleeper.woken.done():
+            sleeper.woken.set_result(None)
+
+
+async def _hears(subscription: PubSub, kind: str, within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    while (left_s := deadline - time.monotonic()) > 0:
+        message = await subscription.get_message(timeout=left_s)
+        if message and message["type"] == kind:
+            return True
+    return False

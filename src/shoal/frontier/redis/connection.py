@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -19,7 +19,8 @@ from redis.asyncio.client import PubSub
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from shoal.errors import FrontierFull, StaleCall, Unavailable, UsageError
+from shoal.errors import FrontierFull, FrontierLost, StaleCall, Unavailable
+from shoal.frontier.contract import LEASE_S
 from shoal.frontier.redis.library import library
 
 LEAST_VERSION = 7
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much of Redis the frontier may take, and how long it waits for it."""
+    """How much of Redis the frontier may take, and how long it waits for it and for workers."""
 
     queued_per_job: int = 10_000_000
     queued_in_all: int = 50_000_000
@@ -40,6 +41,8 @@ class Bounds:
     """A command without an answer for this long is sent again."""
     patience_s: float = 30.0
     """A server that is away for longer is an error."""
+    lease_s: float = LEASE_S
+    """A worker that is silent for longer has lost its leases."""
 
 
 class Connection:
@@ -83,6 +86,18 @@ class Connection:
         memory = await self.insist(lambda: self._redis.info("memory"))
         return 0 < int(memory["maxmemory"]) <= int(memory["used_memory"])
 
+    async def used_bytes(self) -> int:
+        return int((await self.insist(lambda: self._redis.info("memory")))["used_memory"])
+
+    async def run_id(self) -> str:
+        """Another one after every start of the server."""
+        return str((await self.insist(lambda: self._redis.info("server")))["run_id"])
+
+    async def command(self, *args: Any) -> Any:
+        """Any command of Redis; it may be sent twice."""
+        send: Any = self._redis.execute_command
+        return await self.insist(lambda: send(*args))
+
     async def run(self, verb: str, shard: str, args: bytes) -> bytes:
         command: Any = self._redis.execute_command
         function = library().function(verb)
@@ -103,7 +118,20 @@ class Connection:
         return await self.insist(lambda: self._redis.scan(cursor, match=pattern, count=1000))
 
     def subscription(self) -> PubSub:
-        return self._redis.pubsub(ignore_subscribe_messages=True)
+        return self._redis.pubsub()
+
+    async def rings(self, channel: str) -> AsyncIterator[None]:
+        """One for every message of a channel, for ever; those sent while the server is away are not heard."""
+        while True:
+            try:
+                async with self.subscription() as subscription:
+                    await subscription.subscribe(channel)
+                    while True:
+                        message = await subscription.get_message(timeout=None)
+                        if message and message["type"] == "message":
+                            yield
+            except (exceptions.ConnectionError, exceptions.TimeoutError):
+                await asyncio.sleep(BACKOFF_S[-1])
 
     async def insist(self, act: Callable[[], Awaitable[T]]) -> T:
         deadline = time.monotonic() + self._patience_s
@@ -128,7 +156,7 @@ class Connection:
             return FrontierFull(self.address)
         if word == "NOJOB":
             self._broken()
-            return UsageError(f"the frontier knows no job {said}")
+            return FrontierLost(said)
         if word == "STALE":
             return StaleCall(said)
         return Unavailable(f"Redis at {self.address} refuses: {error}")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgpack
 
-from shoal.frontier.contract import HostState
+from shoal.frontier.contract import ALL_LANES, HostState
 from shoal.frontier.redis.packing import target_of
 from shoal.frontier.redis.shard import Shard
 from shoal.frontier.waiting import why_waiting
-from shoal.model import Figures
+from shoal.model import Figures, Lane
 
 _HOSTS_AT_ONCE = 200
 _BANDS = ("h", "0", "1", "2")
@@ -22,8 +22,8 @@ class Outlook:
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
 
-    async def next_ready_in(self) -> float | None:
-        seconds = await self._shard.run("next_ready", {})
+    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES) -> float | None:
+        seconds = await self._shard.run("next_ready", {"lanes": [ALL_LANES.index(lane) for lane in lanes]})
         return None if seconds is False else float(seconds)
 
     async def rest(self, job: str) -> str | None:
@@ -81,6 +81,9 @@ class Outlook:
                 if any(_is(line, sought["host"], fingerprint) for each in elements for line in _lines(each)):
                     return True
         return False
+
+    async def _is_lost(self, job: str) -> bool:
+        return bool((await self._job(job))["state"] == "lost")
 
     async def _job(self, job: str) -> dict[str, Any]:
         state: dict[str, Any] = await self._shard.run("outlook", {"job": job})

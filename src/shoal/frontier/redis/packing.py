@@ -13,6 +13,7 @@ from typing import Any
 import msgpack
 
 from shoal.frontier import record
+from shoal.frontier.contract import Ended
 from shoal.model import Completion, Landing, Lease, Target, Trail
 from shoal.urls import fingerprint
 
@@ -78,7 +79,7 @@ def trail_of(data: bytes) -> Trail:
 
 def lease_of(token: bytes, data: bytes, now: float) -> Lease:
     fields: Sequence[Any] = msgpack.unpackb(data, raw=True)
-    job, _, host, _, start_at, gap_s, slot, _, attempt, crashes, trail, line, readable = fields
+    job, _, host, _, start_at, gap_s, slot, _, attempt, crashes, trail, line, readable, edition, _ = fields
     request = _request(trail, line, host.decode()) if readable else None
     target, way = request or (_unreadable(line, host.decode()), Trail())
     return Lease(
@@ -91,6 +92,7 @@ def lease_of(token: bytes, data: bytes, now: float) -> Lease:
         wait_s=max(0.0, start_at - now),
         gap_s=float(gap_s),
         unreachable=not slot,
+        edition=edition,
         malformed=request is None,
     )
 
@@ -116,8 +118,13 @@ def landing_fields(landing: Landing) -> dict[str, Any]:
         "status": landing.status,
         "failure": landing.failure,
         "retry_after_s": landing.retry_after_s,
+        "late_s": landing.late_s or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def ended_fields(ended: Ended) -> list[Any]:
+    return [str(ended.fingerprint), ended.host, ended.outcome.value, ended.bytes, ended.reason]
 
 
 def completion_fields(completion: Completion) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from shoal.frontier.redis.packing import packed
 
 TAG = "{shoal:0}"
 CLOCKS = f"{TAG}:h:"
+WHOLE = f"{TAG}:whole"
 WAKE = f"{TAG}:wake"
 
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import StaleCall
-from shoal.frontier.contract import ALL_LANES, HORIZON_S, LEASE_S, Call, Offered, Terms
+from shoal.errors import FrontierLost, StaleCall
+from shoal.frontier.contract import ALL_LANES, HORIZON_S, LEASE_S, Call, Ended, Offered, Terms
 from shoal.frontier.pace import GAP_MARGIN
 from shoal.frontier.record import target_of, trail_of
 from shoal.frontier.sqlite.leasing import Leasing
@@ -30,8 +30,9 @@ CRAWL_DELAY_FRESH_S = 86_000.0
 
 
 class SqliteFrontier(Outlook):
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time, lease_s: float = LEASE_S) -> None:
         super().__init__(open_database(path), clock)
+        self.lease_s = lease_s
         self._path = path
         self._job_ids: dict[str, int] = {}
         self._host_ids: dict[str, int] = {}
@@ -39,31 +40,49 @@ class SqliteFrontier(Outlook):
     def close(self) -> None:
         self._db.close()
 
-    async def open_job(self, job: str, terms: Terms) -> None:
+    async def open_job(self, job: str, terms: Terms, *, lost: bool = False) -> None:
+        with self._transaction():
+            self._open(job, terms, "lost" if lost else "active")
+
+    def _open(self, job: str, terms: Terms, state: str = "active") -> None:
         lane = ALL_LANES.index(terms.lane)
         row = (lane, terms.priority, terms.gap_s, terms.per_host, terms.robots)
         limits = (terms.pages, terms.pages_per_host, terms.bytes, terms.stop_at)
+        self._db.execute(
+            "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, pages_max, pages_per_host, "
+            "bytes_max, stop_at, edition) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT(name) DO UPDATE SET edition = edition + 1, "
+            "state = CASE job.state WHEN 'lost' THEN excluded.state ELSE 'active' END, "
+            "lane = excluded.lane, priority = excluded.priority, gap_s = excluded.gap_s, "
+            "per_host = excluded.per_host, robots = excluded.robots, pages_max = excluded.pages_max, "
+            "pages_per_host = excluded.pages_per_host, bytes_max = excluded.bytes_max, stop_at = excluded.stop_at",
+            (job, state, *row, *limits, int(self._clock())),
+        )
+        # A new try gives silent hosts their time again, and capped ones a look under the new limits.
+        self._db.execute(
+            "UPDATE ready SET failing_since = NULL, failures = 0, at = CASE at WHEN ? THEN ? ELSE at END WHERE job = ?",
+            (CAPPED, self._clock(), self._job_id(job)),
+        )
+
+    async def change(self, job: str, terms: Terms) -> None:
         with self._transaction():
+            known = self._db.execute("SELECT state FROM job WHERE id = ?", (self._job_id(job),)).fetchone()
+            self._open(job, terms)
             self._db.execute(
-                "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, pages_max, pages_per_host, "
-                "bytes_max, stop_at) VALUES(?, 'active', ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "
-                "state = 'active', lane = excluded.lane, priority = excluded.priority, gap_s = excluded.gap_s, "
-                "per_host = excluded.per_host, robots = excluded.robots, pages_max = excluded.pages_max, "
-                "pages_per_host = excluded.pages_per_host, bytes_max = excluded.bytes_max, stop_at = excluded.stop_at",
-                (job, *row, *limits),
+                "UPDATE job SET state = ?, paused_at = ? WHERE name = ?", (known["state"], self._clock(), job)
             )
-            # A new try gives silent hosts their time again, and capped ones a look under the new limits.
-            self._db.execute(
-                "UPDATE ready SET failing_since = NULL, failures = 0, at = CASE at WHEN ? THEN ? ELSE at END "
-                "WHERE job = ?",
-                (CAPPED, self._clock(), self._job_id(job)),
-            )
+
+    async def touch(self, job: str) -> None:
+        with self._transaction():
+            self._db.execute("UPDATE job SET edition = edition + 1 WHERE id = ?", (self._job_id(job),))
 
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
         return Offered(self._once(call, "offer", lambda: sum(map(self._offer, offers))))
 
     def _offer(self, offer: Offer) -> int:
         job = self._job_id(offer.job)
+        if self._db.execute("SELECT 1 FROM job WHERE id = ? AND state = 'lost'", (job,)).fetchone():
+            raise FrontierLost(offer.job)
         unknown = set(self._seen.unknown(job, [target.fingerprint for target in offer.targets]))
         if not unknown:
             return 0
@@ -88,7 +107,8 @@ class SqliteFrontier(Outlook):
         leases: list[Lease] = []
 
         def take() -> list[int]:
-            leases.extend(Leasing(self._db, self._queue, self._clock(), horizon_s).lease(n, lanes))
+            leasing = Leasing(self._db, self._queue, self._clock(), horizon_s, self.lease_s, call.caller)
+            leases.extend(leasing.lease(n, lanes))
             return [lease.token for lease in leases]
 
         tokens = self._once(call, "lease", take)
@@ -114,6 +134,7 @@ class SqliteFrontier(Outlook):
                 wait_s=max(0.0, row["start_at"] - now),
                 gap_s=row["gap_s"],
                 unreachable=not row["slot"],
+                edition=row["edition"],
             )
             for row in rows
         ]
@@ -124,9 +145,9 @@ class SqliteFrontier(Outlook):
 
         self._once(call, "landed", land)
 
-    async def extend(self, call: Call, tokens: Sequence[int], lease_s: float = LEASE_S) -> list[int]:
+    async def extend(self, call: Call, tokens: Sequence[int]) -> list[int]:
         def prolong() -> list[int]:
-            deadline = self._clock() + lease_s
+            deadline = self._clock() + self.lease_s
             update = "UPDATE lease SET deadline = max(deadline, ?) WHERE token = ?"
             return [token for token in tokens if self._db.execute(update, (deadline, token)).rowcount]
 
@@ -151,10 +172,10 @@ class SqliteFrontier(Outlook):
 
         return list(self._once(call, "complete", end))
 
-    async def reap(self, blamed: Sequence[int] = (), *, all_leases: bool = False) -> int:
+    async def reap(self, blamed: Sequence[int] = (), gone: Sequence[str] = (), *, all_leases: bool = False) -> int:
         now = self._clock()
         with self._transaction():
-            tokens = expired(self._db, PARKED if all_leases else now)
+            tokens = expired(self._db, PARKED if all_leases else now, gone)
             settling = Settling(self._db, self._queue, now)
             for token in tokens:
                 settling.expire(token, token in blamed)
@@ -190,9 +211,26 @@ class SqliteFrontier(Outlook):
     async def forget(self, job: str) -> None:
         with self._transaction():
             job_id = self._job_id(job)
-            self._seen.drop_job(job_id)
-            for table in ("queue", "later", "ready", "lease"):
-                self._db.execute(f"DELETE FROM {table} WHERE job = ?", (job_id,))
+            self._forget(job_id)
+
+    async def erase(self, job: str) -> None:
+        with self._transaction():
+            job_id = self._job_id(job)
+            self._forget(job_id)
+            self._db.execute("DELETE FROM dropped WHERE job = ?", (job_id,))
+            self._db.execute("DELETE FROM job WHERE id = ?", (job_id,))
+            del self._job_ids[job]
+
+    def _forget(self, job_id: int) -> None:
+        self._seen.drop_job(job_id)
+        # Nobody will land what is leased now.
+        self._db.execute(
+            "UPDATE host SET in_flight = in_flight - (SELECT count(*) FROM lease WHERE lease.host = host.id "
+            "AND job = :job AND slot AND NOT landed) WHERE id IN (SELECT host FROM lease WHERE job = :job)",
+            {"job": job_id},
+        )
+        for table in ("queue", "later", "ready", "lease"):
+            self._db.execute(f"DELETE FROM {table} WHERE job = ?", (job_id,))
 
     async def revive(self, call: Call, job: str, requests: Sequence[tuple[Target, Trail]]) -> int:
         return int(self._once(call, "revive", lambda: self._revive(job, requests)))
@@ -213,6 +251,23 @@ class SqliteFrontier(Outlook):
             self._queue.look(job_id, host, self._clock())
         self._db.execute("UPDATE job SET dead = dead - ?1, queued = queued + ?1 WHERE id = ?2", (len(again), job_id))
         return len(again)
+
+    async def recall(self, call: Call, job: str, endings: Sequence[Ended]) -> int:
+        return int(self._once(call, "recall", lambda: self._recall(job, endings)))
+
+    def _recall(self, job: str, endings: Sequence[Ended]) -> int:
+        job_id = self._job_id(job)
+        unknown = self._seen.unknown(job_id, [end.fingerprint for end in endings])
+        self._seen.add(job_id, unknown)
+        ended = {end.fingerprint: end for end in endings}
+        by_host: dict[str, list[Ended]] = {}
+        for fingerprint in unknown:
+            by_host.setdefault(ended[fingerprint].host, []).append(ended[fingerprint])
+        settling = Settling(self._db, self._queue, self._clock())
+        for host, ended_there in by_host.items():
+            settling.recall(job_id, self._host_id(host), ended_there)
+        settling.write_counts()
+        return len(unknown)
 
     async def met(self, job: str, host: str, crawl_delay_s: float) -> None:
         now = self._clock()

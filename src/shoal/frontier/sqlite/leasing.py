@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Sequence
 from itertools import groupby
 
-from shoal.frontier.contract import ALL_LANES, LEASE_S
+from shoal.frontier.contract import ALL_LANES
 from shoal.frontier.pace import UNREACHABLE_AFTER_S, UNREACHABLE_FAILURES, gap_of, slowdown_at
 from shoal.frontier.record import target_of, trail_of
 from shoal.frontier.sqlite.queue import CAPPED, PARKED, Pending, Queue
@@ -25,8 +25,12 @@ CLOCK_SLACK_S = 1.0
 class Leasing:
     """One lease call."""
 
-    def __init__(self, db: sqlite3.Connection, queue: Queue, now: float, horizon_s: float) -> None:
+    def __init__(
+        self, db: sqlite3.Connection, queue: Queue, now: float, horizon_s: float, lease_s: float, caller: str
+    ) -> None:
         self._db = db
+        self._lease_s = lease_s
+        self._caller = caller
         self._queue = queue
         self._now = now
         self._until = now + horizon_s
@@ -145,13 +149,14 @@ class Leasing:
             self._lease(job, host, each, start - self._now, gap_s, unreachable)
             for each, start in zip(pending, starts, strict=True)
         ]
+        terms = (job["id"], host["id"], gap_s, not unreachable, job["edition"], self._caller)
         rows = [
-            (lease.token, job["id"], host["id"], start + LEASE_S, start, gap_s, not unreachable, *each.kept())
+            (lease.token, start + self._lease_s, start, *terms, *each.kept())
             for lease, each, start in zip(leases, pending, starts, strict=True)
         ]
         self._db.executemany(
-            "INSERT INTO lease(token, job, host, deadline, start_at, gap_s, slot, attempt, crashes, trail, line) "
-            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO lease(token, deadline, start_at, job, host, gap_s, slot, edition, caller, attempt, crashes, "
+            "trail, line) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
         return leases, fresh
@@ -170,6 +175,7 @@ class Leasing:
             wait_s=wait_s,
             gap_s=gap_s,
             unreachable=unreachable,
+            edition=job["edition"],
         )
 
     def _look_again(self, job: sqlite3.Row, host: sqlite3.Row, at: float | None) -> tuple[list[Lease], int]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import sqlite3
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 
-from shoal.errors import UsageError
+from shoal.errors import FrontierLost
 from shoal.frontier.contract import ALL_LANES, HostState
 from shoal.frontier.record import target_of
 from shoal.frontier.sqlite.leasing import leasable_jobs
 from shoal.frontier.sqlite.queue import CAPPED, PARKED, Queue
 from shoal.frontier.sqlite.seen import Seen
 from shoal.frontier.waiting import why_waiting
-from shoal.model import Figures
+from shoal.model import Figures, Lane
 
+LOOK_EVERY_S = 0.5
+"""Another process may have written, and nobody tells of it."""
 HOST = "h.*, (SELECT count(*) FROM ready r WHERE r.host = h.id AND r.at IS NOT NULL) AS queued_jobs"
 
 
@@ -24,12 +29,19 @@ class Outlook:
         self._queue = Queue(db)
         self._seen = Seen(db)
 
-    async def next_ready_in(self) -> float | None:
+    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES) -> float | None:
         now = self._clock()
         soonest = PARKED
-        for job in leasable_jobs(self._db, now, list(range(len(ALL_LANES)))):
+        for job in leasable_jobs(self._db, now, [ALL_LANES.index(lane) for lane in lanes]):
             soonest = min(soonest, self._soonest(job))
         return None if soonest >= PARKED else max(0.0, soonest - now)
+
+    async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES) -> None:
+        deadline, left_s = time.monotonic() + timeout_s, math.inf
+        while left_s > LOOK_EVERY_S:
+            ready_in_s = await self.next_ready_in(lanes)
+            left_s = min(deadline - time.monotonic(), math.inf if ready_in_s is None else ready_in_s)
+            await asyncio.sleep(max(0.0, min(left_s, LOOK_EVERY_S)))
 
     def _soonest(self, job: sqlite3.Row) -> float:
         """When to look at one of the job's hosts; with no permit left, at one that holds a request with its own."""
@@ -48,7 +60,7 @@ class Outlook:
 
     async def rest(self, job: str) -> str | None:
         row = self._job_row(job)
-        if row["leased"]:
+        if row["leased"] or row["state"] == "lost":
             return None
         if row["state"] != "active":
             return str(row["state"])
@@ -117,7 +129,7 @@ class Outlook:
     def _job_row(self, job: str) -> sqlite3.Row:
         row: sqlite3.Row | None = self._db.execute("SELECT * FROM job WHERE name = ?", (job,)).fetchone()
         if row is None:
-            raise UsageError(f"the frontier knows no job {job}")
+            raise FrontierLost(job)
         return row
 
 

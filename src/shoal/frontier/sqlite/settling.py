@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
+from shoal.frontier.contract import Ended
 from shoal.frontier.pace import Pace, learn
 from shoal.frontier.record import trail_text
 from shoal.frontier.sqlite.queue import PARKED, Pending, Queue
@@ -34,6 +35,7 @@ class Settling:
         """Together: a host that many of them landed on is read and written once."""
         rows = self._flying([landing.token for landing in landings])
         paces: dict[int, Pace] = {}
+        next_at: dict[int, float] = {}
         answered: set[tuple[int, int]] = set()
         for landing in landings:
             row = rows.get(landing.token)
@@ -43,14 +45,21 @@ class Settling:
             if landing.answered or row["answered"]:
                 answered.add((row["job"], row["host"]))
             learn(pace, landing, self._now, may_block=(row["job"], row["host"]) in answered)
+            planned_at = next_at.get(row["host"], row["next_at"])
+            next_at[row["host"]] = max(planned_at, self._began_late_at(row, landing) + row["gap_s"])
             if not row["answered"]:
                 self._note_answer(row, landing)
-        self._write_paces(rows.values(), paces)
+        self._write_paces(rows.values(), paces, next_at)
+
+    def _began_late_at(self, row: sqlite3.Row, landing: Landing) -> float:
+        """The plan follows a request that began late; 0 if it did not."""
+        late = landing.late_s and row["slot"]
+        return min(row["start_at"] + landing.late_s, self._now - landing.latency_s) if late else 0.0
 
     def _flying(self, tokens: list[int]) -> dict[int, sqlite3.Row]:
         marks = ",".join("?" * len(tokens))
         rows = self._db.execute(
-            "SELECT l.token, l.job, l.host, r.answered, h.next_at, h.paused, "
+            "SELECT l.token, l.job, l.host, l.start_at, l.gap_s, l.slot, r.answered, h.next_at, h.paused, "
             f"{', '.join('h.' + name for name in PACE_COLUMNS)} "
             "FROM lease l JOIN host h ON h.id = l.host JOIN ready r ON r.job = l.job AND r.host = l.host "
             f"WHERE l.token IN ({marks}) AND NOT l.landed",
@@ -59,17 +68,17 @@ class Settling:
         self._db.execute(f"UPDATE lease SET landed = 1 WHERE token IN ({marks})", tokens)
         return {row["token"]: row for row in rows}
 
-    def _write_paces(self, rows: Collection[sqlite3.Row], paces: dict[int, Pace]) -> None:
+    def _write_paces(self, rows: Collection[sqlite3.Row], paces: dict[int, Pace], next_at: dict[int, float]) -> None:
         freed = Counter(row["host"] for row in rows)
         for row in {row["host"]: row for row in rows}.values():
             host, pace = row["host"], paces[row["host"]]
             self._db.execute(
-                f"UPDATE host SET in_flight = in_flight - ?, {', '.join(name + ' = ?' for name in PACE_COLUMNS)} "
-                "WHERE id = ?",
-                (freed[host], *(getattr(pace, name) for name in PACE_COLUMNS), host),
+                "UPDATE host SET in_flight = in_flight - ?, next_at = ?, "
+                f"{', '.join(name + ' = ?' for name in PACE_COLUMNS)} WHERE id = ?",
+                (freed[host], next_at[host], *(getattr(pace, name) for name in PACE_COLUMNS), host),
             )
             if not row["paused"]:
-                wake(self._db, host, max(row["next_at"], pace.block_until))
+                wake(self._db, host, max(next_at[host], pace.block_until))
 
     def _note_answer(self, row: sqlite3.Row, landing: Landing) -> None:
         """A host that has answered a job once is never unreachable to it; the first failure starts the count."""
@@ -88,21 +97,36 @@ class Settling:
             return False
         if not completion.started:
             self._return_start(lease)
-        counts = self._counts[lease["job"]]
-        counts["leased"] -= 1
-        counts[COUNTED.get(completion.outcome, "")] += 1
-        if completion.outcome is Outcome.DONE:
-            counts["bytes"] += completion.bytes
-        else:
+        self._counts[lease["job"]]["leased"] -= 1
+        self._count(lease["job"], completion)
+        if completion.outcome is not Outcome.DONE:
             self._return_permit(lease)
         if completion.outcome is Outcome.RETRY:
             self._retry_later(lease, completion)
-        elif completion.outcome is Outcome.DROP:
-            self._db.execute(
-                "INSERT INTO dropped VALUES(?, ?, 1) ON CONFLICT DO UPDATE SET n = n + 1",
-                (lease["job"], completion.reason),
-            )
         return True
+
+    def _count(self, job: int, end: Completion | Ended) -> None:
+        counts = self._counts[job]
+        counts[COUNTED.get(end.outcome, "")] += 1
+        if end.outcome is Outcome.DONE:
+            counts["bytes"] += end.bytes
+        elif end.outcome is Outcome.DROP:
+            self._db.execute(
+                "INSERT INTO dropped VALUES(?, ?, 1) ON CONFLICT DO UPDATE SET n = n + 1", (job, end.reason)
+            )
+
+    def recall(self, job: int, host: int, endings: Sequence[Ended]) -> None:
+        """Endings of one host that the job had not seen. Their pages keep the permits they took."""
+        pages = sum(end.outcome is Outcome.DONE for end in endings)
+        answered = any(end.outcome in (Outcome.DONE, Outcome.REDIRECT) for end in endings)
+        self._db.execute(
+            "INSERT INTO ready(job, host, taken, answered) VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE "
+            "SET taken = taken + excluded.taken, answered = max(answered, excluded.answered)",
+            (job, host, pages, answered),
+        )
+        self._counts[job].update(found=len(endings), permits=pages)
+        for end in endings:
+            self._count(job, end)
 
     def release(self, token: int, wait_s: float) -> None:
         lease = self._end(token)
@@ -180,5 +204,8 @@ def wake(db: sqlite3.Connection, host: int, at: float) -> None:
     db.execute("UPDATE ready SET at = ? WHERE host = ? AND at = ?", (at, host, PARKED))
 
 
-def expired(db: sqlite3.Connection, now: float) -> Sequence[int]:
-    return [row[0] for row in db.execute("SELECT token FROM lease WHERE deadline <= ? ORDER BY token DESC", (now,))]
+def expired(db: sqlite3.Connection, now: float, gone: Sequence[str]) -> Sequence[int]:
+    """Newest first."""
+    marks = ",".join("?" * len(gone))
+    query = f"SELECT token FROM lease WHERE deadline <= ? OR caller IN ({marks}) ORDER BY token DESC"
+    return [row[0] for row in db.execute(query, (now, *gone))]

@@ -4,8 +4,6 @@
 --       trail with its band if it is replaced)
 -- returns for each whether its token was still held
 
-local COUNTED = {done = 'pages', redirect = 'redirects', dead = 'dead'}
-
 local function retry_later(job, lease, completion)
   local trail, band = completion.trail or lease.trail, completion.band or lease.band
   local attempt = lease.attempt + (completion.counted and 1 or 0)
@@ -20,21 +18,13 @@ local function complete(completion)
   if not lease then return false end
   local outcome = completion.outcome
   if not completion.started then return_start(lease) end
-  if outcome == 'done' then
-    job.bytes = job.bytes + completion.bytes
-  else
-    return_permit(job, lease)
-  end
+  if outcome ~= 'done' then return_permit(job, lease) end
   if outcome == 'retry' then
     retry_later(job, lease, completion)
     return true
   end
   move(job, lease.host, lease.line, false)
-  if outcome == 'drop' then
-    job.dropped[completion.reason] = (job.dropped[completion.reason] or 0) + 1
-  else
-    job[COUNTED[outcome]] = job[COUNTED[outcome]] + 1
-  end
+  count_end(job, outcome, completion.bytes, completion.reason)
   return true
 end
 

@@ -1,6 +1,6 @@
 -- flags: allow-oom
 -- Frees the hosts' slots and lets their clocks learn; the leases go on.
--- args: call; landings (token, latency_s, answered; status, failure, retry_after_s where they apply)
+-- args: call; landings (token, latency_s, answered; status, failure, retry_after_s, late_s where they apply)
 -- returns true
 
 -- A host that has answered a job once is never unreachable to it; the first failure starts the count.
@@ -15,6 +15,13 @@ local function note_answer(visit, landing)
   visit.changed = true
 end
 
+-- The plan follows a request that began late: the next start, which may be another worker's, keeps its gap from then.
+local function keep_gap(host, lease, late_s, latency_s)
+  -- No later than either: a worker cannot tell how long the lease was on its way, nor we how long the landing was.
+  local began_at = math.min(lease.start_at + late_s, now - latency_s)
+  host.next_at = math.max(host.next_at, began_at + lease.gap_s)
+end
+
 local function land(landing)
   local lease = leases[landing.token]
   if not lease or lease.landed then return end
@@ -27,6 +34,7 @@ local function land(landing)
     note_answer(visit, landing)
   end
   learn(host, landing, visit.answered)
+  if landing.late_s and lease.slot then keep_gap(host, lease, landing.late_s, landing.latency_s) end
   host.in_flight, host.changed = math.max(0, host.in_flight - 1), true
   if not host.paused then wake(lease.host, math.max(host.next_at, host.block_until)) end
 end

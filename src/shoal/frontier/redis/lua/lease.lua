@@ -6,7 +6,7 @@ local LOOKS_PER_JOB = 256
 local LOOK_AHEAD = 8
 local PROMOTED_PER_CALL = 100
 local by = now + args.horizon_s
-local deadlines, tokens = {}, {}
+local deadlines, tokens, caller = {}, {}, short_name(args.call[1])
 local crowded = false  -- more jobs than one call looks at: each that was looked at goes to the end
 
 local function promote(job, text)
@@ -40,6 +40,7 @@ local function give(job, host, visit, requests, terms)
     local token, start_at = next_token(), terms.start_at + (place - 1) * terms.gap_s
     request.job, request.id, request.host = job.name, job.id, host
     request.start_at, request.gap_s, request.slot, request.landed = start_at, terms.gap_s, terms.slot, false
+    request.edition, request.caller = job.edition, caller
     tokens[#tokens + 1] = token
     push_pair(changed_leases, token, listed(LEASE, request))
     push_pair(deadlines, start_at + args.lease_s, token)

@@ -1,5 +1,5 @@
 -- flags: no-writes
--- args: (none)
+-- args: lanes (numbers)
 -- returns the seconds until a lease could succeed, false if only a landing, an offer or an operator changes that
 
 local JOBS_PER_CALL = 500
@@ -10,7 +10,7 @@ local function soonest(job)
 end
 
 local at = PARKED
-for lane = 0, 2 do
+for _, lane in ipairs(args.lanes) do
   for _, id in ipairs(redis.call('ZRANGE', S .. ':ring:' .. lane, 0, JOBS_PER_CALL - 1)) do
     local job = job_of_id(id)
     if job and leasable(job) then at = math.min(at, soonest(job)) end

@@ -44,7 +44,9 @@ local function take_offer(offer, count, left)
 end
 
 -- Before anything is written: a function has no rollback.
-for _, offer in ipairs(args.offers) do job_of(offer[1]) end
+for _, offer in ipairs(args.offers) do
+  if job_of(offer[1]).state == 'lost' then error({err = 'NOJOB ' .. offer[1]}) end
+end
 
 return once(function()
   local new, count, left = 0, 0, {}

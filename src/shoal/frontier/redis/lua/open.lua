@@ -1,6 +1,8 @@
 -- flags: allow-oom
 -- Makes a job known and active, or gives a known one new terms.
--- args: job, terms (lane, priority, gap_s, per_host, robots; pages_max, pages_per_host, bytes_max, stop_at if limited)
+-- args: job; known (it must be, and stays as active as it is); lost (one that is not known takes no offers yet);
+--       again (a call in this matter went before); terms (lane, priority, gap_s, per_host, robots; pages_max,
+--       pages_per_host, bytes_max, stop_at if limited)
 -- returns how many hosts it may have left capped: call again until 0
 
 local CAPPED_PER_CALL = 500
@@ -15,20 +17,26 @@ local function new_queues(job)
   redis.call('SADD', S .. ':jobs', job.name)
 end
 
-local known = find_job(args.job)
-local job = known or {name = args.job, id = NO_QUEUES, dropped = {}}
+local function state_of(job, known)
+  if args.known then return job.state end
+  return args.lost and (not known or job.state == 'lost') and 'lost' or 'active'
+end
+
+local known = args.known and job_of(args.job) or find_job(args.job)
+local job = known or {name = args.job, id = NO_QUEUES, dropped = {}, edition = math.floor(now) - 1}
 jobs[args.job] = job
 -- Workers who remember what it was offered before must forget that.
-if known and job.id == NO_QUEUES then shard.epoch = shard.epoch + 1 end
+if known and job.id == NO_QUEUES and not args.known then shard.epoch = shard.epoch + 1 end
 for _, count in ipairs(COUNTS) do job[count] = job[count] or 0 end
 -- The ring follows the lane and the priority, so the job leaves it until it is saved.
 if job.in_ring then redis.call('ZREM', ring_of(job), job.id) end
-job.in_ring, job.changed, job.state = false, true, 'active'
-if job.id == NO_QUEUES then new_queues(job) end
+job.in_ring, job.changed, job.state = false, true, state_of(job, known)
+if job.id == NO_QUEUES and not args.known then new_queues(job) end
 for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max', 'stop_at'}) do job[limit] = nil end
 for term, value in pairs(args.terms) do job[term] = value end
 if job.stop_at then job.stop_at = job.stop_at + shard.offset_s end
-job.opened = job.opened + (args.again and 0 or 1)
+if job.state == 'paused' then job.paused_at = now end
+if not args.again then job.opened, job.edition = job.opened + 1, job.edition + 1 end
 
 local capped = redis.call('ZRANGEBYSCORE', ready_of(job), CAPPED, CAPPED, 'LIMIT', 0, CAPPED_PER_CALL)
 for _, host in ipairs(capped) do look_at(job, host, now) end

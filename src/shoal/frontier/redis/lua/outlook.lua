@@ -11,7 +11,7 @@ local function all_capped()
 end
 
 local function rest()
-  if job.leased > 0 then return nil end
+  if job.leased > 0 or job.state == 'lost' then return nil end
   if job.state ~= 'active' then return job.state end
   if job.queued == 0 then return 'empty' end
   if over(job) then return over(job) end

@@ -19,6 +19,7 @@
 --   S:leases                 hash      token -> the lease, packed
 --   S:call:<caller>          hash      verb -> its last sequence and replies; expires
 --   S:doomed                 hash      id whose keys are to be removed -> seen buckets left
+--   S:whole                  string    run_id of the server for which nothing of the frontier was missing
 --   S:wake                   channel   something may be leased that could not before
 --   S:clock                  string    set by tests only, see `time_of_day`
 --
@@ -46,6 +47,7 @@ local HOST = {
 local NEW_HOST = {0, 0, 0, 1, 0, 0, 0, 0, 0, 0, '', 0, 0, false, false, false}
 local LEASE = {
   'job', 'id', 'host', 'band', 'start_at', 'gap_s', 'slot', 'landed', 'attempt', 'crashes', 'trail', 'line', 'readable',
+  'edition', 'caller',
 }
 
 -- A key instead of an argument, because it is the one way in which a test can set the time for every caller at

@@ -1,10 +1,27 @@
 -- flags: allow-oom
--- Returns expired leases to the head of their queues. The holder is gone, but may have stored the page: permits are kept.
--- args: blamed (a set of tokens whose page was being parsed), all_leases (no worker can be alive), most
--- returns how many ended; call again if that is `most`
+-- Returns leases to the head of their queues. The holder is gone, but may have stored the page: permits are kept.
+-- args: blamed (a set of tokens whose page was being parsed), all_leases (no worker can be alive), most;
+--       gone (callers) and cursor (where to go on among all leases): theirs instead of those that have expired
+-- returns how many ended, and the next cursor; call again if as many as `most` have, or until the cursor is 0
 
-local by = args.all_leases and '+inf' or now
-local tokens = redis.call('ZRANGEBYSCORE', S .. ':deadlines', '-inf', by, 'LIMIT', 0, args.most)
+local function expired()
+  local by = args.all_leases and '+inf' or now
+  return redis.call('ZRANGEBYSCORE', S .. ':deadlines', '-inf', by, 'LIMIT', 0, args.most)
+end
+
+local function of_gone()
+  local names, tokens = {}, {}
+  for _, caller in ipairs(args.gone) do names[short_name(caller)] = true end
+  local cursor, found = unpack(redis.call('HSCAN', S .. ':leases', args.cursor, 'COUNT', args.most))
+  for place = 1, #found, 2 do
+    local fields = unpacked(found[place + 1])
+    if fields and names[named(LEASE, fields).caller] then tokens[#tokens + 1] = found[place] end
+  end
+  return tokens, cursor
+end
+
+local tokens, cursor = {}, '0'
+if args.gone then tokens, cursor = of_gone() else tokens = expired() end
 -- The newest first, each to the head: they end up in the order they were leased.
 table.sort(tokens, function(one, other) return tonumber(one) > tonumber(other) end)
 
@@ -17,4 +34,4 @@ for _, token in ipairs(tokens) do
   end
 end
 save()
-return answer(#tokens)
+return answer({#tokens, cursor})

@@ -58,3 +58,18 @@ local function queue_again(job, lease, held)
   job.queued, shard.queued = job.queued + 1, shard.queued + 1
   give_back(job, lease.host, lease, held)
 end
+
+local COUNTED = {done = 'pages', redirect = 'redirects', dead = 'dead'}
+
+-- How a request ended for good.
+local function count_end(job, outcome, bytes, reason)
+  if outcome == 'drop' then
+    job.dropped[reason] = (job.dropped[reason] or 0) + 1
+  else
+    job[COUNTED[outcome]] = job[COUNTED[outcome]] + 1
+  end
+  if outcome == 'done' then job.bytes = job.bytes + bytes end
+end
+
+-- What a lease keeps of its caller, because names are long. Should two ever be the same, a lease returns too early.
+local function short_name(caller) return string.sub(redis.sha1hex(caller), 1, 10) end

@@ -1,6 +1,6 @@
 -- flags: allow-oom
--- Pauses, resumes, cancels or forgets a job; or pauses every job but some.
--- args: word (pause, resume, cancel, forget, focus); jobs
+-- Pauses, resumes, cancels, forgets, erases a job or begins its next edition; or pauses every job but some.
+-- args: word (pause, resume, cancel, forget, erase, touch, focus); jobs
 -- returns true
 
 local verbs = {}
@@ -21,6 +21,15 @@ function verbs.cancel(job) job.state = 'cancelled' end
 function verbs.forget(job)
   if job.id ~= NO_QUEUES then doom(job) end
 end
+
+-- Its leases end by themselves; workers who remember what it was offered must forget that.
+function verbs.erase(job)
+  if job.id ~= NO_QUEUES then doom(job) end
+  redis.call('DEL', S .. ':j:' .. job.name)
+  jobs[job.name], shard.epoch = nil, shard.epoch + 1
+end
+
+function verbs.touch(job) job.edition = job.edition + 1 end
 
 local function steer(word, names)
   for _, name in ipairs(names) do
