@@ -69,5 +69,7 @@ def given(line: int, n: int, duplicate_of: int | None = None) -> Input:
     return Input(line, f"site.test/{n}", Target(url(n), n, "site.test"), duplicate_of=duplicate_of)
 
 
-def job_with(store: Store, *inputs: Input, id: str = JOB, created_at: float = 1_700_000_000.0) -> None:
-    create_job(store, id, lambda: JobSpec(name="test"), inputs, created_at)
+def job_with(
+    store: Store, *inputs: Input, id: str = JOB, created_at: float = 1_700_000_000.0, fleet: bool = False
+) -> None:
+    create_job(store, id, lambda: JobSpec(name="test"), inputs, created_at, fleet)

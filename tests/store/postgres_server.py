@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -70,6 +71,21 @@ class PostgresServer:
         """Ends every session at once."""
         self._process.send_signal(signal.SIGINT)
         self._process.wait(START_S)
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Its sockets stay open, and take what is sent to them."""
+        self._signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, what: signal.Signals) -> None:
+        """To the server and to every session: they are processes with groups of their own."""
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
+        for pid in (self._process.pid, *map(int, children.split())):
+            os.kill(pid, what)
 
     def _answers(self) -> bool:
         try:

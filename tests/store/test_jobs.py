@@ -16,6 +16,7 @@ from shoal.store.jobs import (
     load_job,
     mark_seeded,
     set_state,
+    unfinished,
 )
 from shoal.store.store import Store
 from tests.store.make import JOB, given, job_with, url
@@ -110,6 +111,16 @@ def test_jobs_are_listed_newest_first(store: Store) -> None:
     for at, id in enumerate(["c", "a", "b"]):
         job_with(store, id=id, created_at=float(at))
     assert [job.id for job in list_jobs(store, 2)] == ["b", "a"]
+
+
+def test_the_fleets_unfinished_jobs_are_given_oldest_first(store: Store) -> None:
+    for at, id in enumerate(["d", "c", "b", "a"]):
+        create_job(store, id, lambda: JobSpec(name="x"), [], float(at), fleet=id != "c")
+    assert [(job.id, job.fleet) for job in unfinished(store)] == [("d", True), ("b", True), ("a", True)]
+    set_state(store, "d", JobState.PAUSED, 5.0)
+    set_state(store, "b", JobState.CANCELLED, 5.0)
+    assert [job.id for job in unfinished(store)] == ["d", "a"]
+    assert load_job(store, "c").fleet is False
 
 
 class TestFindingAJob:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from sqlalchemy import Connection, text
 
 from shoal.errors import ShoalError, Unavailable, UsageError
 from shoal.store import schema
-from shoal.store.batch import Batch, save
+from shoal.store.batch import FAILED, SKIPPED, Batch, failure_key, save
 from shoal.store.figures import stored_figures
 from shoal.store.jobs import load_job
+from shoal.store.offers import kept_offers
 from shoal.store.records import list_pages
 from shoal.store.store import Store
 from shoal.store.upgrading import Upgraded, upgrade
@@ -29,6 +32,13 @@ def opened(empty_database: str) -> Iterator[Store]:
     with Store.open(empty_database) as store:
         job_with(store)
         yield store
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    """One that may be stopped."""
+    with PostgresServer() as server:
+        yield server
 
 
 def shape(url: str) -> list[tuple[object, ...]]:
@@ -128,6 +138,42 @@ class TestAServerThatGoesAway:
             assert stored_figures(store, JOB).pages == 2001, "nobody noticed that it was away"
 
 
+class TestAServerThatStandsStill:
+    @pytest.fixture
+    def hasty(self, own_server: PostgresServer) -> Iterator[Store]:
+        with Store.open(f"{own_server.url()}?tcp_user_timeout=500&connect_timeout=1") as store:
+            yield store
+
+    @contextmanager
+    def unavailable_in_time(self) -> Iterator[None]:
+        began = time.monotonic()
+        with pytest.raises(Unavailable, match=r"does not answer|timeout"):
+            yield
+        assert time.monotonic() - began < 8
+
+    def test_fails_a_save_in_time_and_takes_it_when_it_goes_on(self, own_server: PostgresServer, hasty: Store) -> None:
+        batch = Batch(JOB, pages=[page(n) for n in range(50)], offers=["a"])
+        with own_server.standing_still(), self.unavailable_in_time():
+            save(hasty, batch)
+        assert stored_figures(hasty, JOB).pages == 0
+        save(hasty, batch)
+        assert stored_figures(hasty, JOB).pages == 50
+        assert len(kept_offers(hasty, JOB, 0, 10)) == 1
+
+    def test_in_the_middle_of_a_transaction_leaves_nothing_of_it(
+        self, own_server: PostgresServer, hasty: Store
+    ) -> None:
+        with self.unavailable_in_time(), hasty.write() as db:
+            db.execute(text("INSERT INTO offers (job, packed) VALUES ('half', '')"))
+            with own_server.standing_still():
+                db.execute(text("INSERT INTO offers (job, packed) VALUES ('half', '')"))
+        assert kept_offers(hasty, "half", 0, 10) == []
+
+    def test_is_not_one_that_has_much_to_do(self, hasty: Store) -> None:
+        with hasty.read() as db:
+            assert db.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar() == 7
+
+
 class TestWritersThatMeet:
     def test_a_deadlock_costs_one_repetition(self, opened: Store) -> None:
         job_with(opened, id="other")
@@ -152,6 +198,24 @@ class TestWritersThatMeet:
         assert len(tries) == 3
         with opened.read() as db:
             assert len(set(db.execute(text("SELECT name FROM jobs")).scalars())) == 1, "one after the other"
+
+    def test_counts_do_not_wait_for_anothers_commit_and_add_up(self, opened: Store, empty_database: str) -> None:
+        def saved(n: int) -> Batch:
+            counts = {(SKIPPED, "off_scope"): (n, None), (FAILED, failure_key("timeout", None, "a")): (1, f"url{n}")}
+            return Batch(JOB, pages=[page(n)], tallies=counts)
+
+        save(opened, saved(1))
+        with Store.open(empty_database) as other, other.write() as committing:
+            other.free_part(committing, JOB)
+            committing.execute(text("UPDATE tallies SET n = n"))
+            save(opened, saved(2))
+        save(opened, saved(3))
+        figures = stored_figures(opened, JOB)
+        assert figures.skipped == {"off_scope": 6}
+        assert [(failures.n, failures.sample) for failures in figures.failures] == [(3, "url1")]
+        with opened.read() as db:
+            parts = db.execute(text("SELECT DISTINCT part FROM tallies")).scalars().all()
+        assert sorted(parts) == [1, 2], "as many as there were writers at once"
 
     def test_rows_held_for_too_long_are_unavailable(self, opened: Store, postgres: PostgresServer) -> None:
         with opened.write() as db:

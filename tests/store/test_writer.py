@@ -51,6 +51,17 @@ async def test_errors_reach_the_caller_and_the_thread_goes_on(writer: Writer) ->
     await writer.save(Batch(JOB, pages=[page(1)]))
 
 
+async def test_a_read_does_not_wait_for_saves_that_are_held_up(writer: Writer, store: Store) -> None:
+    with store.write() as db:
+        store.hold(db, JOB, [1])
+        held_up = [asyncio.ensure_future(writer.save(Batch(JOB, pages=[page(1)]))) for _ in range(3)]
+        reads = await asyncio.wait_for(asyncio.gather(*(writer.read(load_job, JOB) for _ in range(10))), 4)
+        assert [job.id for job in reads] == [JOB] * 10
+        assert not any(save.done() for save in held_up)
+    await asyncio.gather(*held_up)
+    assert (await writer.read(stored_figures, JOB)).pages == 1
+
+
 async def test_closing_waits_for_what_was_begun(writer: Writer, store: Store) -> None:
     pending = asyncio.ensure_future(writer.save(Batch(JOB, pages=[page(1)])))
     await asyncio.sleep(0)

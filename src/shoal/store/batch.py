@@ -20,6 +20,7 @@ from shoal.store.archive.capture import Capture
 from shoal.store.content import pack
 from shoal.store.endings import ENDINGS, Ending, endings
 from shoal.store.item_rows import Row, clear_items, item_rows, reject_rows, write_items, write_rejects
+from shoal.store.offers import pack_offers, write_offers
 from shoal.store.store import Store
 from shoal.store.text import storable, storable_row
 from shoal.store.upsert import Upsert, add_count, replace_unless_older
@@ -49,6 +50,8 @@ class Batch:
     """For the archive, each with the record it led to."""
     tallies: dict[tuple[str, str], tuple[int, str | None]] = field(default_factory=dict)
     """(kind, key) -> (how many more, a sample); added each time the batch is saved."""
+    offers: list[str] = field(default_factory=list)
+    """What the records lead to, kept for a frontier that is lost; each time the batch is saved."""
 
     def add_failure(self, kind: str, status: int | None, host: str, sample: str) -> None:
         """Counts an attempt that failed."""
@@ -92,6 +95,7 @@ def save(store: Store, batch: Batch) -> None:
     # Before the transaction: the longest part of a save need not hold the write lock.
     packed = _packed_contents(newest)
     items, rejects = _rows_of(newest, item_rows), _rows_of(newest, reject_rows)
+    offers = pack_offers(batch.offers) if batch.offers else None
 
     def write(db: Connection) -> None:
         # Before looking: two leases of a request that are saved at once must not end it in two tables.
@@ -109,10 +113,13 @@ def save(store: Store, batch: Batch) -> None:
         _CONTENTS.write(db, [row for fingerprint, row in packed.items() if fingerprint in fresh])
         write_items(db, chain.from_iterable(rows for page, rows in items.items() if page in fresh))
         write_rejects(db, [row for page, rows in rejects.items() if page in fresh for row in rows])
-        # Last, because all workers of a job share these rows, and a row that was written is held until the end.
-        _TALLIES.write(db, _tally_rows(batch, fresh, standing))
-        if batch.samples:
-            _keep_samples(db, batch)
+        if offers is not None:
+            write_offers(db, batch.job, offers)
+        if counts := _tally_counts(batch, fresh, standing):
+            # Last, because all workers of a job share the parts, and what was written is held until the end.
+            part = store.free_part(db, batch.job)
+            _TALLIES.write(db, [storable_row((batch.job, *name, part, *counts[name])) for name in sorted(counts)])
+            _keep_samples(db, batch, part)
 
     store.change(write)
 
@@ -146,7 +153,9 @@ def _delete(db: Connection, table: Table, job: str, old: Sequence[Ending]) -> No
         db.execute(delete(table).where(table.c.job == job, table.c.fingerprint.in_(fingerprints)))
 
 
-def _tally_rows(batch: Batch, fresh: Found, standing: Mapping[int, Ending]) -> list[tuple[Any, ...]]:
+def _tally_counts(
+    batch: Batch, fresh: Found, standing: Mapping[int, Ending]
+) -> dict[tuple[str, str], tuple[int, str | None]]:
     counts = [(kind, key, n, sample) for (kind, key), (n, sample) in batch.tallies.items()]
     for fingerprint, reasons in batch.skips.items():
         # The links of a page that is already stored were counted with it.
@@ -159,13 +168,15 @@ def _tally_rows(batch: Batch, fresh: Found, standing: Mapping[int, Ending]) -> l
         name = (kind, storable(key))
         n, first = tallies.get(name, (0, None))
         tallies[name] = (n + more, first or sample)
-    return [storable_row((batch.job, *name, *tallies[name])) for name in sorted(tallies)]
+    return tallies
 
 
-def _keep_samples(db: Connection, batch: Batch) -> None:
+def _keep_samples(db: Connection, batch: Batch, part: int) -> None:
     """With the tallies of their reasons, one a line: no URL has a newline."""
+    if not batch.samples:
+        return
     columns = tables.tallies.c
-    counted = (columns.job == batch.job, columns.kind == SKIPPED)
+    counted = (columns.job == batch.job, columns.kind == SKIPPED, columns.part == part)
     reasons = select(columns.key, columns.sample).where(*counted, columns.key.in_(batch.samples))
     for reason, sample in db.execute(reasons.order_by(columns.key).with_for_update()).all():
         known = sample.split("\n") if sample else []

@@ -36,6 +36,10 @@ class Database(Protocol):
         """Keeps other writers away from these requests until the transaction ends."""
         ...
 
+    def free_part(self, db: Connection, job: str) -> int:
+        """A part of the job's tallies that no other writer is at, and none will be until the transaction ends."""
+        ...
+
     def hold_schema(self, db: Connection) -> None:
         """Keeps others away from the schema until the transaction ends."""
         ...

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from shoal.errors import UsageError
 from shoal.store.columns import Columns
-from shoal.store.parquet import Rows, write_parquet
+from shoal.store.parquet import Chunk, Rows, parquet
 from shoal.store.text import storable
 
 STDOUT = "-"
@@ -35,8 +35,7 @@ def check_writable(path: str) -> None:
     if path == STDOUT:
         return
     file = Path(path)
-    writer = _writer(file)
-    if writer is write_parquet and importlib.util.find_spec("pyarrow") is None:
+    if _format(file) is parquet and importlib.util.find_spec("pyarrow") is None:
         raise UsageError(f"{path}: Parquet needs pyarrow: pip install 'shoal[parquet]'")
     if file.is_dir():
         raise UsageError(f"{path} is a directory: name a file in it")
@@ -47,15 +46,28 @@ def check_writable(path: str) -> None:
 
 
 def export(rows: Rows, path: str, columns: Columns) -> int:
-    """Writes the rows and returns how many they were. What `write_parquet` asks of them holds here too."""
+    """Writes the rows and returns how many they were. What `parquet` asks of them holds here too."""
     if path == STDOUT:
-        written = _write_jsonl(rows, sys.stdout.buffer, columns)
+        written = _written(chunks(rows, ".jsonl", columns), sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return written
     check_writable(path)
     file = Path(path)
     with whole(file) as out:
-        return _writer(file)(rows, out, columns)
+        return _written(_format(file)(rows, columns), out)
+
+
+def chunks(rows: Rows, ending: str, columns: Columns) -> Iterator[Chunk]:
+    """The same as it is made, for whoever sends it on: by the ending that a file of this format has."""
+    return _FORMATS[ending](rows, columns)
+
+
+def _written(made: Iterator[Chunk], out: IO[bytes]) -> int:
+    written = 0
+    for chunk in made:
+        out.write(chunk.data)
+        written += chunk.rows
+    return written
 
 
 @contextmanager
@@ -73,24 +85,21 @@ def whole(file: Path) -> Iterator[IO[bytes]]:
         part.unlink(missing_ok=True)
 
 
-def _write_jsonl(rows: Rows, out: IO[bytes], columns: Columns) -> int:
-    written = 0
+def _jsonl(rows: Rows, columns: Columns) -> Iterator[Chunk]:
     for row in rows:
-        out.write(_json(row).encode() + b"\n")
-        written += 1
-    return written
+        yield Chunk(_json(row).encode() + b"\n", 1)
 
 
-def _write_csv(rows: Rows, out: IO[bytes], columns: Columns) -> int:
-    text = io.TextIOWrapper(out, encoding="utf-8", newline="", write_through=True)
+def _csv(rows: Rows, columns: Columns) -> Iterator[Chunk]:
+    text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)
-    written = 0
+    yield Chunk(text.getvalue().encode(), 0)
     for row in rows:
+        text.seek(0)
+        text.truncate()
         writer.writerow([_cell(row.get(name)) for name in columns])
-        written += 1
-    text.detach()
-    return written
+        yield Chunk(text.getvalue().encode(), 1)
 
 
 def _cell(value: Any) -> Any:
@@ -109,11 +118,11 @@ def _json(value: Any) -> str:
     return text if text.isascii() else storable(text)
 
 
-_WRITERS = {".jsonl": _write_jsonl, ".csv": _write_csv, ".parquet": write_parquet}
+_FORMATS: dict[str, Callable[[Rows, Columns], Iterator[Chunk]]] = {".jsonl": _jsonl, ".csv": _csv, ".parquet": parquet}
 
 
-def _writer(file: Path) -> Callable[[Rows, IO[bytes], Columns], int]:
+def _format(file: Path) -> Callable[[Rows, Columns], Iterator[Chunk]]:
     try:
-        return _WRITERS[file.suffix.lower()]
+        return _FORMATS[file.suffix.lower()]
     except KeyError:
-        raise UsageError(f"{file}: the ending says the format: {', '.join(_WRITERS)}") from None
+        raise UsageError(f"{file}: the ending says the format: {', '.join(_FORMATS)}") from None

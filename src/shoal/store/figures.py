@@ -106,8 +106,11 @@ def _count(db: Connection, table: Table, job: str) -> int:
 
 
 def _tallies(db: Connection, job: str, kind: str) -> list[Tally]:
-    of_kind = select(tallies.c.key, tallies.c.n, tallies.c.sample).where(tallies.c.job == job, tallies.c.kind == kind)
-    return [(key, n, sample) for key, n, sample in db.execute(of_kind.order_by(tallies.c.n.desc(), tallies.c.key))]
+    # PostgreSQL adds up to a decimal.
+    n = cast(func.sum(tallies.c.n), BigInteger)
+    counts = select(tallies.c.key, n, func.min(tallies.c.sample)).where(tallies.c.job == job, tallies.c.kind == kind)
+    ordered = counts.group_by(tallies.c.key).order_by(n.desc(), tallies.c.key)
+    return [(key, n, sample) for key, n, sample in db.execute(ordered)]
 
 
 def _failures(key: str, n: int, sample: str | None) -> Failures:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, func, select
 
 from shoal.model import Input, Target
 from shoal.store.endings import Ending, endings
@@ -48,6 +48,21 @@ def inputs_of(store: Store, job: str, fingerprint: int) -> list[Input]:
     asking = select(inputs).where(inputs.c.job == job, inputs.c.fingerprint == fingerprint)
     with store.read() as db:
         return [_input(row) for row in db.execute(asking.order_by(inputs.c.line))]
+
+
+class InputCounts(NamedTuple):
+    accepted: int
+    """Distinct requests."""
+    duplicates: int
+    rejected: int
+
+
+def input_counts(store: Store, job: str) -> InputCounts:
+    taken = inputs.c.fingerprint.is_not(None)
+    counts = [taken & inputs.c.duplicate_of.is_(None), inputs.c.duplicate_of.is_not(None), ~taken]
+    wanted = select(*(func.count().filter(which) for which in counts)).where(inputs.c.job == job)
+    with store.read() as db:
+        return InputCounts._make(db.execute(wanted).one())
 
 
 def input_report(store: Store, job: str) -> Iterator[dict[str, Any]]:

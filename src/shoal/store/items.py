@@ -44,7 +44,7 @@ def item_types(store: Store, job: str) -> list[ItemType]:
 
 def list_items(store: Store, job: str, where: Where, provenance: bool = False) -> Iterator[dict[str, Any]]:
     """The fields of each item, in the order of the crawl; with provenance also `_url`, `_page` and `_type`."""
-    for data, type, page, url in stream(store, _in_crawl_order(tables.items, job, where)):
+    for data, type, page, url in stream(store, in_crawl_order(tables.items, job, where)):
         item: dict[str, Any] = json.loads(data)
         if provenance:
             item |= {"_url": url, "_page": fingerprint_hex(page), TYPE_COLUMN: type}
@@ -53,7 +53,7 @@ def list_items(store: Store, job: str, where: Where, provenance: bool = False) -
 
 def list_rejects(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
     """What failed validation: type, reason, what was found, and on which page."""
-    for data, type, page, url, reason in stream(store, _in_crawl_order(tables.rejects, job, where)):
+    for data, type, page, url, reason in stream(store, in_crawl_order(tables.rejects, job, where)):
         found = json.loads(data)
         yield {"type": type, "reason": reason, "data": found, "url": url, "page": fingerprint_hex(page)}
 
@@ -66,7 +66,7 @@ class ItemTable:
 
     def __init__(self, db: Connection, job: str, where: Where) -> None:
         self._db = db
-        self._listing = _in_crawl_order(tables.items, job, where)
+        self._listing = in_crawl_order(tables.items, job, where)
         types = _types(db, job)
         self._several = len(types) > 1
         self.columns = _columns(types)
@@ -106,11 +106,11 @@ def _declared(db: Connection, job: str) -> list[ItemType]:
 
 
 def _told(db: Connection, job: str, name: str) -> ItemType:
-    listing = _in_crawl_order(tables.items, job, {"type": name})
+    listing = in_crawl_order(tables.items, job, {"type": name})
     return ItemType(name, kinds_in(json.loads(row.data) for row in streamed(db, listing)))
 
 
-def _in_crawl_order(table: Table, job: str, where: Where) -> Select[*tuple[Any, ...]]:
+def in_crawl_order(table: Table, job: str, where: Where) -> Select[*tuple[Any, ...]]:
     pages = tables.pages
     of_page = (table.c.page == pages.c.fingerprint) & and_(*conditions(table, job, where))
     reason = [table.c.reason] if table is tables.rejects else []

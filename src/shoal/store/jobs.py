@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from shoal.errors import UsageError
-from shoal.model import ENDED, Input, JobSpec, JobState
+from shoal.errors import UnknownJob, UsageError
+from shoal.model import ENDED, Input, JobSpec, JobState, Lane
 from shoal.store.inputs import add_inputs
 from shoal.store.store import Store
 from shoal.store.tables import jobs
@@ -34,6 +35,8 @@ class Job:
     """Hosts that joined the scope because a seed redirects there."""
     seeded: bool
     """All its inputs have been offered."""
+    fleet: bool
+    """Workers of a fleet crawl it; otherwise one process of its home does."""
     extracted_by: str | None
     """The spider that its items were last extracted by, after the crawl; rules as JSON text."""
 
@@ -42,17 +45,24 @@ class Job:
         return self.spec.spider is not None or self.spec.rules is not None or self.extracted_by is not None
 
 
-def create_job(store: Store, id: str, spec: Callable[[], JobSpec], inputs: Iterable[Input], created_at: float) -> None:
+def create_job(
+    store: Store,
+    id: str,
+    spec: Callable[[], JobSpec],
+    inputs: Iterable[Input],
+    created_at: float,
+    fleet: bool = False,
+) -> None:
     """Either the job is there with all its inputs or not at all; any number of inputs passes through.
 
     The spec is asked for when they have, because what they carry (credentials) belongs to it.
     """
     with store.write() as db:
         add_inputs(db, id, inputs)
-        _insert_job(db, id, spec(), created_at)
+        _insert_job(db, id, spec(), created_at, fleet)
 
 
-def _insert_job(db: Connection, id: str, spec: JobSpec, created_at: float) -> None:
+def _insert_job(db: Connection, id: str, spec: JobSpec, created_at: float, fleet: bool) -> None:
     db.execute(
         insert(jobs).values(
             id=id,
@@ -63,16 +73,17 @@ def _insert_job(db: Connection, id: str, spec: JobSpec, created_at: float) -> No
             seconds=0.0,
             admitted="[]",
             seeded=False,
+            fleet=fleet,
         )
     )
 
 
 def load_job(store: Store, id: str) -> Job:
     with store.read() as db:
-        row = db.execute(select(jobs).where(jobs.c.id == id)).one_or_none()
+        row = db.execute(select(jobs).where(jobs.c.id == storable(id))).one_or_none()
     if row is None:
-        raise UsageError(f"there is no job {id!r}: `shoal jobs` lists them")
-    return _job(row)
+        raise UnknownJob(f"there is no job {id!r}: `shoal jobs` lists them")
+    return job_of(row)
 
 
 def find_job(store: Store, name: str) -> Job:
@@ -80,29 +91,50 @@ def find_job(store: Store, name: str) -> Job:
     if name == "last":
         newest = list_jobs(store, 1)
         if not newest:
-            raise UsageError("there is no job yet: `shoal crawl URL` starts one")
+            raise UnknownJob("there is no job yet: `shoal crawl URL` starts one")
         return newest[0]
     alike = jobs.c.id.startswith(storable(name), autoescape=True)
     with store.read() as db:
         rows = db.execute(select(jobs).where(alike).order_by(jobs.c.id).limit(_MOST_CANDIDATES)).all()
     exact = [row for row in rows if row.id == name]
     if len(exact or rows) != 1:
-        raise UsageError(_not_one(store, name, [row.id for row in rows]))
-    return _job((exact or rows)[0])
+        raise _not_one(store, name, [row.id for row in rows])
+    return job_of((exact or rows)[0])
 
 
-def _not_one(store: Store, name: str, candidates: list[str]) -> str:
+def _not_one(store: Store, name: str, candidates: list[str]) -> UsageError:
     if candidates:
-        return f"{name!r} is the beginning of several jobs: {', '.join(candidates)}"
+        return UsageError(f"{name!r} is the beginning of several jobs: {', '.join(candidates)}")
     known = ", ".join(job.id for job in list_jobs(store, _MOST_CANDIDATES))
-    return f"there is no job {name!r}; the newest are: {known}" if known else f"there is no job {name!r}, nor any"
+    return UnknownJob(f"there is no job {name!r}{f'; the newest are: {known}' if known else ', nor any'}")
 
 
 def list_jobs(store: Store, limit: int) -> list[Job]:
     """Newest first."""
     newest_first = select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id.desc()).limit(limit)
     with store.read() as db:
-        return [_job(row) for row in db.execute(newest_first)]
+        return [job_of(row) for row in db.execute(newest_first)]
+
+
+def unfinished(store: Store) -> list[Job]:
+    """The fleet's jobs that have not ended, oldest first."""
+    open_jobs = select(jobs).where(jobs.c.fleet, jobs.c.state.not_in(ENDED))
+    with store.read() as db:
+        return [job_of(row) for row in db.execute(open_jobs.order_by(jobs.c.created_at, jobs.c.id))]
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    by_state: dict[JobState, int]
+    unfinished: dict[Lane, int]
+
+
+def count_jobs(store: Store) -> JobCounts:
+    """The fleet's."""
+    by_state = select(jobs.c.state, func.count()).where(jobs.c.fleet).group_by(jobs.c.state)
+    with store.read() as db:
+        counts = {JobState(state): n for state, n in db.execute(by_state)}
+    return JobCounts(counts, dict(Counter(job.spec.lane for job in unfinished(store))))
 
 
 def earlier_jobs(store: Store, id: str, limit: int) -> list[Job]:
@@ -111,7 +143,7 @@ def earlier_jobs(store: Store, id: str, limit: int) -> list[Job]:
     same_name = (this.c.id == id) & (jobs.c.name == this.c.name) & (jobs.c.created_at < this.c.created_at)
     newest_first = select(jobs).join(this, same_name).order_by(jobs.c.created_at.desc()).limit(limit)
     with store.read() as db:
-        return [_job(row) for row in db.execute(newest_first)]
+        return [job_of(row) for row in db.execute(newest_first)]
 
 
 def set_state(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> None:
@@ -150,7 +182,7 @@ def _update(store: Store, id: str, values: dict[str, Any]) -> None:
         db.execute(update(jobs).where(jobs.c.id == id).values(values))
 
 
-def _job(row: Row[*tuple[Any, ...]]) -> Job:
+def job_of(row: Row[*tuple[Any, ...]]) -> Job:
     return Job(
         id=row.id,
         spec=JobSpec.from_json(row.spec),
@@ -162,5 +194,6 @@ def _job(row: Row[*tuple[Any, ...]]) -> Job:
         reason=row.reason,
         admitted=tuple(json.loads(row.admitted)),
         seeded=row.seeded,
+        fleet=row.fleet,
         extracted_by=row.extracted_by,
     )

@@ -39,8 +39,8 @@ _RECORDS = (
 
 
 def list_pages(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
-    for row in stream(store, _listing(tables.pages, PAGE, job, where)):
-        yield _shown(PAGE, row)
+    for row in stream(store, listing(tables.pages, PAGE, job, where)):
+        yield shown(PAGE, row)
 
 
 def list_pages_with_content(
@@ -48,19 +48,19 @@ def list_pages_with_content(
 ) -> Iterator[dict[str, Any]]:
     pages, contents = tables.pages, tables.contents
     of_page = (contents.c.job == pages.c.job) & (contents.c.fingerprint == pages.c.fingerprint)
-    listing = _listing(pages, PAGE, job, where).add_columns(contents.c.packed).outerjoin(contents, of_page)
-    for row in stream(store, listing):
-        yield {**_shown(PAGE, row), **_content(row[-1], formats)}
+    with_content = listing(pages, PAGE, job, where).add_columns(contents.c.packed).outerjoin(contents, of_page)
+    for row in stream(store, with_content):
+        yield {**shown(PAGE, row), **_content(row[-1], formats)}
 
 
 def list_dead(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
-    for row in stream(store, _listing(tables.dead, DEAD, job, where)):
-        yield _shown(DEAD, row)
+    for row in stream(store, listing(tables.dead, DEAD, job, where)):
+        yield shown(DEAD, row)
 
 
 def list_drops(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
-    for row in stream(store, _listing(tables.drops, DROP, job, where)):
-        yield _shown(DROP, row)
+    for row in stream(store, listing(tables.drops, DROP, job, where)):
+        yield shown(DROP, row)
 
 
 def ending(store: Store, job: str, fingerprint: int) -> PageRecord | RedirectRecord | DeadLetter | Drop | None:
@@ -136,7 +136,8 @@ def conditions(table: Table, job: str, where: Where) -> list[ColumnElement[bool]
     return found
 
 
-def _listing(table: Table, columns: Columns, job: str, where: Where) -> Select[*tuple[Any, ...]]:
+def listing(table: Table, columns: Columns, job: str, where: Where) -> Select[*tuple[Any, ...]]:
+    """In the order in which things happened."""
     parent = tables.pages.alias("parent_page")
     derived = {"parent": parent.c.url.label("parent"), "final_url": table.c.url.label("final_url")}
     happened = next(name for name, kind in columns.items() if kind is Kind.TIME)
@@ -162,13 +163,14 @@ def streamed(db: Connection, statement: Select[*tuple[Any, ...]]) -> Iterator[An
         yield from rows
 
 
-def _shown(columns: Columns, row: Any) -> dict[str, Any]:
-    shown = dict(zip(columns, row, strict=False))
-    shown["fingerprint"] = fingerprint_hex(shown["fingerprint"])
+def shown(columns: Columns, row: Any) -> dict[str, Any]:
+    """A row of a listing as people see it."""
+    found = dict(zip(columns, row, strict=False))
+    found["fingerprint"] = fingerprint_hex(found["fingerprint"])
     for name in ("fetched_at", "died_at", "dropped_at"):
-        if name in shown:
-            shown[name] = iso_time(shown[name])
-    return shown
+        if name in found:
+            found[name] = iso_time(found[name])
+    return found
 
 
 def _content(packed: bytes | None, formats: Sequence[str]) -> dict[str, Any]:

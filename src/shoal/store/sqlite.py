@@ -55,6 +55,10 @@ class Sqlite:
     def hold(self, db: Connection, job: str, fingerprints: Iterable[int]) -> None:
         """Nothing to do: whoever writes is alone."""
 
+    def free_part(self, db: Connection, job: str) -> int:
+        """One is enough: whoever writes is alone."""
+        return 0
+
     def hold_schema(self, db: Connection) -> None:
         """Nothing to do: whoever writes is alone."""
 

@@ -89,6 +89,10 @@ class Store:
         """Keeps other writers away from these requests until the transaction ends."""
         self._database.hold(db, job, fingerprints)
 
+    def free_part(self, db: Connection, job: str) -> int:
+        """A part of the job's tallies that no other writer is at, and none will be until the transaction ends."""
+        return self._database.free_part(db, job)
+
     def close(self) -> None:
         self._database.writing.dispose()
 

@@ -38,6 +38,7 @@ jobs = Table(
     Column("reason", Text),
     Column("admitted", Text, nullable=False),
     Column("seeded", Boolean, nullable=False),
+    Column("fleet", Boolean, nullable=False),
     Column("request_id", Text),
     Column("extracted_by", Text),
 )
@@ -206,8 +207,24 @@ tallies = Table(
     Column("job", Text, primary_key=True),
     Column("kind", Text, primary_key=True),
     Column("key", Text, primary_key=True),
+    # Each of several writers adds to rows of its own; the count is the sum over all parts.
+    Column("part", Integer, primary_key=True, autoincrement=False),
     Column("n", BigInteger, nullable=False),
     Column("sample", Text),
+)
+
+segments = Table(
+    "segments",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("segment", Text, primary_key=True),
+    Column("machine", Text, nullable=False),
+    Column("process", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("at", Double, nullable=False),
+    # Few are open, and those are looked for again and again.
+    Index("segments_by_state", "state", "process"),
 )
 
 waiting = Table(
@@ -219,18 +236,56 @@ waiting = Table(
     Index("waiting_by_job", "job", "id"),
 )
 
+offers = Table(
+    "offers",
+    metadata,
+    # A long-lived server sees more than 2^31 batches; SQLite counts only what is called INTEGER.
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("job", Text, nullable=False),
+    Column("packed", LargeBinary, nullable=False),
+    Index("offers_by_job", "job", "id"),
+)
+
 robots = Table(
     "robots",
     metadata,
     Column("origin", Text, primary_key=True),
     Column("status", Integer),
     Column("body", LargeBinary, nullable=False),
-    Column("fetched_at", Double, nullable=False),
+    Column("fetched_at", Double),
+    Column("asked_at", Double),
 )
 
 cookies = Table(
     "cookies",
     metadata,
     Column("job", Text, primary_key=True),
-    Column("lines", Text, nullable=False),
+    Column("domain", Text, primary_key=True),
+    Column("path", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("line", Text, nullable=False),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("scope", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("used_at", Double),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("token", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("request", Text, nullable=False),
+    Column("claimed_at", Double, nullable=False),
+    Column("job", Text, nullable=False),
+    Column("status", Integer),
+    Column("body", Text),
+    Index("answers_by_time", "claimed_at"),
 )

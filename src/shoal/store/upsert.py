@@ -74,13 +74,13 @@ class Upsert:
 
     def _around_values(self, db: Connection) -> tuple[str, str]:
         """What stands before and after the values, in the words of the database."""
-        insert = _insert(db, self._table).values(dict.fromkeys(self._table.columns.keys(), 0))
+        insert = insert_into(db, self._table).values(dict.fromkeys(self._table.columns.keys(), 0))
         statement = str(self._on_conflict(insert, self._table).compile(dialect=db.dialect))
         before, _, values_and_after = statement.partition(" VALUES ")
         return before, values_and_after[values_and_after.index("ON CONFLICT") :]
 
 
-def _insert(db: Connection, table: Table) -> Insert:
+def insert_into(db: Connection, table: Table) -> Insert:
     # Only the one that is needed: 20 ms for PostgreSQL's.
     if db.dialect.name == "postgresql":
         from sqlalchemy.dialects import postgresql

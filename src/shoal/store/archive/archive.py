@@ -1,67 +1,92 @@
-"""Where segments live: a folder per job, read by reference while they are written and after they are sealed.
+"""Where segments live: sealed ones in a folder per job, open ones in the spools of the machine that writes them.
 
-archive/<job>/00001.warc.gz        sealed, with 00001.cdxj beside it
-archive/<job>/00002.warc.gz.open   the spool that is written to, with 00002.cdxj.open
+archive/<job>/<segment>.warc.gz                      sealed and stored, with <segment>.cdxj beside it
+spool/<process>/<job>/<segment>.warc.gz.open         written to by that process, with <segment>.cdxj.open
+spool/<process>/<job>/<segment>.warc.gz              sealed, on its way to the archive
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, NamedTuple, Self
 from urllib.parse import unquote, urlsplit
 
 from shoal.errors import Unavailable, UsageError
 from shoal.store.archive import warc
 from shoal.store.archive.capture import Reference
 from shoal.store.archive.member import unpacked
-from shoal.store.archive.spool import Spool, survey
+from shoal.store.archive.moving import move
+from shoal.store.archive.spool import INDEX, OPEN_INDEX, SEALED, SPOOL, survey
 
-SEALED = ".warc.gz"
-SPOOL = ".warc.gz.open"
-# The first once more: between two looks a spool may have been sealed, and is called otherwise.
-_NAMES = (SEALED, SPOOL, SEALED)
 _MOST_OPEN = 8
 _READ_AT_ONCE = 1 << 20
 
 
+class Folders(NamedTuple):
+    """Where an archive is, for another process to open it."""
+
+    root: Path
+    spools: Path
+
+
 class Archive:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, spools: Path) -> None:
         self.root = root
+        self.spools = spools
+        """Of this machine, a folder per process."""
         self._files: OrderedDict[str, IO[bytes]] = OrderedDict()
-        """Segments lately read from; a spool stays the same file when it is sealed."""
+        """Segments lately read from; a spool stays the same file when it is sealed and stored."""
 
     @classmethod
     def at(cls, url: str | None, home: Path) -> Self:
+        spools = home / "spool"
         if url is None:
-            return cls(home / "archive")
+            return cls(home / "archive", spools)
         parts = urlsplit(url)
         if parts.scheme != "file" or parts.netloc or not parts.path.strip("/"):
             raise UsageError(f"archive_url is {url!r}: this version keeps archives in file:///PATH only")
-        return cls(Path(unquote(parts.path)))
+        return cls(Path(unquote(parts.path)), spools)
+
+    @property
+    def folders(self) -> Folders:
+        return Folders(self.root, self.spools)
 
     def segments(self, job: str) -> list[str]:
-        """In their order; the last may still be written to."""
-        names = {file.name.partition(".")[0] for file in (self.root / job).glob(f"*{SEALED}*")}
-        return [f"{job}/{name}" for name in sorted(names)]
+        """Those that can be read from here, in the order in which they were begun."""
+        files = [*(self.root / job).glob(f"*{SEALED}"), *self.spools.glob(f"*/{job}/*{SEALED}*")]
+        return sorted({f"{job}/{file.name.partition('.')[0]}" for file in files})
 
-    def bytes_of(self, job: str) -> int:
-        """What the job's records take on the disk."""
-        return sum(map(self._size, self.segments(job)))
+    def bytes_of(self, segment: str) -> int | None:
+        """None: it cannot be read from here."""
+        with _translated(self._stored(segment)):
+            for path in self._paths(segment):
+                with suppress(FileNotFoundError):
+                    return path.stat().st_size
+        return None
 
-    def spool(self, segment: str) -> Spool:
-        """The segment to be appended to; made, or cut after its last whole record, if need be."""
-        return Spool(self._path(segment, SPOOL), self._path(segment, SEALED), self._path(segment, ".cdxj"))
+    def stored_bytes(self, segment: str) -> int | None:
+        """None: it is not here, though it may be in a spool. Raises Unavailable if that cannot be told."""
+        with _translated(path := self._stored(segment)), suppress(FileNotFoundError):
+            return path.stat().st_size
+        return None
 
-    def is_sealed(self, segment: str) -> bool:
-        return self._path(segment, SEALED).exists()
+    def take(self, sealed: Path) -> None:
+        """Moves a sealed segment here from its spool; can be repeated from any point. Raises Unavailable."""
+        name = sealed.name.removesuffix(SEALED)
+        index = sealed.with_name(name + INDEX)
+        # The index first: what is in the archive can be found by it.
+        if index.exists():
+            move(index, self.root / sealed.parent.name / index.name)
+        move(sealed, self._stored(f"{sealed.parent.name}/{name}"))
 
     def record(self, reference: Reference) -> warc.Record:
         """Raises Unavailable if the record is not there."""
-        with _translated(self._path(reference.segment, SEALED)):
+        with _translated(self._stored(reference.segment)):
             file = self._opened(reference.segment)
             file.seek(reference.offset)
             member = file.read(reference.length)
@@ -72,10 +97,18 @@ class Archive:
         return record
 
     def chunks(self, job: str) -> Iterator[bytes]:
-        """All whole records of a job, also while more are added."""
+        """All whole records of a job that can be read from here, also while more are added."""
         for segment in self.segments(job):
-            with _translated(self._path(segment, SEALED)):
+            with _translated(self._stored(segment)):
                 yield from self._chunks(segment)
+
+    def remove(self, job: str) -> None:
+        """All segments of a job that are here or in the spools of this machine; can be repeated. Raises Unavailable."""
+        self.close()
+        with _translated(self.root / job):
+            for folder in [self.root / job, *self.spools.glob(f"*/{job}")]:
+                if folder.is_dir():
+                    shutil.rmtree(folder)
 
     def close(self) -> None:
         while self._files:
@@ -83,10 +116,11 @@ class Archive:
 
     def _chunks(self, segment: str) -> Iterator[bytes]:
         with self._open(segment) as file:
-            if self.is_sealed(segment):
-                end = file.seek(0, os.SEEK_END)
+            path = Path(file.name)
+            if path.name.endswith(SPOOL):
+                end = survey(file, path.with_name(path.name.removesuffix(SPOOL) + OPEN_INDEX)).end
             else:
-                end = survey(file, self._path(segment, ".cdxj.open")).end
+                end = file.seek(0, os.SEEK_END)
             file.seek(0)
             for start in range(0, end, _READ_AT_ONCE):
                 yield file.read(min(_READ_AT_ONCE, end - start))
@@ -99,19 +133,26 @@ class Archive:
         return file
 
     def _open(self, segment: str) -> IO[bytes]:
-        for ending in _NAMES:
+        for path in self._paths(segment):
             with suppress(FileNotFoundError):
-                return self._path(segment, ending).open("rb")
-        raise FileNotFoundError(self._path(segment, SEALED))
+                return path.open("rb")
+        raise FileNotFoundError(self._stored(segment))
 
-    def _size(self, segment: str) -> int:
-        for ending in _NAMES:
-            with suppress(FileNotFoundError):
-                return self._path(segment, ending).stat().st_size
-        return 0
+    def _paths(self, segment: str) -> Iterator[Path]:
+        """Where it may be, in the order of its way, so that one that moves meanwhile is met."""
+        job, _, name = segment.partition("/")
+        spool = self.spools / process_of(name) / job
+        yield spool / f"{name}{SPOOL}"
+        yield spool / f"{name}{SEALED}"
+        yield self._stored(segment)
 
-    def _path(self, segment: str, ending: str) -> Path:
-        return self.root / f"{segment}{ending}"
+    def _stored(self, segment: str) -> Path:
+        return self.root / f"{segment}{SEALED}"
+
+
+def process_of(name: str) -> str:
+    """The process that wrote a segment: what stands between the time and the number."""
+    return name.partition("-")[2].rpartition("-")[0]
 
 
 @contextmanager

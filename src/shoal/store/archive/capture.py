@@ -33,7 +33,7 @@ class Reference(NamedTuple):
     """Where a record is; as text it sorts in the order of the archive."""
 
     segment: str
-    """`job/00001`"""
+    """`job/20261115T131606123-laptop-4711-3fa9c1-1`: begun when and by which process."""
     offset: int
     length: int
 

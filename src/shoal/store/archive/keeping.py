@@ -11,7 +11,7 @@ from shoal.store.store import Store
 def archive_and_save(store: Store, batch: Batch, recorder: Recorder) -> None:
     """In this order, so that no row refers to a record that is not there. Raises Unavailable."""
     if batch.captures:
-        appended = recorder.append([capture for _, capture in batch.captures])
+        appended = recorder.append(store, [capture for _, capture in batch.captures])
         for (record, _), reference in zip(batch.captures, appended.references, strict=True):
             if isinstance(record, PageRecord):
                 record.archive = str(reference) if reference else None

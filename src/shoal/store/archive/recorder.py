@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from shoal.errors import Unavailable
 from shoal.store.archive import warc
-from shoal.store.archive.archive import Archive
 from shoal.store.archive.capture import Capture, Reference
 from shoal.store.archive.draft import Bodies, Body, BodyKey, Draft, body_key, draft_response, draft_revisit
 from shoal.store.archive.index import Entry
 from shoal.store.archive.member import packed
-from shoal.store.archive.spool import Spool
+from shoal.store.archive.segments import archived_bytes
+from shoal.store.archive.spools import TELL_EVERY_S, OpenSegment, Spools
+from shoal.store.store import Store
 
-SEGMENT_BYTES = 64_000_000
 NOT_MODIFIED = 304
 
 
@@ -31,65 +31,49 @@ class Appended(NamedTuple):
 
 
 class Recorder:
-    def __init__(self, archive: Archive, job: str, about: Mapping[str, str], max_bytes: int | None = None) -> None:
+    def __init__(self, spools: Spools, job: str, about: Mapping[str, str], max_bytes: int | None = None) -> None:
         """`about` is what each segment says of itself."""
-        self._archive = archive
+        self._spools = spools
         self._job = job
         self._about = about
         self._max_bytes = max_bytes
-        self._used_bytes = 0
+        self._other_bytes = 0
+        """Of all the job's segments but the open one, those of other processes among them."""
+        self._looked_at = 0.0
+        self._looked_for = ""
         self._full = False
-        self._spool: Spool | None = None
-        self._segment = ""
         self._bodies = Bodies()
 
-    def append(self, captures: Sequence[Capture]) -> Appended:
+    def append(self, store: Store, captures: Sequence[Capture]) -> Appended:
         """Raises Unavailable, and then nothing was appended."""
-        spool = self._room()
+        segment = self._spools.room(store, self._job)
+        self._look(store, segment)
         ids = warc.record_ids(2 * len(captures) + 1)
-        group = _Group(self._segment, spool)
+        group = _Group(segment)
+        spool = segment.spool
         if not spool.size:
             group.add(packed(warc.warcinfo(next(ids), warc.warc_date(time.time()), spool.filename, self._about)))
         references = [self._add(group, capture, ids) for capture in captures]
         if group.left_out < len(captures):
             spool.append(b"".join(group.members), group.lines)
-            self._used_bytes += group.bytes
             self._bodies.add(group.bodies)
         return Appended(references, group.left_out)
 
-    def seal(self) -> None:
-        """Also what an earlier run left open. The next append begins another segment."""
-        segments = self._archive.segments(self._job)
-        if segments and not self._archive.is_sealed(segments[-1]):
-            spool, self._spool = self._spool or self._open(), None
-            spool.seal()
+    def seal(self, store: Store) -> None:
+        """The next append begins another segment."""
+        self._spools.seal(store, self._job)
 
-    def close(self) -> None:
-        """Without sealing: whoever appends next goes on in the same segment."""
-        if self._spool is not None:
-            self._spool.close()
-            self._spool = None
-
-    def _room(self) -> Spool:
-        # Before the append and not after it: if there is no room for the index, nothing has been appended twice.
-        if self._spool is not None and self._spool.size >= SEGMENT_BYTES:
-            self.seal()
-        return self._spool or self._open()
-
-    def _open(self) -> Spool:
-        segments = self._archive.segments(self._job)
-        if segments and not self._archive.is_sealed(segments[-1]):
-            self._segment = segments[-1]
-        else:
-            last = int(segments[-1].rpartition("/")[2]) if segments else 0
-            self._segment = f"{self._job}/{last + 1:05}"
-        self._spool = self._archive.spool(self._segment)
-        self._used_bytes = self._archive.bytes_of(self._job)
-        return self._spool
+    def _look(self, store: Store, segment: OpenSegment) -> None:
+        """How much of the limit is used; others tell of it as often as we do."""
+        now = self._spools.clock()
+        is_old = segment.name != self._looked_for or now - self._looked_at >= TELL_EVERY_S
+        if self._max_bytes is not None and is_old:
+            self._other_bytes = archived_bytes(store, self._job, but=segment.name)
+            self._looked_at, self._looked_for = now, segment.name
 
     def _add(self, group: _Group, capture: Capture, ids: Iterator[str]) -> Reference | None:
         draft = None if self._full else self._draft(group, capture, ids)
-        if draft is None or self._exceeds(group.bytes + draft.bytes):
+        if draft is None or self._exceeds(group.end + draft.bytes):
             self._full = True
             group.left_out += 1
             return Reference.parse(capture.body_at) if capture.body_at else None
@@ -101,8 +85,8 @@ class Recorder:
         # A 304 that stands for nothing we have is kept, but is no body.
         return at if capture.status != NOT_MODIFIED else None
 
-    def _exceeds(self, more_bytes: int) -> bool:
-        return self._max_bytes is not None and self._used_bytes + more_bytes > self._max_bytes
+    def _exceeds(self, segment_bytes: int) -> bool:
+        return self._max_bytes is not None and self._other_bytes + segment_bytes > self._max_bytes
 
     def _draft(self, group: _Group, capture: Capture, ids: Iterator[str]) -> Draft:
         if capture.status == NOT_MODIFIED:
@@ -117,7 +101,7 @@ class Recorder:
             return None
         at = Reference.parse(body_at)
         try:
-            fields = self._archive.record(at).fields
+            fields = self._spools.archive.record(at).fields
         except Unavailable:
             # The archive of an earlier job may have been taken away since.
             return None
@@ -127,19 +111,19 @@ class Recorder:
 class _Group:
     """What one append writes."""
 
-    def __init__(self, segment: str, spool: Spool) -> None:
+    def __init__(self, segment: OpenSegment) -> None:
         self._segment = segment
-        self._spool = spool
         self.members: list[bytes] = []
         self.lines: list[bytes] = []
-        self.bytes = 0
+        self.end = segment.spool.size
+        """Of the segment, with this group."""
         self.bodies: dict[BodyKey, Body] = {}
         self.left_out = 0
 
     def add(self, member: bytes, entry: Entry | None = None) -> Reference:
-        at = Reference(self._segment, self._spool.size + self.bytes, len(member))
+        at = Reference(self._segment.reference, self.end, len(member))
         self.members.append(member)
-        self.bytes += len(member)
+        self.end += len(member)
         if entry is not None:
-            self.lines.append(entry.line(self._spool.filename, at.offset, at.length))
+            self.lines.append(entry.line(self._segment.spool.filename, at.offset, at.length))
         return at

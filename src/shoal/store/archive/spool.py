@@ -6,7 +6,6 @@ read to find the end of the whole records. The rest is cut off: no row refers to
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +13,14 @@ from io import FileIO
 from pathlib import Path
 from typing import IO
 
-from shoal.errors import DiskFull, Unavailable
 from shoal.store.archive import index, warc
 from shoal.store.archive.member import unpacked, whole_members
+from shoal.store.archive.moving import sync_folder, unwritable
+
+SEALED = ".warc.gz"
+SPOOL = ".warc.gz.open"
+INDEX = ".cdxj"
+OPEN_INDEX = ".cdxj.open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +74,22 @@ def _sealed_name(path: Path) -> str:
 
 
 class Spool:
-    def __init__(self, path: Path, sealed: Path, cdxj: Path) -> None:
-        self.filename = sealed.name
-        self._path, self._sealed, self._cdxj = path, sealed, cdxj
-        self._sidecar_path = cdxj.with_name(cdxj.name + ".open")
+    def __init__(self, path: Path) -> None:
+        """Makes it, or cuts what is there after its last whole record."""
+        name = path.name.removesuffix(SPOOL)
+        self._path, self._sealed, self._index_path = path, path.with_name(name + SEALED), path.with_name(name + INDEX)
+        self._sidecar_path = path.with_name(name + OPEN_INDEX)
+        self.filename = self._sealed.name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             is_new = not path.exists()
             self._file = FileIO(path, "a+")
             self._sidecar = FileIO(self._sidecar_path, "a+")
             if is_new:
-                _sync_folder(path.parent)
+                sync_folder(path.parent)
             self._recover()
         except OSError as error:
-            raise self._unavailable(error) from error
+            raise unwritable(self._path, error) from error
 
     def _recover(self) -> None:
         found = survey(self._file, self._sidecar_path)
@@ -105,7 +111,7 @@ class Spool:
             _write_all(self._sidecar, text)
         except OSError as error:
             self._cut_back()
-            raise self._unavailable(error) from error
+            raise unwritable(self._path, error) from error
         self.size += len(records)
         self._indexed_bytes += len(text)
 
@@ -127,20 +133,20 @@ class Spool:
                 self._path.replace(self._sealed)
             else:
                 self._path.unlink()
-            _sync_folder(self._path.parent)
+            sync_folder(self._path.parent)
         except OSError as error:
-            raise self._unavailable(error) from error
+            raise unwritable(self._path, error) from error
         finally:
             self.close()
 
     def _write_index(self) -> None:
-        part = self._cdxj.with_name(self._cdxj.name + ".part")
+        part = self._index_path.with_name(self._index_path.name + ".part")
         try:
             with part.open("wb") as out:
                 out.writelines(sorted(self._sidecar_path.read_bytes().splitlines(keepends=True)))
                 out.flush()
                 os.fsync(out.fileno())
-            part.replace(self._cdxj)
+            part.replace(self._index_path)
         finally:
             part.unlink(missing_ok=True)
 
@@ -148,21 +154,8 @@ class Spool:
         self._file.close()
         self._sidecar.close()
 
-    def _unavailable(self, error: OSError) -> Unavailable:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return DiskFull(self._path)
-        return Unavailable(f"the archive cannot be written: {self._path}: {error.strerror}; mend that, then resume")
-
 
 def _write_all(file: FileIO, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

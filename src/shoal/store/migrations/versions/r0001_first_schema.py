@@ -23,6 +23,7 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text),
         sa.Column("admitted", sa.Text, nullable=False),
         sa.Column("seeded", sa.Boolean, nullable=False),
+        sa.Column("fleet", sa.Boolean, nullable=False),
         sa.Column("request_id", sa.Text),
         sa.Column("extracted_by", sa.Text),
     )
@@ -159,8 +160,19 @@ def upgrade() -> None:
         sa.Column("job", sa.Text, primary_key=True),
         sa.Column("kind", sa.Text, primary_key=True),
         sa.Column("key", sa.Text, primary_key=True),
+        sa.Column("part", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("n", sa.BigInteger, nullable=False),
         sa.Column("sample", sa.Text),
+    )
+    op.create_table(
+        "segments",
+        sa.Column("job", sa.Text, primary_key=True),
+        sa.Column("segment", sa.Text, primary_key=True),
+        sa.Column("machine", sa.Text, nullable=False),
+        sa.Column("process", sa.Text, nullable=False),
+        sa.Column("state", sa.Text, nullable=False),
+        sa.Column("bytes", sa.BigInteger, nullable=False),
+        sa.Column("at", sa.Double, nullable=False),
     )
     op.create_table(
         "waiting",
@@ -169,19 +181,51 @@ def upgrade() -> None:
         sa.Column("offer", sa.Text, nullable=False),
     )
     op.create_table(
+        "offers",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=True),
+        sa.Column("job", sa.Text, nullable=False),
+        sa.Column("packed", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
         "robots",
         sa.Column("origin", sa.Text, primary_key=True),
         sa.Column("status", sa.Integer),
         sa.Column("body", sa.LargeBinary, nullable=False),
-        sa.Column("fetched_at", sa.Double, nullable=False),
+        sa.Column("fetched_at", sa.Double),
+        sa.Column("asked_at", sa.Double),
     )
     op.create_table(
         "cookies",
         sa.Column("job", sa.Text, primary_key=True),
-        sa.Column("lines", sa.Text, nullable=False),
+        sa.Column("domain", sa.Text, primary_key=True),
+        sa.Column("path", sa.Text, primary_key=True),
+        sa.Column("name", sa.Text, primary_key=True),
+        sa.Column("line", sa.Text, nullable=False),
     )
+    op.create_table(
+        "tokens",
+        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("name", sa.Text, nullable=False, unique=True),
+        sa.Column("scope", sa.Text, nullable=False),
+        sa.Column("hash", sa.Text, nullable=False),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("used_at", sa.Double),
+    )
+    op.create_table(
+        "answers",
+        sa.Column("token", sa.Text, primary_key=True),
+        sa.Column("key", sa.Text, primary_key=True),
+        sa.Column("request", sa.Text, nullable=False),
+        sa.Column("claimed_at", sa.Double, nullable=False),
+        sa.Column("job", sa.Text, nullable=False),
+        sa.Column("status", sa.Integer),
+        sa.Column("body", sa.Text),
+    )
+    op.create_index("answers_by_time", "answers", ["claimed_at"])
     op.create_index("pages_by_time", "pages", ["job", "fetched_at"])
+    op.create_index("segments_by_state", "segments", ["state", "process"])
     op.create_index("waiting_by_job", "waiting", ["job", "id"])
+    op.create_index("offers_by_job", "offers", ["job", "id"])
     keyed = sa.text("key IS NOT NULL")
     op.create_index(
         "items_by_key", "items", ["job", "type", "key"], unique=True, sqlite_where=keyed, postgresql_where=keyed

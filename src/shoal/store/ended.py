@@ -1,0 +1,45 @@
+"""Every request of a job that has ended, for a frontier that is made anew: it must give none of them out again."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import Select, func, literal, select
+
+from shoal.store import tables
+from shoal.store.store import Store
+
+_TABLES = {"page": tables.pages, "redirect": tables.redirects, "dead": tables.dead, "drop": tables.drops}
+
+
+class Ended(NamedTuple):
+    fingerprint: int
+    host: str
+    kind: str
+    """page, redirect, dead or drop."""
+    bytes: int
+    reason: str
+    """Why it is dead or dropped, or why a redirect leads nowhere; otherwise empty."""
+
+
+def ended_requests(store: Store, job: str, after: Ended | None, most: int) -> list[Ended]:
+    """The next so many, in the order of kind and fingerprint; fewer if they are the last."""
+    kinds = list(_TABLES)
+    found: list[Ended] = []
+    with store.read() as db:
+        for kind in kinds[kinds.index(after.kind) if after else 0 :]:
+            known = after.fingerprint if after and after.kind == kind else None
+            found += map(Ended._make, db.execute(_of_kind(kind, job, known).limit(most - len(found))))
+            if len(found) == most:
+                break
+    return found
+
+
+def _of_kind(kind: str, job: str, after: int | None) -> Select[*tuple[Any, ...]]:
+    table = _TABLES[kind]
+    size = table.c.get("bytes", literal(0))
+    reason = func.coalesce(table.c.reason, "") if "reason" in table.c else literal("")
+    of_kind = select(table.c.fingerprint, table.c.host, literal(kind), size, reason).where(table.c.job == job)
+    if after is not None:
+        of_kind = of_kind.where(table.c.fingerprint > after)
+    return of_kind.order_by(table.c.fingerprint)

@@ -1,0 +1,92 @@
+"""Processes that write one job's archive and rows: `python -m tests.store.archiving_process write|anywhere ...`.
+
+`write PLACE HOME NUMBER` goes on until it is killed, and says after each group how many pages it has saved.
+`anywhere HOMES ARCHIVES` writes the same small archive again and again, each time in a home of its own, killed before
+the first, the second and every further thing it does to a file, until one time nothing is left to be killed before.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from shoal.store.archive.archive import Archive
+from shoal.store.archive.keeping import archive_and_save
+from shoal.store.archive.recorder import Recorder
+from shoal.store.archive.spools import ALONE, ON_A_FLEET, Sealing, Spools
+from shoal.store.batch import Batch
+from shoal.store.store import Store
+from tests.store.archiving import ABOUT
+from tests.store.make import JOB, page
+from tests.store.warcs import capture
+
+PAGES_AT_ONCE = 3
+GROUPS = 4
+_STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")
+
+
+def body_of(n: int) -> bytes:
+    return f"<p>page {n}</p>".encode() * 20
+
+
+def group(numbers: range) -> Batch:
+    pages = [page(n) for n in numbers]
+    return Batch(JOB, pages, captures=[(one, capture(one.fingerprint, body_of(one.fingerprint))) for one in pages])
+
+
+def write(place: str, home: Path, number: int) -> None:
+    with Store.open(place) as store:
+        spools = Spools(Archive.at(None, home), "here", Sealing(0.2, ON_A_FLEET.behind_bytes))
+        recorder = Recorder(spools, JOB, ABOUT)
+        for start in count(number * 1_000_000, PAGES_AT_ONCE):
+            archive_and_save(store, group(range(start, start + PAGES_AT_ONCE)), recorder)
+            spools.tend(store)
+            print(start + PAGES_AT_ONCE - number * 1_000_000, flush=True)
+
+
+def anywhere(homes: Path, archives: Path) -> None:
+    for step in count(1):
+        (homes / str(step)).mkdir()
+        child = os.fork()
+        if not child:
+            os._exit(_write_and_seal(homes / str(step), archives / str(step), step))
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
+            return
+
+
+def _write_and_seal(home: Path, root: Path, kill_before: int) -> int:
+    with Store.open(home / "shoal.db") as store:
+        archive = Archive(root, home / "spool")
+        sys.addaudithook(_Killing(kill_before, (str(archive.spools), str(root))))
+        spools = Spools(archive, "here", ALONE)
+        recorder = Recorder(spools, JOB, ABOUT)
+        for n in range(GROUPS):
+            archive_and_save(store, group(range(n * PAGES_AT_ONCE, (n + 1) * PAGES_AT_ONCE)), recorder)
+            if n % 2:
+                recorder.seal(store)
+        spools.close()
+    return 0
+
+
+class _Killing:
+    def __init__(self, before: int, places: tuple[str, str]) -> None:
+        self._left = before
+        self._places = places
+
+    def __call__(self, event: str, args: tuple[Any, ...]) -> None:
+        if event in _STEPS and str(args[0]).startswith(self._places):
+            self._left -= 1
+            if not self._left:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    what, *given = sys.argv[1:]
+    if what == "write":
+        write(given[0], Path(given[1]), int(given[2]))
+    else:
+        anywhere(Path(given[0]), Path(given[1]))
