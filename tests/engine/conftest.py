@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from shoal.embedded.home import Home
-from shoal.embedded.overview import Overview, overview
 from shoal.engine.beginning import terms_of
 from shoal.engine.callbacks import Callbacks
 from shoal.engine.engine import Engine
@@ -21,6 +20,7 @@ from shoal.engine.work import Work
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
 from shoal.frontier.contract import Caller
+from shoal.jobs.overview import Overview, overview
 from shoal.model import Input, JobSpec, JobState, Limits, Offer, Politeness
 from shoal.practice import Answer, Server, Visit
 from shoal.spiders.bounds import Bounds

@@ -18,7 +18,7 @@ from shoal.engine.reading import BIG_BYTES, Ask, read_page
 from shoal.practice import Answer, Visit
 from tests.engine.conftest import Field, Pages, html, serving, spec
 
-ASK = Ask("http://site.example/", "text/html; charset=utf-8", "", "shoal", obey=True)
+ASK = Ask("http://site.example/", "text/html; charset=utf-8", "", "shoal", obey=True, keep_text=True)
 BIG = b"<title>Big</title><meta name=description content=d><html lang=en><base href=/b/>" + b"".join(
     b"<p>W\xc3\xb6rd <a href=/%d>x</a><a rel=nofollow href=/no>y</a>" % n for n in range(10_000)
 )

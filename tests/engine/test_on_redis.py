@@ -21,6 +21,7 @@ from shoal.frontier.redis.shard import TAG
 from shoal.model import Offer, ScopeKind
 from shoal.practice import Running, Shop, running
 from shoal.store.archive.archive import Archive
+from shoal.store.archive.spools import ALONE, Spools
 from shoal.store.jobs import load_job
 from shoal.store.records import list_dead
 from shoal.store.store import Store
@@ -51,7 +52,7 @@ async def work(
         writer = Writer(store)
         closing.callback(writer.close)
         engine = Engine(frontier, writer, Mark(folder / f"mark-{name}"), 16, name)
-        engine.add(await asyncio.to_thread(work_on, load_job(store, job), store, Archive(folder), fetcher, None))
+        engine.add(await asyncio.to_thread(work_on, load_job(store, job), store, Spools(Archive.at(None, folder), "here", ALONE), fetcher, None))
         await engine.run()
 
 

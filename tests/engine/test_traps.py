@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shoal.embedded.explain import explain
+from shoal.jobs.explain import explain
 from shoal.practice import Answer, Visit
 from shoal.practice.visit import redirect
 from shoal.urls.exclusions import Exclusions

@@ -11,8 +11,8 @@ from shoal.engine.work import Work
 from shoal.fetch.curl import Fetcher
 from shoal.frontier.contract import Terms
 from shoal.model import JobSpec, Target
-from shoal.store.archive.archive import Archive
 from shoal.store.archive.recorder import Recorder
+from shoal.store.archive.spools import Spools
 from shoal.store.inputs import seed_targets
 from shoal.store.jobs import Job
 from shoal.store.remembered import load_cookies
@@ -48,14 +48,15 @@ def seeds_of(store: Store, job_id: str) -> Iterator[list[Target]]:
         yield [given.target for given in part if given.target is not None]
 
 
-def work_on(job: Job, store: Store, archive: Archive, fetcher: Fetcher, callbacks: Callbacks | None) -> Work:
+def work_on(job: Job, store: Store, spools: Spools, fetcher: Fetcher, callbacks: Callbacks | None) -> Work:
     """Takes a while for a job of a million seeds: not to be called on the event loop."""
     seeds = (target.url for part in seeds_of(store, job.id) for target in part)
     work = Work(job.id, job.spec, job.created_at, seeds, job.admitted, fetcher, callbacks)
+    work.keeps_offers = job.fleet
     work.jar.load(load_cookies(store, job.id))
     if job.spec.archive:
         about = _segment_about(job.id, job.spec, work.agent)
-        work.recorder = Recorder(archive, job.id, about, job.spec.max_archive_bytes)
+        work.recorder = Recorder(spools, job.id, about, job.spec.max_archive_bytes)
     return work
 
 

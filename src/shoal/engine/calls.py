@@ -1,4 +1,4 @@
-"""The frontier as one worker calls it: every call numbered, one at a time for each verb, and patient with a full disk.
+"""The frontier as one worker calls it: every call numbered, one at a time for each verb, and patient.
 
 A frontier remembers the last reply to each verb of a caller, so a verb's calls must not overtake each other.
 """
@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from shoal.engine.patience import Patience
-from shoal.frontier.contract import Caller, Frontier, Offered
-from shoal.model import Completion, Landing, Lease, Offer
+from shoal.errors import FrontierLost
+from shoal.frontier.contract import Caller, Ended, Frontier, Offered
+from shoal.model import Completion, Landing, Lane, Lease, Offer
 
 T = TypeVar("T")
 
@@ -24,8 +25,8 @@ class Calls:
         self._callers: defaultdict[str, Caller] = defaultdict(lambda: Caller(caller))
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def lease(self, n: int) -> list[Lease]:
-        return await self._numbered(self._frontier.lease, n)
+    async def lease(self, n: int, lanes: Sequence[Lane]) -> list[Lease]:
+        return await self._numbered(self._frontier.lease, n, lanes)
 
     async def landed(self, landings: Sequence[Landing]) -> None:
         await self._numbered(self._frontier.landed, landings)
@@ -39,14 +40,25 @@ class Calls:
     async def offer(self, offers: Sequence[Offer]) -> Offered:
         return await self._numbered(self._frontier.offer, offers)
 
+    async def recall(self, job: str, endings: Sequence[Ended]) -> None:
+        await self._numbered(self._frontier.recall, job, endings)
+
     async def complete(self, completions: Sequence[Completion]) -> None:
         await self._numbered(self._frontier.complete, completions)
+
+    async def touch(self, job: str) -> None:
+        try:
+            await self._patience.insist(self._frontier.touch, job)
+        except FrontierLost:
+            # It is being rebuilt, which every worker hears of.
+            pass
 
     async def _numbered(self, verb: Callable[..., Awaitable[T]], *args: Any) -> T:
         name = getattr(verb, "__name__", "")
 
         async def call() -> T:
-            # Numbered at each try anew: one that found the disk full has changed nothing.
+            # Numbered at each try anew: one that found the disk full has changed nothing, and what a server did without
+            # our hearing of it costs a repetition, or leases that expire.
             return await verb(self._callers[name].next(), *args)
 
         async with self._turns[name]:

@@ -79,7 +79,8 @@ async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None,
 async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchange, aside: Aside | None) -> None:
     header_robots = "\n".join(answer.headers.get_all("x-robots-tag"))
     spoken = answer.headers.get("content-type")
-    ask = Ask(record.url, spoken, header_robots, work.token, work.spec.politeness.robots, work.spec.formats)
+    spec = work.spec
+    ask = Ask(record.url, spoken, header_robots, work.token, spec.politeness.robots, spec.text, spec.formats)
     if aside is None:
         page = read_page(ask, answer.body)
         urls, targets = _resolved(work, done, page, page.hrefs)

@@ -1,32 +1,37 @@
-"""The engine: keeps as many requests travelling as it may, and ends when its jobs have nothing more to lease.
+"""The engine: keeps as many requests travelling as it may.
 
     lease -> (robots) -> fetch -> landed -> extract -> store -> offer -> complete
 
 The first half is `Travels.make`, one task per request; the second is the Settler, in batches. Everything is bounded:
-fetches by `concurrency`, endings not yet stored by a multiple of it, so that a slow store slows leasing.
+fetches by `concurrency`, endings not yet stored by a multiple of it, so that a slow store slows leasing. `run` works on
+the jobs it was given until they rest; `serve`, on a fleet, on whatever it is permitted to lease until it is stopped.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+import time
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from shoal.engine.aside import Aside
 from shoal.engine.calls import Calls
 from shoal.engine.ending import Ending
+from shoal.engine.keeping import KeptOffers
 from shoal.engine.mark import Mark
 from shoal.engine.overflow import Overflow
 from shoal.engine.patience import Patience
 from shoal.engine.permission import Permissions
-from shoal.engine.refresh import Known, Refresh
+from shoal.engine.refresh import Refresh
 from shoal.engine.settler import Settler
-from shoal.engine.travel import Back, Travels
+from shoal.engine.travel import Travels
+from shoal.engine.underway import Underway
 from shoal.engine.work import Work
-from shoal.errors import DiskFull
-from shoal.frontier.contract import Frontier
-from shoal.model import Landing, Lease
+from shoal.engine.works import TakeUp, Works
+from shoal.errors import DiskFull, Unavailable
+from shoal.frontier.contract import ALL_LANES, Frontier
+from shoal.model import Lane
 from shoal.store.writer import Writer
 
 BACKLOG_PER_FETCH = 4
@@ -41,19 +46,35 @@ accept and never answer would otherwise take every place for as long as a fetch 
 GATHER_S = 0.003
 """While plenty is in flight, landings gather this long, so that one call serves several."""
 POLL_S = 0.5
-"""How soon an idle engine sees what another terminal wrote."""
-KEEP_EVERY_S = 20.0
+"""How soon a waiting engine looks again."""
+IDLE_S = 5.0
+"""How long one with nothing in flight sleeps, unless the frontier wakes it."""
+KEEPS_PER_LEASE = 3
+"""How often a lease is extended before it would expire."""
 BRING_BACK_EVERY_S = 1.0
+DRAIN_S = 10.0
+SAVE_S = 10.0
+"""How long one that stops for good waits for what is in flight, and then for the store."""
 
 log = logging.getLogger(__name__)
 
 
 class Engine:
-    def __init__(self, frontier: Frontier, writer: Writer, mark: Mark, concurrency: int, caller: str) -> None:
+    def __init__(
+        self,
+        frontier: Frontier,
+        writer: Writer,
+        mark: Mark,
+        concurrency: int,
+        caller: str,
+        source: TakeUp | None = None,
+    ) -> None:
+        """With a source it is one of a fleet's: it takes jobs up as it meets them, and waits for absent servers."""
         self._frontier = frontier
         self._concurrency = concurrency
         self._stopping = asyncio.Event()
-        self._patience = Patience(self._stopping)
+        self._wake = asyncio.Event()
+        self._patience = Patience(self._stopping, (Unavailable,) if source else (DiskFull,))
         self.insist = self._patience.insist
         """`await insist(write, ...)`: whatever may find the disk full is tried again until it is not."""
         self._calls = Calls(frontier, caller, self._patience)
@@ -61,23 +82,25 @@ class Engine:
         self.offer = self._overflow.offer
         """`await offer(offers)`: queues them, however little room the frontier has."""
         self._aside = Aside()
-        permissions = Permissions(frontier, writer, self._patience)
-        self._travels = Travels(frontier, self._overflow, permissions, mark, self._aside, self._land, self._stopping)
-        self._works: dict[str, Work] = {}
-        self._refresh = Refresh(writer, self._works)
-        self._settler = Settler(
-            self._calls, self._overflow, writer, self._works, self._settled, self._report_landings, self._patience
-        )
-        self._fetching: set[asyncio.Task[None]] = set()
-        self._held: set[int] = set()
-        self._landings: list[Landing] = []
-        self._reporting = asyncio.Lock()
-        self._wake = asyncio.Event()
+        self._works = Works(source)
+        kept = KeptOffers(writer, self._patience)
+        permissions = Permissions(frontier, writer, self._patience, shared=source is not None)
+        travels = Travels(frontier, self._overflow, kept, permissions, mark, self._aside, self._patience)
+        self._settler = Settler(self._calls, self._overflow, kept, writer, self._works, self._patience)
+        refresh = Refresh(writer, self._works, self._patience)
+        self._underway = Underway(self._calls, self._works, travels, refresh, self._settler, self._patience, self._wake)
+        self._settler.on_settled = self._settled
+        self._lanes: Sequence[Lane] = ALL_LANES if source is None else ()
+        self._leased_at = time.monotonic()
+        self.ended = 0
+        """Requests that ended here."""
+        self.unloadable = self._underway.unloadable
+        """job -> why it cannot be worked on here."""
         self.on_ending: Callable[[Ending], None] = lambda _: None
         """Called for every ending once it is stored."""
 
     def add(self, work: Work) -> None:
-        self._works[work.job] = work
+        self._works.add(work)
 
     @property
     def stopping(self) -> bool:
@@ -85,15 +108,30 @@ class Engine:
 
     @property
     def in_flight(self) -> int:
-        return len(self._fetching)
+        return len(self._underway) - self._settler.backlog
+
+    @property
+    def is_resting(self) -> bool:
+        """Nothing is leased, and nothing waits to be stored."""
+        return not len(self._underway)
+
+    @property
+    def progressed_at(self) -> float:
+        """When a lease was last asked for or ended; by the monotonic clock."""
+        return max(self._leased_at, self._underway.ended_at)
 
     @property
     def waiting_for(self) -> str | None:
         """In words, what keeps the engine from working at all, such as a full disk."""
         return self._patience.waiting_for
 
+    def permit(self, lanes: Sequence[Lane]) -> None:
+        """From now on it leases from these lanes; from none, what is in flight goes on."""
+        self._lanes = lanes
+        self._wake.set()
+
     def stop(self) -> None:
-        """Lease nothing more; `run` returns when what is in flight has been saved, if it can be."""
+        """Lease nothing more; `run` returns when what is in flight has been saved, if it can be, `serve` soon."""
         self._stopping.set()
         self._wake.set()
 
@@ -108,117 +146,141 @@ class Engine:
                     if len(resting) < len(self._works):
                         await self._idle()
 
-        await self._work(until_all_rest())
+        await self._work(until_all_rest(), [self._keep_leases(), self._reap(), self._bring_back()])
         return resting
 
-    async def _work(self, turns: Coroutine[Any, Any, None]) -> None:
-        """Takes these turns, with the settler and the keeping of leases beside them, and sees to the end of each."""
+    async def serve(self) -> None:
+        """Works on whatever it is permitted to; when stopped, gives back what does not end within DRAIN_S."""
+
+        async def until_stopped() -> None:
+            while not self._stopping.is_set():
+                self._wake.clear()
+                if not self._lanes or not await self._turn():
+                    await self._idle()
+
+        await self._work(until_stopped(), [self._keep_leases()], DRAIN_S)
+
+    async def ready_in(self, lanes: Sequence[Lane]) -> float | None:
+        """Seconds until something of these lanes may be leased."""
+        return await self.insist(self._frontier.next_ready_in, lanes)
+
+    async def retire(self, idle_s: float) -> None:
+        """Puts away the jobs that nothing was leased of for so long."""
+        await self._works.retire(idle_s)
+
+    async def _work(
+        self, turns: Coroutine[Any, Any, None], beside: list[Coroutine[Any, Any, None]], drain_s: float | None = None
+    ) -> None:
+        """Takes these turns, with the settler and others beside them, and sees to the end of each."""
         leasing = asyncio.create_task(turns)
-        background = [
-            asyncio.create_task(beside) for beside in (self._settler.run(), self._keep_leases(), self._bring_back())
-        ]
+        background = [asyncio.create_task(other) for other in (self._settler.run(), *beside)]
         try:
             await asyncio.wait([leasing, *background], return_when=asyncio.FIRST_COMPLETED)
             _raise_fault([leasing, *background])
-            while self._fetching or self._settler.backlog:
-                _raise_fault(background)
-                await asyncio.wait([*self._fetching, *background], timeout=0.02, return_when=asyncio.FIRST_COMPLETED)
-            await self._report_landings()
-        except DiskFull:
-            # Only when stopping. What could not be saved is still leased, and returns when the job is resumed.
-            log.warning("stopped with a full disk: what was in flight is fetched again")
+            await self._finish(background, drain_s)
+            if drain_s is not None:
+                await self._underway.give_back()
+                await self._finish(background, SAVE_S)
+            await self._underway.report_landings()
+        except self._patience.waits_out as reason:
+            # Only when stopping. What could not be saved is still leased, and returns later.
+            log.warning("stopped, and what was in flight is fetched again: %s", reason)
         finally:
-            for task in (leasing, *background, *self._fetching):
+            self._underway.cancel()
+            for task in (leasing, *background):
                 task.cancel()
-            await asyncio.gather(leasing, *background, *self._fetching, return_exceptions=True)
+            await asyncio.gather(leasing, *background, *self._underway.tasks, return_exceptions=True)
             self._aside.close()
+
+    async def _finish(self, background: list[asyncio.Task[None]], within_s: float | None) -> None:
+        """Waits for what is in flight, for so long."""
+        deadline = None if within_s is None else time.monotonic() + within_s
+        while self._underway.tasks or self._settler.backlog:
+            _raise_fault(background)
+            if deadline is not None and time.monotonic() > deadline:
+                return
+            moving = [*self._underway.tasks, *background]
+            await asyncio.wait(moving, timeout=0.02, return_when=asyncio.FIRST_COMPLETED)
 
     @property
     def _room(self) -> int:
         """How many more requests may be leased."""
         if self._settler.backlog_bytes > BACKLOG_BYTES or self._aside.held_bytes > ASIDE_BYTES or self.waiting_for:
             return 0
-        silent = sum(fetcher.silent(SILENT_S) for fetcher in {work.fetcher for work in self._works.values()})
-        counted = len(self._fetching) - min(silent, MOST_SILENT * self._concurrency)
-        in_flight = self._concurrency - counted
+        silent = sum(fetcher.silent(SILENT_S) for fetcher in {work.fetcher for work in self._works})
+        in_flight = self.in_flight - min(silent, MOST_SILENT * self._concurrency)
         unsettled = BACKLOG_PER_FETCH * self._concurrency - self._settler.backlog
-        return max(0, min(in_flight, unsettled))
+        return max(0, min(self._concurrency - in_flight, unsettled))
 
     async def _turn(self) -> bool:
         """One call for leases; False if there were none."""
         self._wake.clear()
-        await self._report_landings()
-        leases = await self._calls.lease(room) if (room := self._room) else []
-        known = await self._refresh.known(leases)
-        for lease in leases:
-            self._start(lease, known.get(lease.token))
-        if leases and len(self._fetching) > self._concurrency // 2:
+        await self._underway.report_landings()
+        room = self._room
+        if not room:
+            return False
+        asked_at = time.monotonic()
+        leases = await self._calls.lease(room, self._lanes)
+        self._leased_at = time.monotonic()
+        await self._underway.add(leases, asked_at)
+        if leases and self.in_flight > self._concurrency // 2:
             await asyncio.sleep(GATHER_S)
         return bool(leases)
 
     async def _note_resting(self, resting: dict[str, str]) -> None:
-        for job in self._works.keys() - resting.keys():
-            reason = await self._frontier.rest(job)
-            if reason == "empty" and await self._overflow.bring_back(job):
+        for work in self._works:
+            if work.job in resting:
+                continue
+            reason = await self._frontier.rest(work.job)
+            if reason == "empty" and await self._overflow.bring_back(work.job):
                 continue
             if reason is not None and reason != "paused":
-                resting[job] = reason
+                resting[work.job] = reason
 
     async def _idle(self) -> None:
-        wait_s = await self._frontier.next_ready_in() if self._room else None
+        """Until something here ends, or something may be leased."""
+        wait_s: float | None = None
+        if self._lanes and self._room:
+            wait_s = await self.ready_in(self._lanes)
+            if self.is_resting and (wait_s is None or wait_s > POLL_S):
+                return await self._sleep()
         try:
             await asyncio.wait_for(self._wake.wait(), POLL_S if wait_s is None else min(wait_s, POLL_S))
         except TimeoutError:
             pass
 
-    def _start(self, lease: Lease, known: Known | None) -> None:
-        self._held.add(lease.token)
-        task = asyncio.create_task(self._travel(lease, known))
-        self._fetching.add(task)
-        task.add_done_callback(self._fetched)
-
-    def _fetched(self, task: asyncio.Task[None]) -> None:
-        self._fetching.discard(task)
-        self._wake.set()
-        if not task.cancelled() and task.exception() is not None:
-            # Nothing a page or a host does raises here: it is ours, and the crawl must not go on without it.
-            self._settler.fail(task.exception())
-
-    async def _travel(self, lease: Lease, known: Known | None) -> None:
-        end = await self._travels.make(lease, self._works[lease.job], known)
-        if isinstance(end, Back):
-            await self._calls.release([lease.token], end.wait_s)
-            self._held.discard(lease.token)
-        else:
-            self._settler.put(end)
-
-    def _land(self, landing: Landing) -> None:
-        self._landings.append(landing)
-        self._wake.set()
-
-    async def _report_landings(self) -> None:
-        async with self._reporting:
-            landings, self._landings = self._landings, []
-            if landings:
-                await self._calls.landed(landings)
+    async def _sleep(self) -> None:
+        """Only with nothing in flight: a busy engine would be woken by every offer of others."""
+        sleeping = asyncio.create_task(self._frontier.wait(IDLE_S, self._lanes))
+        waking = asyncio.create_task(self._wake.wait())
+        try:
+            await asyncio.wait([sleeping, waking], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            waking.cancel()
+            await asyncio.gather(sleeping, waking, return_exceptions=True)
 
     def _settled(self, endings: list[Ending]) -> None:
+        self._underway.let_go([end.lease.token for end in endings])
+        self.ended += len(endings)
         for end in endings:
-            self._held.discard(end.lease.token)
             self.on_ending(end)
         self._wake.set()
 
     async def _bring_back(self) -> None:
         while True:
             await asyncio.sleep(BRING_BACK_EVERY_S)
-            for job in list(self._works):
-                await self._overflow.bring_back(job)
+            for work in list(self._works):
+                await self._overflow.bring_back(work.job)
 
     async def _keep_leases(self) -> None:
         while True:
-            await asyncio.sleep(KEEP_EVERY_S)
-            if self._held:
-                await self._calls.extend(list(self._held))
+            await asyncio.sleep(self._frontier.lease_s / KEEPS_PER_LEASE)
+            await self._underway.extend()
+
+    async def _reap(self) -> None:
+        while True:
+            await asyncio.sleep(self._frontier.lease_s / KEEPS_PER_LEASE)
             await self.insist(self._frontier.reap)
 
 

@@ -11,7 +11,7 @@ from shoal.store.quality import last_quality, measure_quality, verdict
 from shoal.store.store import Store
 
 
-async def finish(frontier: Frontier, store: Store, job: Job, rest: str) -> None:
+async def finish(frontier: Frontier, store: Store, job: Job, rest: str) -> JobState:
     """`rest` is why the frontier has nothing more to lease of the job."""
     figures = await frontier.figures(job.id)
     state, reason = ended(rest, job.spec, figures.pages, figures.dead)
@@ -24,6 +24,7 @@ async def finish(frontier: Frontier, store: Store, job: Job, rest: str) -> None:
         await frontier.forget(job.id)
     elif rest == "cancelled":
         await frontier.cancel(job.id)
+    return state
 
 
 def ended(rest: str, spec: JobSpec, pages: int, dead: int) -> tuple[JobState, str | None]:

@@ -1,6 +1,7 @@
-"""Waits out a full disk: what could not be written is tried again until there is room, or until the engine stops.
+"""Waits out what keeps writes from succeeding: what failed is tried again until it does not, or until the engine stops.
 
-A write that found no room has changed nothing, so it can be made anew.
+A write that found no room or no server has changed nothing, or takes a repetition without harm, so it can be made
+anew. Embedded, a full disk is waited out and a missing server ends the run; on a fleet both are waited out.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import ParamSpec, TypeVar
 
-from shoal.errors import DiskFull
+from shoal.errors import DiskFull, FrontierLost, Unavailable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -20,32 +21,54 @@ ENOUGH_MB = 16
 
 
 class Patience:
-    def __init__(self, stopping: asyncio.Event) -> None:
+    def __init__(self, stopping: asyncio.Event, waits_out: tuple[type[Unavailable], ...] = (DiskFull,)) -> None:
         self._stopping = stopping
+        self.waits_out = waits_out
         self._waiting = 0
-        self._where = ""
+        self._reason = ""
+
+    @property
+    def is_over(self) -> bool:
+        return self._stopping.is_set()
 
     @property
     def waiting_for(self) -> str | None:
         """In words, what everything waits for; None while writes succeed."""
-        return f"disk full at {self._where}, {ENOUGH_MB} MB needed" if self._waiting else None
+        return self._reason if self._waiting else None
 
     async def insist(self, write: Callable[P, Awaitable[T]], *args: P.args, **named: P.kwargs) -> T:
-        """Raises DiskFull only if the engine is stopping."""
+        """Raises what it waits out only if the engine is stopping. A frontier that lost a job is the caller's matter:
+        whether that comes back depends on the job."""
         while True:
             try:
                 return await write(*args, **named)
-            except DiskFull as full:
-                if self._stopping.is_set():
+            except FrontierLost:
+                raise
+            except self.waits_out as error:
+                if self.is_over:
                     raise
-                self._where = str(full.path.parent)
-            await self._wait()
+                reason = _reason(error)
+            await self.wait_for(reason)
 
-    async def _wait(self) -> None:
+    async def wait_for(self, reason: str) -> None:
+        """A moment, in which everybody is told the reason."""
         self._waiting += 1
+        self._reason = reason
         try:
-            await asyncio.wait_for(self._stopping.wait(), TRY_EVERY_S)
-        except TimeoutError:
-            pass
+            await self.over_within(TRY_EVERY_S)
         finally:
             self._waiting -= 1
+
+    async def over_within(self, seconds: float) -> bool:
+        """Sleeps for so long, or until the engine stops."""
+        try:
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+
+def _reason(error: Unavailable) -> str:
+    if isinstance(error, DiskFull):
+        return f"disk full at {error.path.parent}, {ENOUGH_MB} MB needed"
+    return str(error)

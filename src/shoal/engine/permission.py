@@ -1,7 +1,7 @@
 """Whether robots.txt lets a request be fetched: one file per origin, asked for through the host's own slot.
 
-The lease that meets an unknown origin fetches its robots.txt before its page; leases that meet it meanwhile are given
-back for a moment, because started all at once they would break the host's rate.
+The lease that meets an unknown origin fetches its robots.txt before its page; leases that meet it meanwhile, in this
+process or another, are given back for a moment: started all at once they would break the host's rate.
 """
 
 from __future__ import annotations
@@ -13,17 +13,20 @@ from enum import Enum
 
 from shoal.engine.patience import Patience
 from shoal.engine.work import Work
+from shoal.errors import FrontierLost
 from shoal.fetch.exchange import Failure
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.frontier.contract import Frontier
 from shoal.model import Lease
-from shoal.store.remembered import RobotsRecord, load_robots, save_robots
+from shoal.store.remembered import RobotsRecord, claim_robots, disclaim_robots, load_robots, save_robots
 from shoal.store.writer import Writer
 from shoal.urls import origin_of
 
 FRESH_S = 86_400.0
 NOT_NOW_S = 4.0
 """How long a robots.txt that could not be had is not asked for again."""
+CLAIM_S = 60.0
+"""For so long no other worker asks for the same robots.txt, unless it has come."""
 ORIGINS_REMEMBERED = 10_000
 MAX_CRAWL_DELAY_S = 300.0
 
@@ -52,10 +55,12 @@ ASKING = Permission(Say.ASKING)
 
 
 class Permissions:
-    def __init__(self, frontier: Frontier, writer: Writer, patience: Patience) -> None:
+    def __init__(self, frontier: Frontier, writer: Writer, patience: Patience, shared: bool) -> None:
+        """Shared with other workers, who must not ask for the same file at the same time."""
         self._frontier = frontier
         self._writer = writer
         self._insist = patience.insist
+        self._shared = shared
         self._files: OrderedDict[tuple[str, str], RobotsFile] = OrderedDict()
         """By origin and agent: the same file asks different things of different names."""
         self._asking: set[str] = set()
@@ -71,26 +76,45 @@ class Permissions:
             return _judge(known, lease, asked=False)
         self._asking.add(origin)
         try:
-            robots, asked = await self._get(origin, work)
+            robots = await self._stored(origin, work)
+            asked = robots is None
+            if robots is None:
+                if self._shared and not await self._claimed(origin):
+                    return ASKING
+                robots = await self._fetched(origin, work)
         finally:
             self._asking.discard(origin)
         self._remember(robots)
         if not robots.not_now:
-            await self._insist(self._frontier.met, lease.job, lease.target.host, _crawl_delay_s(robots))
+            await self._tell_frontier(lease, _crawl_delay_s(robots))
         return _judge(robots, lease, asked)
 
-    async def _get(self, origin: str, work: Work) -> tuple[RobotsFile, bool]:
-        stored = await self._writer.run(load_robots, origin)
-        if stored is not None:
-            robots = RobotsFile(origin, work.agent, stored.status, stored.body, stored.fetched_at)
-            if _fresh(robots):
-                return robots, False
+    async def _claimed(self, origin: str) -> bool:
+        return await self._insist(self._writer.run, claim_robots, origin, time.time(), CLAIM_S)
+
+    async def _tell_frontier(self, lease: Lease, crawl_delay_s: float) -> None:
+        try:
+            await self._insist(self._frontier.met, lease.job, lease.target.host, crawl_delay_s)
+        except FrontierLost:
+            # The lease is lost with it, and will be made anew.
+            pass
+
+    async def _stored(self, origin: str, work: Work) -> RobotsFile | None:
+        stored = await self._insist(self._writer.read, load_robots, origin)
+        if stored is None:
+            return None
+        robots = RobotsFile(origin, work.agent, stored.status, stored.body, stored.fetched_at)
+        return robots if _fresh(robots) else None
+
+    async def _fetched(self, origin: str, work: Work) -> RobotsFile:
         credentials = work.spec.credentials.get(origin, "")
         robots = await fetch_robots(work.fetcher, origin, work.proxy, credentials, work.headers_for(origin))
         if not robots.not_now:
             record = RobotsRecord(origin, robots.status, robots.body, robots.fetched_at)
             await self._insist(self._writer.run, save_robots, record)
-        return replace(robots, agent=work.agent), True
+        elif self._shared:
+            await self._insist(self._writer.run, disclaim_robots, origin)
+        return replace(robots, agent=work.agent)
 
     def _remember(self, robots: RobotsFile) -> None:
         key = robots.origin, robots.agent

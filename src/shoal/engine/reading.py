@@ -32,6 +32,7 @@ class Ask(NamedTuple):
     agent: str
     """By which name directives may call us."""
     obey: bool
+    keep_text: bool
     formats: tuple[str, ...] = ()
 
 
@@ -45,7 +46,7 @@ class PageRead:
     hrefs: list[str]
     nofollowed: int
     text: str | None
-    """None: the page asks not to be kept."""
+    """None: the page asks not to be kept, or the job does not want it."""
     formats: dict[str, Any]
 
 
@@ -59,7 +60,7 @@ class SitemapPart(NamedTuple):
 def read_page(ask: Ask, body: bytes) -> PageRead:
     html = to_utf8(body, ask.content_type)
     reading = read(html, ask.header_robots, ask.obey, ask.agent)
-    kept = not (reading.noindex and ask.obey)
+    kept = ask.keep_text and not (reading.noindex and ask.obey)
     return PageRead(
         reading.title,
         reading.description,

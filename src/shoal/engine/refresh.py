@@ -6,10 +6,12 @@ than the store has of it: the body for a spider's callback or a sitemap, links a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shoal.engine.patience import Patience
 from shoal.engine.work import SITEMAP, Work
+from shoal.engine.works import Works
 from shoal.model import JobSpec, Lease
 from shoal.store.earlier import EarlierPage, earlier_pages
 from shoal.store.jobs import earlier_jobs
@@ -29,9 +31,10 @@ class Known:
 
 
 class Refresh:
-    def __init__(self, writer: Writer, works: Mapping[str, Work]) -> None:
+    def __init__(self, writer: Writer, works: Works, patience: Patience) -> None:
         self._writer = writer
         self._works = works
+        self._insist = patience.insist
         self._specs: dict[str, dict[str, JobSpec]] = {}
 
     async def known(self, leases: Sequence[Lease]) -> dict[int, Known]:
@@ -43,11 +46,11 @@ class Refresh:
 
     async def _known_of(self, work: Work, leases: Sequence[Lease]) -> dict[int, Known]:
         if work.job not in self._specs:
-            jobs = await self._writer.run(earlier_jobs, work.job, MOST_JOBS)
+            jobs = await self._insist(self._writer.run, earlier_jobs, work.job, MOST_JOBS)
             self._specs[work.job] = {job.id: job.spec for job in jobs}
         specs = self._specs[work.job]
         fingerprints = [lease.target.fingerprint for lease in leases]
-        pages = await self._writer.run(earlier_pages, list(specs), fingerprints) if specs else {}
+        pages = await self._insist(self._writer.run, earlier_pages, list(specs), fingerprints) if specs else {}
         return {
             lease.token: Known(page, _reusable(lease, page) and _reads_alike(work, specs[page.job]))
             for lease in leases

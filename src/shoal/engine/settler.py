@@ -8,13 +8,15 @@ by themselves: whatever ended while one was being stored makes the next.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 
 from shoal.engine.calls import Calls
 from shoal.engine.ending import Ending
+from shoal.engine.keeping import KeptOffers
 from shoal.engine.overflow import Overflow
 from shoal.engine.patience import Patience
 from shoal.engine.work import Work
+from shoal.engine.works import Works
 from shoal.model import DeadLetter, Drop, Offer, PageRecord, RedirectRecord
 from shoal.store.archive.keeping import archive_and_save
 from shoal.store.batch import Batch
@@ -33,28 +35,34 @@ class Settler:
         self,
         calls: Calls,
         overflow: Overflow,
+        kept: KeptOffers,
         writer: Writer,
-        works: Mapping[str, Work],
-        on_settled: Callable[[list[Ending]], None],
-        report_landings: Callable[[], Awaitable[None]],
+        works: Works,
         patience: Patience,
     ) -> None:
         self._calls = calls
         self._overflow = overflow
+        self._kept = kept
         self._writer = writer
         self._works = works
-        self._on_settled = on_settled
-        self._report_landings = report_landings
         self._insist = patience.insist
+        self.on_settled: Callable[[list[Ending]], None] = lambda _: None
+        self.report_landings: Callable[[], Awaitable[None]]
+        """Both are set before `run`."""
         self._endings: list[Ending] = []
         self._some = asyncio.Event()
-        self._settling = 0
+        self._settling: list[Ending] = []
         self._bytes = 0
         self._fault: BaseException | None = None
 
     @property
     def backlog(self) -> int:
-        return len(self._endings) + self._settling
+        return len(self._endings) + len(self._settling)
+
+    @property
+    def tokens(self) -> set[int]:
+        """Of the leases that have ended here, and are not settled."""
+        return {end.lease.token for end in (*self._endings, *self._settling)}
 
     @property
     def backlog_bytes(self) -> int:
@@ -79,20 +87,23 @@ class Settler:
             endings, self._endings = self._endings[:MAX_BATCH], self._endings[MAX_BATCH:]
             if not self._endings:
                 self._some.clear()
-            self._settling = len(endings)
+            self._settling = endings
             await self._settle(endings)
-            self._settling = 0
+            self._settling = []
             self._bytes -= sum(map(_bytes, endings))
-            self._on_settled(endings)
+            self.on_settled(endings)
 
     async def _settle(self, endings: list[Ending]) -> None:
         for batch in batches(endings):
+            work = self._works[batch.job]
+            found = (offer for ending in endings if ending.lease.job == batch.job for offer in ending.offers)
+            batch.offers = self._kept.texts(work, found)
             await self._insist(self._save, batch)
-            await self._save_changes(self._works[batch.job])
+            await self._save_changes(work)
         for offers in offered_together(endings):
             await self._overflow.offer(offers)
         # A lease that is complete teaches its host's clock nothing any more.
-        await self._report_landings()
+        await self.report_landings()
         await self._calls.complete([ending.completion for ending in endings])
 
     async def _save(self, batch: Batch) -> None:
@@ -103,15 +114,20 @@ class Settler:
             await self._writer.run(archive_and_save, batch, recorder)
 
     async def _save_changes(self, work: Work) -> None:
+        touched = bool(work.newly_admitted) or work.cookies_changed
         if work.newly_admitted:
             admitted, work.newly_admitted = work.newly_admitted, []
             await self._insist(self._writer.run, admit, work.job, admitted)
         if work.new_types:
             types, work.new_types = work.new_types, []
             await self._insist(self._writer.run, save_item_types, work.job, types)
-        if work.cookies_changed:
+        if work.cookies_changed and work.jar.due:
             work.cookies_changed = False
-            await self._insist(self._writer.run, save_cookies, work.job, work.jar.lines())
+            if changed := work.jar.changed_lines():
+                await self._insist(self._writer.run, save_cookies, work.job, changed)
+        if touched and work.keeps_offers:
+            # Before the links are offered that may need them.
+            await self._calls.touch(work.job)
 
 
 def _bytes(ending: Ending) -> int:

@@ -17,17 +17,19 @@ from shoal.engine.aside import Aside, Unread
 from shoal.engine.capturing import capture
 from shoal.engine.conclusion import conclude, is_big
 from shoal.engine.ending import Ending
+from shoal.engine.keeping import KeptOffers
 from shoal.engine.mark import Mark
 from shoal.engine.overflow import Overflow
+from shoal.engine.patience import Patience
 from shoal.engine.permission import Permission, Permissions, Say
 from shoal.engine.reading import SitemapPart, is_big_sitemap, read_sitemap
 from shoal.engine.refresh import Known
 from shoal.engine.sitemaps import sitemap_offer, sitemap_offers
-from shoal.engine.starts import Starts
+from shoal.engine.starts import Given, Starts
 from shoal.engine.work import SITEMAP, Work
 from shoal.fetch.exchange import Exchange, Failure, retry_after_s
 from shoal.frontier.contract import Frontier
-from shoal.model import Landing, Lease, Outcome
+from shoal.model import Landing, Lease, Offer, Outcome
 from shoal.urls import origin_of
 
 ASKING_WAIT_S = 0.25
@@ -48,25 +50,28 @@ class Travels:
         self,
         frontier: Frontier,
         overflow: Overflow,
+        kept: KeptOffers,
         permissions: Permissions,
         mark: Mark,
         aside: Aside,
-        on_landing: Callable[[Landing], None],
-        stopping: asyncio.Event,
+        patience: Patience,
     ) -> None:
         self._frontier = frontier
         self._overflow = overflow
         self._permissions = permissions
         self._mark = mark
         self._aside = aside
-        self._on_landing = on_landing
-        self._stopping = stopping
+        self._kept = kept
+        self._patience = patience
+        self.on_landing: Callable[[Landing], None]
+        """Set before the first travel."""
         self._starts = Starts()
         self._mapped: set[tuple[str, str]] = set()
         """Jobs and origins whose sitemaps have been offered."""
 
-    async def make(self, lease: Lease, work: Work, known: Known | None) -> Ending | Back:
-        if lease.wait_s > 0 and await self._stopped_within(lease.wait_s):
+    async def make(self, lease: Lease, given: Given, work: Work, known: Known | None) -> Ending | Back:
+        wait_s = given.wait_s(lease)
+        if wait_s > 0 and await self._patience.over_within(wait_s):
             return Back()
         end = refusal.before_robots(lease, work)
         if end is not None:
@@ -77,18 +82,20 @@ class Travels:
         end = await self._refused(lease, work, permission)
         if end is not None:
             return end
-        return await self._fetched(lease, work, known) if await self._may_begin(lease, permission) else Back()
+        if not await self._may_begin(lease, permission):
+            return Back()
+        return await self._fetched(lease, work, known, given.late_s(lease))
 
-    async def _fetched(self, lease: Lease, work: Work, known: Known | None) -> Ending | Back:
+    async def _fetched(self, lease: Lease, work: Work, known: Known | None, late_s: float) -> Ending | Back:
         call = work.call(lease, known)
         answer = await work.fetcher.fetch(call)
         big = is_big(work, answer)
         if not big:
-            self._land(lease, answer)
+            self._land(lease, answer, late_s)
         end = await self._conclude(lease, work, answer, known)
         if big:
             # Only now: a host that sends such pages waits for their reading itself, and no other does.
-            self._land(lease, answer)
+            self._land(lease, answer, late_s)
         whole = await self._with_sitemap(work, answer, end)
         if whole is None:
             return Back()
@@ -99,16 +106,9 @@ class Travels:
         """Waits out what is left of the gap; False if that is long, or the engine is stopping."""
         gap_s = max(lease.gap_s, permission.crawl_delay_s)
         while gap_s and (early_s := self._starts.early_s(lease.target.host, gap_s)) > 0:
-            if early_s > WORTH_WAITING_S or await self._stopped_within(early_s):
+            if early_s > WORTH_WAITING_S or await self._patience.over_within(early_s):
                 return False
-        self._starts.begin(lease.target.host)
-        return True
-
-    async def _stopped_within(self, seconds: float) -> bool:
-        try:
-            await asyncio.wait_for(self._stopping.wait(), seconds)
-        except TimeoutError:
-            return False
+        self._starts.begin(lease.target.host, gap_s)
         return True
 
     async def _refused(self, lease: Lease, work: Work, permission: Permission) -> Ending | None:
@@ -117,7 +117,7 @@ class Travels:
         if robots is None or not robots.not_now:
             await self._offer_sitemaps_of(lease, work, robots.rules.sitemaps if robots else [])
         if robots is not None and permission.say is Say.NOT_NOW and permission.asked:
-            self._on_landing(refusal.robots_landing(lease, robots))
+            self.on_landing(refusal.robots_landing(lease, robots))
         return refusal.by_robots(lease, work, permission)
 
     async def _offer_sitemaps_of(self, lease: Lease, work: Work, listed: list[str]) -> None:
@@ -127,15 +127,19 @@ class Travels:
         if (work.job, origin) in self._mapped or work.scope.refusal(lease.target.url):
             return
         self._mapped.add((work.job, origin))
-        await self._overflow.offer([sitemap_offer(work, listed or [f"{origin}/sitemap.xml"])])
+        await self._offer(work, sitemap_offer(work, listed or [f"{origin}/sitemap.xml"]))
 
-    def _land(self, lease: Lease, answer: Exchange | Failure) -> None:
+    async def _offer(self, work: Work, offer: Offer) -> None:
+        await self._kept.keep(work, offer)
+        await self._overflow.offer([offer])
+
+    def _land(self, lease: Lease, answer: Exchange | Failure, late_s: float) -> None:
         if isinstance(answer, Failure):
-            landing = Landing(lease.token, answer.latency_s, None, answer.kind.value)
+            landing = Landing(lease.token, answer.latency_s, None, answer.kind.value, late_s=late_s)
         else:
             wait_s = retry_after_s(answer.headers.get("retry-after"), time.time())
-            landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s)
-        self._on_landing(landing)
+            landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s, late_s)
+        self.on_landing(landing)
 
     async def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None) -> Ending:
         if is_big(work, answer):
@@ -172,13 +176,16 @@ class Travels:
             async with aclosing(self._sitemap_parts(answer.body)) as parts:
                 async for part in parts:
                     for offer in sitemap_offers(work, end, part):
-                        await self._overflow.offer([offer])
+                        await self._offer(work, offer)
                     await asyncio.sleep(0)
-                    if self._stopping.is_set() or await self._frontier.over(work.job):
+                    if self._patience.is_over or await self._is_over(work):
                         return None
         except Unread as error:
             return _unread(end.lease, answer, error)
         return end
+
+    async def _is_over(self, work: Work) -> bool:
+        return await self._patience.insist(self._frontier.over, work.job) is not None
 
     async def _sitemap_parts(self, body: bytes) -> AsyncGenerator[SitemapPart, None]:
         if is_big_sitemap(body):

@@ -38,6 +38,10 @@ class Work:
     ) -> None:
         self.job = job
         self.spec = spec
+        self.edition = 0
+        """Of what is known here of the job; the leases of a fleet tell when there is a later one."""
+        self.keeps_offers = False
+        """Set before the engine runs: offers are stored, so that a lost frontier can be rebuilt."""
         self.fetcher = fetcher
         self.callbacks = callbacks
         """The job's spider at work; None: pages are read as they are."""

@@ -1,19 +1,22 @@
 """Limits on a callback's time and memory, so that one page's code cannot stop a crawl.
 
-Time is kept by an interval timer whose signal raises in the callback, memory by a limit on the address space while it
-runs. Both need the main thread of a process on Linux or macOS; elsewhere, as on a fleet, a parent watches progress.
+Memory is kept by a limit on the address space while it runs; time by a timer whose signal raises in the callback, or,
+in a thread as on a fleet, by another thread that raises in it. What neither reaches, such as a long call into C, is
+for the parent that watches a fleet's processes.
 """
 
 from __future__ import annotations
 
+import ctypes
 import resource
 import signal
 import threading
 import time
 import types
 from collections.abc import Coroutine, Generator
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -26,34 +29,105 @@ class TookTooLong(Exception):
     pass
 
 
+class Timer(Protocol):
+    """Raises TookTooLong in the code between `start` and `stop` if that takes longer."""
+
+    def start(self, seconds: float) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class _Alarm:
+    """For the main thread, the only one that signals reach."""
+
+    def __init__(self) -> None:
+        signal.signal(signal.SIGALRM, self._ring)
+
+    def start(self, seconds: float) -> None:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def stop(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _ring(self, _signal: int, _frame: types.FrameType | None) -> None:
+        raise TookTooLong
+
+
+class _Onlooker:
+    """For any other thread: one more looks on from time to time, and raises in it."""
+
+    LOOK_EVERY_S = 0.25
+
+    def __init__(self, watched: int) -> None:
+        self._watched = watched
+        self._deadline: float | None = None
+        self._raised = False
+        self._turn = threading.Lock()
+        threading.Thread(target=self._look_on, name="callback-time", daemon=True).start()
+
+    def start(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+
+    def stop(self) -> None:
+        with self._turn:
+            self._deadline = None
+            if self._raised:
+                # It may have ended by itself just before the exception reached it.
+                _raise_in(self._watched, None)
+                self._raised = False
+
+    def _look_on(self) -> None:
+        while True:
+            time.sleep(self.LOOK_EVERY_S)
+            with self._turn:
+                if self._deadline is not None and time.monotonic() > self._deadline:
+                    self._deadline, self._raised = None, True
+                    _raise_in(self._watched, TookTooLong)
+
+
+def _timer() -> Timer:
+    if threading.current_thread() is threading.main_thread():
+        return _Alarm()
+    return _onlooker_of(threading.get_ident())
+
+
+@cache
+def _onlooker_of(thread: int) -> _Onlooker:
+    """One, however many jobs' callbacks run there."""
+    return _Onlooker(thread)
+
+
+def _raise_in(thread: int, error: type[Exception] | None) -> None:
+    raised = ctypes.py_object(error) if error is not None else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
+
+
 class Bounds:
     """`with bounds:` around code that may misbehave; not to be nested."""
 
     def __init__(self, seconds: float = SECONDS, memory_bytes: int = MEMORY_BYTES) -> None:
         self._seconds = seconds
         self._memory_bytes = memory_bytes
-        self._timed: bool | None = None
-        """Known at the first use, which is where it will be used."""
+        self._timer: Timer | None = None
+        """Made at the first use, which is in the thread where it will be used."""
         self._has_statm = _STATM.exists()
         self._measured_at = 0.0
         self._size = 0
         self._limits = resource.getrlimit(resource.RLIMIT_AS)
 
     def __enter__(self) -> None:
-        if self._timed is None:
-            self._timed = threading.current_thread() is threading.main_thread()
-            if self._timed:
-                signal.signal(signal.SIGALRM, self._ring)
-        if not self._timed:
-            return
+        if self._timer is None:
+            self._timer = _timer()
         if self._has_statm:
             resource.setrlimit(resource.RLIMIT_AS, (self._most(), self._limits[1]))
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+        self._timer.start(self._seconds)
 
-    def __exit__(self, *_: object) -> None:
-        if self._timed:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            resource.setrlimit(resource.RLIMIT_AS, self._limits)
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        assert self._timer is not None
+        self._timer.stop()
+        resource.setrlimit(resource.RLIMIT_AS, self._limits)
+        if isinstance(error, TookTooLong):
+            error.args = (f"it took more than {self._seconds:g} s for one page",)
 
     def _most(self) -> int:
         now = time.monotonic()
@@ -63,9 +137,6 @@ class Bounds:
         most = self._size + self._memory_bytes
         hard = self._limits[1]
         return most if hard == resource.RLIM_INFINITY else min(most, hard)
-
-    def _ring(self, _signal: int, _frame: types.FrameType | None) -> None:
-        raise TookTooLong(f"it took more than {self._seconds:g} s for one page")
 
 
 @types.coroutine

@@ -15,6 +15,7 @@ from typing import BinaryIO, NamedTuple
 
 from shoal.errors import InvalidURL, UsageError
 from shoal.model import Input, ScopeKind, Target
+from shoal.spiders.first_lines import FirstLines
 from shoal.spiders.lists import (
     ANYTHING_WITH_AT,
     LINE_CHARS,
@@ -62,7 +63,7 @@ class Sources:
         """origin -> "user:password"."""
         self._params = params
         self._group = group
-        self._lines: dict[int, int] = {}
+        self._lines = FirstLines()
 
     def _read(self, sources: Sequence[_Source]) -> Iterator[Input]:
         line = 0
@@ -72,7 +73,7 @@ class Sources:
                 line = before + place
                 if text or problem or not source.is_list:
                     yield self._input(line, text, problem)
-        # A hundred bytes for each line, of no use any more.
+        # Many bytes of a long list, of no use any more.
         self._lines.clear()
 
     def _input(self, line: int, text: str, problem: str | None) -> Input:
@@ -80,7 +81,7 @@ class Sources:
             wanted = self._target(text, problem)
         except InvalidURL as error:
             return self._refused(line, text, error.reason)
-        first = self._lines.setdefault(wanted.fingerprint, line)
+        first = self._lines.of(wanted.fingerprint, line)
         self.good += first == line
         self.duplicates += first != line
         return Input(line, spelt_safely(text, _AUTHORITY_WITH_USER), wanted, None, first if first != line else None)
@@ -113,6 +114,13 @@ def read_sources(words: Sequence[str], params: Params, group: str, column: str |
     if column is not None and not any(source.is_list for source in sources):
         raise UsageError(f"--column {column} is for a list, and there is none: give @FILE or -")
     return Sources(sources, params, group)
+
+
+def given_urls(urls: Sequence[str], params: Params, group: str) -> Sources:
+    """Each is taken for a URL, never for the name of a file: they may have been sent from elsewhere."""
+    if not urls:
+        raise UsageError("there is no URL to start from: give one")
+    return Sources([_Source(_name(bare(url)), iter([(1, bare(url), None)]), False) for url in urls], params, group)
 
 
 def seed_scope(listed: bool, asked: ScopeKind | None) -> ScopeKind:

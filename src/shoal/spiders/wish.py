@@ -22,7 +22,8 @@ DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("max_failure_rate", "max_null_share", "max_change", "max_archive_bytes")),
     **dict.fromkeys(("include", "exclude", "proxy", "header", "cookie", "formats"), ()),
     **dict.fromkeys(("keep_params", "drop_params", "allow_trap"), ()),
-    **dict.fromkeys(("sitemaps", "ignore_robots", "allow_private", "refresh", "error_on_limit", "no_archive"), False),
+    **dict.fromkeys(("sitemaps", "ignore_robots", "allow_private", "refresh", "error_on_limit"), False),
+    **dict.fromkeys(("no_text", "no_archive"), False),
     "rate": 2.0,
     "per_host": 2,
     "group": "host",
@@ -60,6 +61,8 @@ class Wish:
             raise UsageError(
                 "--formats is of page records, and a spider's or rules' job has items: leave one of them out"
             )
+        if given["formats"] and given["no_text"]:
+            raise UsageError("--formats is kept with a page's text, and --no-text keeps none: leave one of them out")
         asked = ScopeKind(given["scope"]) if given["scope"] else None
         scope = seed_scope(sources.listed, asked)
         Scope(scope, (), given["include"], given["exclude"])
@@ -98,6 +101,7 @@ class Wish:
             formats=asked_formats(_names(given["formats"])),
             max_null_share=given["max_null_share"],
             max_change=given["max_change"],
+            text=not given["no_text"],
             archive=not given["no_archive"],
             max_archive_bytes=given["max_archive_bytes"],
             spider=spider.reference if spider and spider.rules is None else None,
