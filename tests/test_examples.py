@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from shoal.practice import Running, Shop, running
 from tests.cli.conftest import Shell
+from tests.frontier.redis_server import RedisServer
 from tests.transcript import Terminal
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -16,7 +19,7 @@ BOOKS_LINES = 12
 THEIRS = "127.0.0.1:8000"
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir()))
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
 def test_an_example_prints_what_its_readme_says(name: str, tmp_path: Path) -> None:
     with Terminal(tmp_path) as terminal:
         terminal.follow(EXAMPLES / name / "README.md")
@@ -35,6 +38,22 @@ def test_the_spider_and_its_twin_in_rules_give_the_same_items_over_another_shop(
         by_rules = _items(shoal, site, "rules/books.yaml")
     assert len(by_code) == 20
     assert sorted(by_code) == sorted(by_rules)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_workers_of_ones_own_fetch_every_page_once(tmp_path: Path, workers: int) -> None:
+    shop = Shop(hosts=1, categories=2, products=12, troubled=False)
+    (tmp_path / "redis").mkdir()
+    with running(shop, log=tmp_path / "log") as site, RedisServer(tmp_path / "redis") as redis:
+        # Alone it needs no Redis.
+        where = [redis.url] if workers > 1 else []
+        argv = [sys.executable, str(EXAMPLES / "own_worker.py"), site.url(), *where]
+        started = [subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(workers)]
+        fetched = [line for process in started for line in process.communicate(timeout=30)[0].splitlines()]
+        truth = {f"{status} {site.url(path)}" for path, status in shop.truth()[site.addresses[0]].pages.items()}
+    assert [process.returncode for process in started] == [0] * workers
+    assert len(fetched) == len(set(fetched))
+    assert truth <= set(fetched)
 
 
 def _items(shoal: Shell, site: Running, example: str) -> list[str]:

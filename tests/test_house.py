@@ -16,10 +16,11 @@ LEVELS = {
     **dict.fromkeys(("frontier", "fetch", "extract", "store"), 1),
     "spiders": 2,
     "engine": 3,
-    **dict.fromkeys(("embedded", "fleet"), 4),
-    **dict.fromkeys(("control", "scrapy", "practice"), 5),
-    "cli": 6,
-    "__main__": 7,
+    "jobs": 4,
+    **dict.fromkeys(("embedded", "fleet"), 5),
+    **dict.fromkeys(("control", "scrapy", "practice"), 6),
+    "cli": 7,
+    "__main__": 8,
 }
 """Rooms of one level never import each other, except that the nouns of level 0 know one another."""
 NAMED = {("spiders/spider.py", "embedded")}

@@ -1,11 +1,13 @@
 """What the operator decides, read once at start from flags, environment and files, with each value's origin.
 
-Order: flag > SHOAL_* > ./shoal.toml > [tool.shoal] in ./pyproject.toml > the user's config.toml. A value that
-cannot be used raises UsageError, which names where it stands and what may stand there.
+Order: flag > SHOAL_* > ./shoal.toml > [tool.shoal] in ./pyproject.toml > the user's config.toml; if none of them names
+a Redis, the fleet is that of the `shoal up` which runs in the home, if one does. A value that cannot be used raises
+UsageError, which names where it stands and what may stand there.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +20,15 @@ from shoal.errors import UsageError
 
 _TRUE = ("on", "true", "yes", "1")
 _FALSE = ("off", "false", "no", "0")
+_NUMBERS: dict[str, tuple[type[int] | type[float], int, int]] = {
+    "concurrency": (int, 1, 10_000),
+    "slice_s": (float, 1, 300),
+    "lease_s": (float, 3, 600),
+    "silent_s": (float, 5, 600),
+    "max_rate": (float, 0, 10_000),
+}
+UP_FILE = "up.json"
+"""In the home: the settings that `shoal up` gave its fleet, locked for as long as it runs."""
 _UNSET = {"database_url": "SQLite in the home", "archive_url": "archive/ in the home"}
 
 # Greedy up to the last @, because people paste passwords that hold one.
@@ -42,13 +53,22 @@ class Settings:
     allow_private: bool = False
     exclusions: Path | None = None
     """A file of what no job may request."""
+    concurrency: int = 64
+    """Requests in flight in one process."""
+    slice_s: float = 30.0
+    lease_s: float = 60.0
+    """How long a worker that falls silent keeps the requests it holds."""
+    silent_s: float = 60.0
+    """A process of a fleet without progress for longer is replaced."""
+    max_rate: float = 10.0
+    """Requests per second and host that a job handed over by the API may ask for without the admin scope."""
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Name, value and origin of each setting, fit to be shown: secrets are masked."""
-        return [(name, self._shown(name), self.origins.get(name, "default")) for name in NAMES]
+        return [(name, self.shown(name), self.origins.get(name, "default")) for name in NAMES]
 
-    def _shown(self, name: str) -> str:
+    def shown(self, name: str) -> str:
         value = getattr(self, name)
         if value is None or value == ():
             return _UNSET.get(name, "–")
@@ -57,6 +77,11 @@ class Settings:
         if isinstance(value, bool):
             return "on" if value else "off"
         return ", ".join(value) if isinstance(value, tuple) else _masked(str(value))
+
+    @property
+    def servers(self) -> str:
+        """In words, where a process of a fleet finds what it needs; secrets are masked."""
+        return f"Redis at {self.shown('redis_url')}, database: {self.shown('database_url')}"
 
     def __repr__(self) -> str:
         return f"Settings({', '.join(f'{name}={shown}' for name, shown, _ in self.rows())})"
@@ -76,8 +101,12 @@ def load(flags: Mapping[str, str | None], env: Mapping[str, str], cwd: Path, use
     values["home"] = cwd / values.get("home", "shoal-data")
     if "exclusions" in values:
         values["exclusions"] = cwd / values["exclusions"]
+    if "redis_url" not in values:
+        for name, value, origin in _of_running_up(values["home"]):
+            if name not in values:
+                values[name], origins[name] = value, origin
     if "redis_url" in values:
-        values.setdefault("broker_url", _next_database(values["redis_url"]))
+        values.setdefault("broker_url", next_database(values["redis_url"]))
     if "contact" in values:
         values.setdefault("user_agent", f"shoal/{__version__} (+{values['contact']})")
     return Settings(**values, origins=origins)
@@ -110,6 +139,25 @@ def _given(
             yield name, value, origin
 
 
+def _of_running_up(home: Path) -> Iterator[tuple[str, Any, str]]:
+    try:
+        file = (home / UP_FILE).open(encoding="utf-8")
+    except OSError:
+        return
+    import fcntl
+
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            told = json.loads(file.read() or "{}")
+        else:
+            # Whoever wrote it has ended without removing it.
+            return
+    for name, value in told.get("settings", {}).items():
+        yield name, value, f"shoal up, process {told['pid']}"
+
+
 def _toml(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
@@ -136,6 +184,8 @@ def _checked(name: str, value: Any, origin: str) -> Any:
         return _boolean(name, value, origin)
     if name == "spiders":
         return _modules(name, value, origin)
+    if name in _NUMBERS:
+        return _number(name, value, origin)
     if not isinstance(value, str) or not value:
         raise _refused(name, value, origin, "text that is not empty")
     if name in ("home", "exclusions"):
@@ -145,6 +195,17 @@ def _checked(name: str, value: Any, origin: str) -> Any:
     if name in ("user_agent", "contact") and not (value.isascii() and value.isprintable()):
         raise _refused(name, value, origin, "printable ASCII, since it is sent as a header")
     return value
+
+
+def _number(name: str, value: Any, origin: str) -> float:
+    kind, least, most = _NUMBERS[name]
+    try:
+        number = kind(value)
+    except (TypeError, ValueError):
+        number = None
+    if number is None or isinstance(value, bool) or not least <= number <= most:
+        raise _refused(name, value, origin, f"a number from {least} to {most}")
+    return number
 
 
 def _boolean(name: str, value: Any, origin: str) -> bool:
@@ -185,7 +246,7 @@ def _masked(text: str) -> str:
     return _SECRET_PARAM.sub(r"\1***", _PASSWORD.sub(r"\1***@", text))
 
 
-def _next_database(redis_url: str) -> str | None:
+def next_database(redis_url: str) -> str | None:
     """The broker beside the frontier: the database after its own. None if the URL does not number them."""
     parts = urlsplit(redis_url)
     number = parts.path.strip("/") or "0"

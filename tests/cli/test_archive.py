@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.embedded.bodies import KeptBody, kept_body
 from shoal.embedded.home import Home
+from shoal.jobs.bodies import KeptBody, kept_body
 from shoal.practice import Answer, Running, Shop, Visit, running
 from shoal.store.records import list_pages
 from tests.cli.conftest import Shell
@@ -190,21 +190,23 @@ def test_kills_leave_an_archive_that_every_row_can_rely_on(tmp_path: Path) -> No
                 until(partial(_has_archived, shoal, 15_000 * (kill + 1)))
                 process.send_signal(signal.SIGKILL)
             command = ["resume", "last", "--quiet"]
-            (folder,) = (shoal.home / "archive").iterdir()
-            assert all(one.page.digest == sha256(one.body) for one in kept(shoal, folder.name).values())
+            job = shoal("job", "last", "--json").lines[0]["id"]
+            assert all(one.page.digest == sha256(one.body) for one in kept(shoal, job).values())
         ran = shoal("resume", "last", "--json")
     assert ran.code == 0
-    captures = of_type(archived(shoal, folder.name), "response", "revisit")
-    bodies = kept(shoal, folder.name).values()
+    folder = shoal.home / "archive" / job
+    captures = of_type(archived(shoal, job), "response", "revisit")
+    bodies = kept(shoal, job).values()
     assert len(bodies) == ran.summary["pages"]
     assert all(one.page.digest == sha256(one.body) for one in bodies)
     assert {one.page.url for one in bodies} <= {one.url for one in captures}
-    assert not list(folder.glob("*.open"))
+    assert not list(shoal.home.glob("spool/*"))
     assert sum(len(file.read_text().splitlines()) for file in folder.glob("*.cdxj")) == len(captures)
 
 
 def _has_archived(shoal: Shell, enough_bytes: int) -> bool:
-    return sum(file.stat().st_size for file in (shoal.home / "archive").glob("*/*.warc.gz*")) > enough_bytes
+    segments = [*shoal.home.glob("archive/*/*.warc.gz"), *shoal.home.glob("spool/*/*/*.warc.gz.open")]
+    return sum(file.stat().st_size for file in segments) > enough_bytes
 
 
 def test_what_a_running_crawl_has_archived_can_be_read_and_exported(shoal: Shell, site: Running) -> None:

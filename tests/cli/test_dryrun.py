@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shoal.embedded.dryrun import ASKED_AT_ONCE, HostLoad
+from shoal.jobs.dryrun import ASKED_AT_ONCE, HostLoad
 from shoal.model import Limits
 from shoal.practice import Running, Shop, running
 from tests.cli.conftest import Shell

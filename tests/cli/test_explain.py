@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from shoal.embedded.explain import Verdict, explain
 from shoal.embedded.home import Home
 from shoal.errors import InvalidURL
+from shoal.jobs.explain import Verdict, explain
 from shoal.practice import Running
 from shoal.store.jobs import load_job
 from shoal.urls import Exclusions

@@ -76,3 +76,15 @@ def test_a_format_that_is_not_installed_is_refused_before_any_request(shoal: She
     ran = shoal("crawl", site.url(), "--allow-private", "--formats", "markdown", env=without)
     assert ran.code == 2 and "pip install 'shoal[text]'" in ran.err
     assert site.log() == [] and not shoal.home.exists()
+
+
+def test_without_text_only_records_are_kept_and_links_are_followed_all_the_same(shoal: Shell, site: Running) -> None:
+    shoal.crawl(site.url(), "--max-pages", "5", "--no-text", "-o", "pages.jsonl")
+    found = rows(shoal)
+    assert len(found) == 5 and all(row["title"] for row in found if row["content_type"] == "text/html")
+    assert all((row["text"], row["links"]) == (None, None) for row in found)
+
+
+def test_formats_without_text_are_refused(shoal: Shell, site: Running) -> None:
+    ran = shoal("crawl", site.url(), "--allow-private", "--formats", "main", "--no-text")
+    assert ran.code == 2 and "--no-text" in ran.err

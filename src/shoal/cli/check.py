@@ -12,7 +12,7 @@ import click
 from shoal.cli.fetching import fetch_options, manners
 from shoal.cli.session import Command, Session, safe, shortened, table
 from shoal.cli.words import plural
-from shoal.embedded.one_page import NO_URL, NoPage, fetch_page, open_page
+from shoal.jobs.one_page import NO_URL, NoPage, fetch_page, open_page
 from shoal.spiders.loading import load_spider
 from shoal.spiders.page import Page
 from shoal.spiders.spider import Spider

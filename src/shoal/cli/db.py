@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from shoal.cli.session import Command, Session, global_options, safe
@@ -29,9 +27,10 @@ def upgrade(session: Session) -> None:
     \b
     SHOAL_DATABASE_URL=postgresql://shoal@db.example.com/shoal shoal db upgrade
     """
+    from shoal.cli.places import home_database
     from shoal.store.upgrading import upgrade
 
-    done = upgrade(_place(session))
+    done = upgrade(session.settings.database_url or home_database(session.settings))
     if session.json:
         session.data({"database": done.database, "before": done.before, "after": done.after})
     elif done.before == done.after:
@@ -39,10 +38,3 @@ def upgrade(session: Session) -> None:
     else:
         was = f"was {done.before}" if done.before else "made new"
         session.show(f"{safe(done.database)}: schema {done.after}, {was}")
-
-
-def _place(session: Session) -> Path | str:
-    if session.settings.database_url is not None:
-        return session.settings.database_url
-    with session.open_home() as home:
-        return home.path / "shoal.db"

@@ -16,8 +16,8 @@ import click
 
 from shoal.cli.run import run_job
 from shoal.cli.session import Command, Session, table
-from shoal.embedded.job_id import new_job_id
-from shoal.embedded.report import EXIT_INTERRUPTED
+from shoal.jobs.job_id import new_job_id
+from shoal.jobs.report import EXIT_INTERRUPTED
 from shoal.model import Input, JobSpec, Politeness
 from shoal.practice import Entry, Running, Shop, read_log, running
 from shoal.store.jobs import create_job
@@ -84,7 +84,7 @@ def _crawl(session: Session, site: Running, job_id: str) -> int:
     if not session.quiet and not session.json:
         session.say(f"a chain of shops has opened on loopback, the first at {site.url()}")
         session.say(f"job {job_id}: crawling it into {session.settings.home}")
-    with session.open_home(must_exist=False) as home, home.locked(job_id):
+    with session.open_home() as home, home.locked(job_id):
         create_job(home.store, job_id, lambda: spec, _inputs(site), time.time())
         return run_job(session, home, job_id, CONCURRENCY, Exclusions(()))
 

@@ -35,8 +35,9 @@ def diff(session: Session, job: str, job2: str) -> None:
     shoal diff nfjssz0n last --json | jq -r 'select(.change == "gone").url'
     """
 
-    with session.open_home() as home:
-        found = differences(home.store, find_job(home.store, job).id, find_job(home.store, job2).id)
+    with session.open_places() as places:
+        place, found_job = places.find(job)
+        found = differences(place.store, found_job.id, find_job(place.store, job2).id)
         if session.json:
             for one in found:
                 session.data(one.as_dict())

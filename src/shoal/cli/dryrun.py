@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
 from shoal.cli.session import Session, safe, table
 from shoal.cli.words import count, duration, plural
-from shoal.embedded.dryrun import DryRun, HostLoad
 from shoal.errors import UsageError
+from shoal.jobs.dryrun import DryRun, HostLoad
 from shoal.model import JobSpec, ScopeKind
 from shoal.spiders.lists import reason_words
 from shoal.spiders.sources import Sources
@@ -30,7 +29,7 @@ def show_dry_run(session: Session, spec: JobSpec, sources: Sources) -> None:
         if not session.quiet and not session.json:
             session.say(f"asking for robots.txt {plural(dry_run.origins, 'time')}, and for nothing else")
         asked = replace(spec, credentials=sources.credentials, agent=session.settings.user_agent)
-        asyncio.run(dry_run.ask_robots(asked))
+        session.run(dry_run.ask_robots(asked))
     if session.json:
         _show_as_json(session, spec, sources, dry_run)
     else:

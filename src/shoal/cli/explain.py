@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 import click
 
 from shoal.cli.session import Command, Session, safe
 from shoal.cli.words import plural, size
-from shoal.embedded.explain import Explanation, Record, Verdict
-from shoal.embedded.explain import explain as look_up
+from shoal.jobs.explain import Explanation, Record, Verdict
+from shoal.jobs.explain import explain as look_up
 from shoal.model import ENDED, DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
 from shoal.spiders.lists import reason_words
 from shoal.store.columns import iso_time
-from shoal.store.jobs import Job, find_job
+from shoal.store.jobs import Job
 from shoal.urls.exclusions import read_exclusions
 
 LINES_NAMED = 5
@@ -33,9 +32,9 @@ def explain(session: Session, job: str, url: str) -> None:
     shoal explain last https://example.com/login --json | jq -r .outcome
     """
 
-    with session.open_home() as home:
-        found = find_job(home.store, job)
-        explanation = asyncio.run(look_up(home, found, url, read_exclusions(session.settings.exclusions)))
+    with session.open_places() as places:
+        place, found = places.find(job)
+        explanation = session.run(look_up(place, found, url, read_exclusions(session.settings.exclusions)))
     if session.json:
         session.data({**explanation.as_dict(), "job": found.id})
         return

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from shoal.cli.output import default_data, write_data, write_warc
+from shoal.cli.output import write_data, write_warc
 from shoal.cli.session import Command, Session
 from shoal.cli.words import plural, size
+from shoal.jobs.data import default_data
 from shoal.store.export import STDOUT
-from shoal.store.jobs import find_job
 
 
 @click.command(cls=Command)
@@ -31,12 +31,12 @@ def export(session: Session, job: str, output: str, what: str | None) -> None:
     shoal export last -o - | jq .title
     """
 
-    with session.open_home() as home:
-        found = find_job(home.store, job)
+    with session.open_places() as places:
+        place, found = places.find(job)
         if what == "warc":
-            written = write_warc(home.archive, found.id, output)
+            written = write_warc(place.store, place.archive, found.id, output)
         else:
-            written = write_data(home.store, found.id, what or default_data(found), output)
+            written = write_data(place.store, found.id, what or default_data(found), output)
     if session.json and output != STDOUT:
         session.data({"job": found.id, "output": output, "bytes" if what == "warc" else "records": written})
     elif not session.quiet:

@@ -12,12 +12,12 @@ from shoal.cli.output import write_data
 from shoal.cli.quality import job_quality, quality_lines, quality_records
 from shoal.cli.session import Command, Session, safe
 from shoal.cli.words import count, plural
-from shoal.embedded.extraction import Extraction, Progress
-from shoal.embedded.home import Home
 from shoal.errors import UsageError
+from shoal.jobs.extraction import Extraction, Progress
+from shoal.jobs.place import Place
 from shoal.spiders.loading import load_spider
 from shoal.spiders.spider import Spider
-from shoal.store.jobs import find_job, load_job
+from shoal.store.jobs import load_job
 
 FAULTS_SHOWN = 5
 
@@ -55,16 +55,16 @@ def extract(
     """
 
     loaded = _spider(rules, spider)
-    with session.open_home() as home:
-        found = find_job(home.store, job)
+    with session.open_places() as places:
+        place, found = places.find(job)
         watched = _Watched(session, safe(found.spec.name))
-        extraction = Extraction(home, found, loaded, max_failure_rate, processes)
+        extraction = Extraction(place, found, loaded, max_failure_rate, processes)
         try:
             progress = extraction.run(watched.note)
         finally:
             watched.clear()
-        written = None if output is None else write_data(home.store, found.id, "items", output)
-        _report(session, home, found.id, progress, written)
+        written = None if output is None else write_data(place.store, found.id, "items", output)
+        _report(session, place, found.id, progress, written)
 
 
 def _spider(rules: str | None, spider: str | None) -> Spider:
@@ -94,8 +94,8 @@ class _Watched:
         self._line.clear()
 
 
-def _report(session: Session, home: Home, job: str, progress: Progress, written: int | None) -> None:
-    now, before = job_quality(home.store, load_job(home.store, job))
+def _report(session: Session, place: Place, job: str, progress: Progress, written: int | None) -> None:
+    now, before = job_quality(place.store, load_job(place.store, job))
     if session.json:
         for record in quality_records(now, before):
             session.data(record)

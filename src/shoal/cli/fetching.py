@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from shoal.cli.session import Session
-from shoal.embedded.one_page import Manners
+from shoal.jobs.one_page import Manners
 from shoal.spiders.wish import pair, proxy_url
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shoal.cli.session import safe, shortened
 from shoal.cli.words import count, duration, plural, size
-from shoal.embedded.overview import Overview
+from shoal.jobs.overview import Overview
 from shoal.model import Figures
 from shoal.urls.traps import RULES, allowing
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from shutil import get_terminal_size
-from typing import Any
 
 import click
 
 from shoal.cli.session import Command, Session, safe, table
 from shoal.cli.words import duration, plural
-from shoal.embedded.home import Home
-from shoal.embedded.steer import find_host
 from shoal.errors import UsageError
-from shoal.frontier.contract import HostState
-from shoal.store.columns import iso_time
+from shoal.frontier.contract import Frontier, HostState
+from shoal.jobs.hosts import find_host, host_record
 
 HEADER = ("rate", "slowed", "in flight", "next", "crawl-delay", "latency", "host")
 NUMBERS = frozenset(range(len(HEADER) - 1))
@@ -43,24 +39,25 @@ def hosts(session: Session, host: str | None, rate: str | None, paused: bool | N
     """
     if host is None and (rate is not None or paused is not None):
         raise UsageError("--rate, --pause and --unpause are for one host: shoal hosts HOST --rate R")
-    with session.open_home() as home:
+    with session.open_places() as places:
+        frontier = places.here.frontier
         if host is None:
-            _show(session, asyncio.run(home.frontier.hosts()), everything)
+            _show(session, session.run(frontier.hosts()), everything)
         else:
-            _show(session, [asyncio.run(_overridden(home, host, rate, paused))], everything=True)
+            _show(session, [session.run(_overridden(frontier, host, rate, paused))], everything=True)
 
 
-async def _overridden(home: Home, name: str, rate: str | None, paused: bool | None) -> HostState:
+async def _overridden(frontier: Frontier, name: str, rate: str | None, paused: bool | None) -> HostState:
 
-    state = await find_host(home, name)
+    state = await find_host(frontier, name)
     if rate is None and paused is None:
         return state
-    await home.frontier.override(
+    await frontier.override(
         state.name,
         rate=state.rate if rate is None else _rate(rate),
         paused=state.paused if paused is None else paused,
     )
-    return await find_host(home, state.name)
+    return await find_host(frontier, state.name)
 
 
 def _rate(text: str) -> float | None:
@@ -81,7 +78,7 @@ def _show(session: Session, states: list[HostState], everything: bool) -> None:
     shown = [state for state in states if everything or _has_something_to_tell(state, now)]
     if session.json:
         for state in shown:
-            session.data(_record(state))
+            session.data(host_record(state))
     elif shown:
         header, *lines = table((_row(state, now) for state in shown), HEADER, get_terminal_size().columns, NUMBERS)
         session.show(header)
@@ -119,21 +116,3 @@ def _notes(state: HostState, now: float) -> list[str]:
     if state.block_until > now:
         notes.append(f"blocked for {duration(state.block_until - now)}: {state.block_reason}")
     return [*notes, *([f"{plural(state.fails, 'failure')} in a row"] if state.fails else [])]
-
-
-def _record(state: HostState) -> dict[str, Any]:
-
-    return {
-        "host": state.name,
-        "rate": state.rate,
-        "paused": state.paused,
-        "slowdown": round(state.slowdown, 3),
-        "in_flight": state.in_flight,
-        "next_at": iso_time(state.next_at) if state.next_at else None,
-        "block_until": iso_time(state.block_until) if state.block_until else None,
-        "block_reason": state.block_reason or None,
-        "crawl_delay_s": state.crawl_delay_s,
-        "latency_s": round(state.latency_s, 6),
-        "fails": state.fails,
-        "queued_jobs": state.queued_jobs,
-    }

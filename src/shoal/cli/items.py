@@ -13,7 +13,6 @@ import click
 
 from shoal.cli.session import Command, Session, safe, shortened, table
 from shoal.store.items import item_table, list_items, list_rejects
-from shoal.store.jobs import find_job
 from shoal.store.store import Store
 
 ROWS_SHOWN = 100
@@ -49,15 +48,15 @@ def items(session: Session, job: str, type: str | None, limit: int | None, rejec
     """
 
     where = {} if type is None else {"type": type}
-    with session.open_home() as home:
-        found = find_job(home.store, job).id
+    with session.open_places() as places:
+        place, found = places.find(job)
         if rejected:
-            _list_rejects(session, home.store, found, where, limit)
+            _list_rejects(session, place.store, found.id, where, limit)
         elif session.json:
-            for row in islice(_records(home.store, found, where, provenance), limit):
+            for row in islice(_records(place.store, found.id, where, provenance), limit):
                 session.data(row)
         else:
-            _show_items(session, home.store, found, where, limit or ROWS_SHOWN)
+            _show_items(session, place.store, found.id, where, limit or ROWS_SHOWN)
 
 
 def _records(store: Store, job: str, where: Mapping[str, str], provenance: bool) -> Iterator[dict[str, Any]]:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 from shutil import get_terminal_size
 
 import click
 
 from shoal.cli.figures import archived, extent, extracted, other_endings, pending, skipped, statuses, trap_lines
+from shoal.cli.places import Places
 from shoal.cli.quality import job_quality, quality_lines
 from shoal.cli.session import Command, Session, safe, table
 from shoal.cli.terms import terms
 from shoal.cli.words import duration, failure_lines, size
-from shoal.embedded.home import Home
-from shoal.embedded.overview import Overview, overview
-from shoal.embedded.standing import Standing, standing
+from shoal.jobs.overview import Overview, overview
+from shoal.jobs.place import Place, Standing
 from shoal.model import JobState
-from shoal.store.jobs import Job, find_job, list_jobs
+from shoal.store.jobs import Job, list_jobs
 from shoal.urls.traps import SAMPLES
 
 HEADER = ("id", "state", "pages", "queued", "dead", "started", "name")
@@ -34,17 +33,14 @@ def jobs(session: Session, limit: int) -> None:
     shoal jobs --limit 100 --json
     """
 
-    if not (session.settings.home / "shoal.db").exists():
-        _say_how_to_start(session)
-        return
-    with session.open_home() as home:
-        found = list_jobs(home.store, limit + 1)
+    with session.open_places() as places:
+        found = list_jobs(places.here.store, limit + 1) if places.exist else []
         if not found:
             _say_how_to_start(session)
         elif session.json:
-            asyncio.run(_print_figures(session, home, found[:limit]))
+            session.run(_print_figures(session, places, found[:limit]))
         else:
-            asyncio.run(_print_table(session, home, found[:limit]))
+            session.run(_print_table(session, places, found[:limit]))
         if len(found) > limit and not session.json:
             session.say(f"older jobs are not shown: shoal jobs --limit {limit * 5}")
 
@@ -53,15 +49,15 @@ def _say_how_to_start(session: Session) -> None:
     session.say(f"there is no job in {session.settings.home} yet: `shoal crawl URL` starts one, `shoal demo` shows how")
 
 
-async def _print_figures(session: Session, home: Home, found: list[Job]) -> None:
+async def _print_figures(session: Session, places: Places, found: list[Job]) -> None:
 
     for job in found:
-        session.data((await overview(home, job.id)).as_dict())
+        session.data((await overview(places.of(job), job.id)).as_dict())
 
 
-async def _print_table(session: Session, home: Home, found: list[Job]) -> None:
+async def _print_table(session: Session, places: Places, found: list[Job]) -> None:
 
-    rows = [_row(await standing(home, job)) for job in found]
+    rows = [_row(await places.of(job).standing(job)) for job in found]
     for line in table(rows, HEADER, get_terminal_size().columns, NUMBERS):
         session.show(line)
 
@@ -89,9 +85,10 @@ def job(session: Session, job: str) -> None:
     shoal job nfjssz0n --json
     """
 
-    with session.open_home() as home:
-        seen = asyncio.run(overview(home, find_job(home.store, job).id))
-        quality = [] if session.json else _quality_lines(home, seen.job)
+    with session.open_places() as places:
+        place, found = places.find(job)
+        seen = session.run(overview(place, found.id))
+        quality = [] if session.json else _quality_lines(place, seen.job)
     if session.json:
         session.data(seen.as_dict())
         return
@@ -110,9 +107,9 @@ def _lines(seen: Overview) -> list[str]:
     return lines
 
 
-def _quality_lines(home: Home, job: Job) -> list[str]:
+def _quality_lines(place: Place, job: Job) -> list[str]:
 
-    return quality_lines(*job_quality(home.store, job), get_terminal_size().columns)
+    return quality_lines(*job_quality(place.store, job), get_terminal_size().columns)
 
 
 def _figures(seen: Overview) -> dict[str, str]:
@@ -126,7 +123,7 @@ def _figures(seen: Overview) -> dict[str, str]:
         "pending": pending(seen.frontier),
         "skipped": skipped(seen),
         "archive": archived(seen),
-        "waits for" if seen.state is JobState.RUNNING else "because": safe(seen.limiting or ""),
+        "waits for" if seen.state in (JobState.RUNNING, JobState.WAITING) else "because": safe(seen.limiting or ""),
     }
 
 
@@ -148,6 +145,7 @@ def _way_on(seen: Overview) -> list[str]:
     id = seen.job.id
     ways = {
         JobState.RUNNING: f"follow it: shoal watch {id}",
+        JobState.WAITING: f"follow it: shoal watch {id}",
         JobState.PAUSED: f"go on: shoal resume {id}",
         JobState.INTERRUPTED: f"resume: shoal resume {id}",
     }

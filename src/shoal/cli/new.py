@@ -9,8 +9,8 @@ import click
 
 from shoal.cli.fetching import fetch_options, manners
 from shoal.cli.session import Command, Session, safe
-from shoal.embedded.one_page import NO_URL, NoPage, fetch_page
 from shoal.errors import UsageError
+from shoal.jobs.one_page import NO_URL, NoPage, fetch_page
 from shoal.spiders.page import HTML_TYPES
 from shoal.spiders.proposal import TEMPLATE, Proposal, propose
 from shoal.spiders.sketch import as_python, as_rules, spider_name

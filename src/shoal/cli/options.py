@@ -128,6 +128,7 @@ _OPTIONS = (
     ),
     click.option("--name", metavar="NAME", help="What to call the job."),
     click.option("--refresh", is_flag=True, help="Ask only for what changed since the last job of the same name."),
+    click.option("--no-text", is_flag=True, help="Keep records of pages only, not their text and links."),
     click.option("--no-archive", is_flag=True, help="Do not keep the raw answers."),
     click.option("--max-archive-bytes", type=Size(), metavar="SIZE", help="Keep at most this much of them, packed."),
     click.option(

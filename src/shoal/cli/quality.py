@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from shoal.cli.output import default_data
 from shoal.cli.session import safe, shortened, table
 from shoal.cli.words import count, plural
+from shoal.jobs.data import default_data
 from shoal.model import JobState
 from shoal.store.jobs import Job
 from shoal.store.measure import MOST_DISTINCT

@@ -13,12 +13,13 @@ import click
 
 from shoal.cli.session import Command, Session, safe, table
 from shoal.cli.words import HINTS, plural, size
-from shoal.embedded.bodies import kept_body
-from shoal.embedded.home import Home
-from shoal.embedded.revive import revive
 from shoal.errors import UsageError
-from shoal.store.jobs import Job, find_job
+from shoal.jobs.bodies import kept_body
+from shoal.jobs.place import Place
+from shoal.jobs.revive import revive
+from shoal.store.jobs import Job
 from shoal.store.records import list_dead, list_pages
+from shoal.store.store import Store
 
 ROWS_SHOWN = 100
 LETTERS_SHOWN = 20
@@ -55,12 +56,12 @@ def pages(
 
     given = {"status": None if status is None else str(status), "host": host}
     where = {name: value for name, value in given.items() if value is not None}
-    with session.open_home() as home:
-        found = find_job(home.store, job).id
+    with session.open_places() as places:
+        place, found = places.find(job)
         if body is not None:
-            sys.stdout.buffer.write(kept_body(home, found, body).body)
+            sys.stdout.buffer.write(kept_body(place, found.id, body).body)
             return
-        rows = list_pages(home.store, found, where)
+        rows = list_pages(place.store, found.id, where)
         if session.json:
             for row in islice(rows, limit):
                 session.data(row)
@@ -103,12 +104,12 @@ def dead(session: Session, job: str, where: tuple[str, ...], retry: bool) -> Non
     """
 
     wanted = _conditions(where)
-    with session.open_home() as home:
-        found = find_job(home.store, job)
+    with session.open_places() as places:
+        place, found = places.find(job)
         if retry:
-            _retry(session, home, found, wanted)
+            _retry(session, place, found, wanted)
         else:
-            _list_dead(session, home, found, wanted)
+            _list_dead(session, place.store, found.id, wanted)
 
 
 def _conditions(given: Iterable[str]) -> dict[str, str]:
@@ -123,9 +124,9 @@ def _conditions(given: Iterable[str]) -> dict[str, str]:
     return wanted
 
 
-def _list_dead(session: Session, home: Home, job: Job, where: Mapping[str, str]) -> None:
+def _list_dead(session: Session, store: Store, job: str, where: Mapping[str, str]) -> None:
 
-    rows = list_dead(home.store, job.id, where)
+    rows = list_dead(store, job, where)
     if session.json:
         for row in rows:
             session.data(row)
@@ -158,13 +159,12 @@ def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]]) -> I
         yield f"  and {n - LETTERS_SHOWN:,} more: --json lists all"
 
 
-def _retry(session: Session, home: Home, job: Job, where: Mapping[str, str]) -> None:
-    import asyncio
-
-    revived = asyncio.run(revive(home, job.id, where))
+def _retry(session: Session, place: Place, job: Job, where: Mapping[str, str]) -> None:
+    revived = session.run(revive(place, job, where))
     if session.json:
         session.data({"job": job.id, "retried": revived})
     elif revived:
-        session.say(f"{plural(revived, 'request')} of job {job.id} queued again; to fetch: shoal resume {job.id}")
+        way_on = f"follow it: shoal watch {job.id}" if job.fleet else f"to fetch: shoal resume {job.id}"
+        session.say(f"{plural(revived, 'request')} of job {job.id} queued again; {way_on}")
     else:
         session.say(f"job {job.id} has no such dead letters: nothing to try again")

@@ -13,13 +13,15 @@ from typing import Any
 from shoal import telemetry
 from shoal.cli.figures import extracted, left_out, other_endings, pending, skipped, statuses, summary_line, trap_lines
 from shoal.cli.live import Line, Pulse, until
-from shoal.cli.output import default_data, write_data
+from shoal.cli.output import write_data
 from shoal.cli.quality import Quality, job_quality, quality_lines, quality_records
 from shoal.cli.session import Session, safe
 from shoal.cli.words import failure_lines, failure_name, plural
 from shoal.embedded.crawl import Crawl, Report
 from shoal.embedded.home import Home
-from shoal.embedded.report import (
+from shoal.engine.ending import Ending
+from shoal.jobs.data import default_data
+from shoal.jobs.report import (
     EXIT_BLOCKED,
     EXIT_FAILURES,
     EXIT_INTERRUPTED,
@@ -28,7 +30,6 @@ from shoal.embedded.report import (
     summary,
     why_nothing,
 )
-from shoal.engine.ending import Ending
 from shoal.model import Figures, JobState
 from shoal.store.jobs import load_job
 from shoal.urls import Exclusions
@@ -140,7 +141,7 @@ def _report_as_json(session: Session, report: Report, quality: Quality) -> None:
         session.data({"type": "error", **error})
     for record in quality_records(*quality):
         session.data(record)
-    session.data(summary(report))
+    session.data(summary(report.overview))
     code = exit_code(report.overview)
     if code in (EXIT_NOTHING, EXIT_BLOCKED, EXIT_FAILURES):
         message = report.overview.job.reason if code == EXIT_FAILURES else why_nothing(report.overview)

@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
 from shoal import settings
 
 if TYPE_CHECKING:
+    import asyncio
+
+    from shoal.cli.places import Places
     from shoal.embedded.home import Home
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 OPTIONS = (
     click.Option(["--home"], metavar="DIR", help="Where state and data are kept.", expose_value=False),
@@ -58,7 +63,8 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         assert self.callback is not None
-        return ctx.invoke(self.callback, Session(**ctx.find_root().ensure_object(dict)), **ctx.params)
+        with Session(**ctx.find_root().ensure_object(dict)) as session:
+            return ctx.invoke(self.callback, session, **ctx.params)
 
 
 @dataclass
@@ -73,14 +79,39 @@ class Session:
     def settings(self) -> settings.Settings:
         return settings.load({"home": self.home}, os.environ, Path.cwd(), settings.user_config_file(os.environ))
 
-    def open_home(self, must_exist: bool = True) -> Home:
+    def open_home(self) -> Home:
+        """Made if it is not there."""
         from shoal.embedded.home import Home
-        from shoal.errors import UsageError
 
-        path = self.settings.home
-        if must_exist and not (path / "shoal.db").exists():
-            raise UsageError(f"there is no home at {path} yet: `shoal crawl URL` makes one, --home names another")
-        return Home(path, self.settings.archive_url)
+        return Home(self.settings.home, self.settings.archive_url)
+
+    @contextmanager
+    def open_places(self) -> Iterator[Places]:
+        """Wherever this command may find jobs."""
+        from shoal.cli.places import Places
+
+        places = Places(self.settings)
+        try:
+            yield places
+        finally:
+            self.run(places.close())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """All of a command runs in one event loop: connections to servers belong to theirs."""
+        return self._runner.run(work)
+
+    @cached_property
+    def _runner(self) -> asyncio.Runner:
+        import asyncio
+
+        return asyncio.Runner()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if runner := self.__dict__.pop("_runner", None):
+            runner.close()
 
     def command(self, *words: str) -> str:
         """A command to type next, in the home of this one."""

@@ -15,10 +15,10 @@ import click
 from shoal.cli.fetching import fetch_options, manners
 from shoal.cli.session import Command, Session, safe
 from shoal.cli.words import size
-from shoal.embedded.one_page import fetch_page, open_page
 from shoal.errors import ShoalError, UsageError
 from shoal.extract.document import Node
 from shoal.extract.prose import to_markdown
+from shoal.jobs.one_page import fetch_page, open_page
 from shoal.spiders.page import Page
 from shoal.spiders.picks import Data, pick
 

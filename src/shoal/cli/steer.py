@@ -1,14 +1,10 @@
-"""`shoal pause` and `shoal cancel`: an operator's word on a job, which the process that runs it obeys."""
+"""`shoal pause` and `shoal cancel`: an operator's word on a job, which whoever works on it obeys."""
 
 from __future__ import annotations
-
-import asyncio
 
 import click
 
 from shoal.cli.session import Command, Session
-from shoal.embedded import steer
-from shoal.store.jobs import find_job
 
 
 @click.command(cls=Command)
@@ -16,19 +12,19 @@ from shoal.store.jobs import find_job
 def pause(session: Session, job: str) -> None:
     """Stop leasing from JOB (an id, the beginning of one, or "last"), for now.
 
-    What is in flight is finished; the process that runs the job waits for `shoal resume`.
+    What is in flight is finished; whoever works on the job waits for `shoal resume`.
 
     \b
     shoal pause last
     shoal resume last
     """
 
-    with session.open_home() as home:
-        found = find_job(home.store, job)
-        worker = asyncio.run(steer.pause(home, found))
+    with session.open_places() as places:
+        place, found = places.find(job)
+        said = session.run(place.pause(found))
     if session.json:
         session.data({"id": found.id, "state": "paused"})
-    session.say(f"job {found.id} is paused; process {worker} waits")
+    session.say(said)
     session.say(f"go on: shoal resume {found.id}")
 
 
@@ -43,11 +39,10 @@ def cancel(session: Session, job: str) -> None:
     shoal cancel last
     """
 
-    with session.open_home() as home:
-        found = find_job(home.store, job)
-        worker = asyncio.run(steer.cancel(home, found))
+    with session.open_places() as places:
+        place, found = places.find(job)
+        said = session.run(place.cancel(found))
     if session.json:
         session.data({"id": found.id, "state": "cancelled"})
-    ending = f"; process {worker} saves what is in flight and ends" if worker is not None else ""
-    session.say(f"job {found.id} is cancelled{ending}")
+    session.say(said)
     session.say(f"its data is kept: shoal export {found.id} -o pages.jsonl")

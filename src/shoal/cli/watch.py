@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 import click
 
@@ -11,15 +12,15 @@ from shoal.cli.figures import other_endings, summary_line
 from shoal.cli.live import Line, Pulse
 from shoal.cli.run import JSON_EVERY_S
 from shoal.cli.session import Command, Session, safe
-from shoal.cli.words import failure_name
-from shoal.embedded.crawl import Report
-from shoal.embedded.home import Home
-from shoal.embedded.overview import overview
-from shoal.embedded.report import summary
-from shoal.embedded.standing import Standing, standing
+from shoal.cli.words import failure_name, plural
+from shoal.errors import Unavailable
+from shoal.jobs.overview import overview
+from shoal.jobs.place import Place, Standing
+from shoal.jobs.report import summary
 from shoal.model import ENDED, JobState
 from shoal.store.figures import stored_figures
-from shoal.store.jobs import find_job, load_job
+from shoal.store.jobs import Job, load_job
+from shoal.store.store import Store
 
 LOOK_EVERY_S = 0.5
 ERRORS_EVERY_S = 10.0
@@ -38,68 +39,91 @@ def watch(session: Session, job: str) -> None:
     shoal watch last --json
     """
 
-    with session.open_home() as home:
-        job_id = find_job(home.store, job).id
+    with session.open_places() as places:
+        place, found = places.find(job)
         try:
-            asyncio.run(_follow(session, home, job_id))
+            session.run(_follow(session, place, found))
         except KeyboardInterrupt:
-            session.say(f"job {job_id} goes on; watch it again: shoal watch {job_id}")
+            session.say(f"job {found.id} goes on; watch it again: shoal watch {found.id}")
             return
-        asyncio.run(_tell_end(session, home, job_id))
+        session.run(_tell_end(session, place, found.id))
 
 
-async def _follow(session: Session, home: Home, job_id: str) -> None:
+async def _follow(session: Session, place: Place, job: Job) -> None:
     """Returns when nobody works on the job."""
 
-    job = load_job(home.store, job_id)
     pulse, line = Pulse(safe(job.spec.name), job.spec.limits.pages), Line(session)
     every_s = JSON_EVERY_S if session.json else line.every_s
     draw_at = count_at = time.monotonic()
+    last: Standing | None = None
     try:
-        while (stands := await standing(home, load_job(home.store, job_id))).state not in ENDED:
+        while (stands := await _look(place, job.id, last)).state not in ENDED:
             if stands.state is JobState.INTERRUPTED:
                 return
             if time.monotonic() >= count_at:
                 count_at = time.monotonic() + ERRORS_EVERY_S
-                _count_errors(home, job_id, pulse)
-            if time.monotonic() >= draw_at:
+                _count_errors(place.store, job.id, pulse)
+            if time.monotonic() >= draw_at or _has_turned(last, stands):
                 draw_at = time.monotonic() + every_s
-                await _draw(session, home, stands, pulse, line)
+                _draw(session, stands, pulse, line)
+            last = stands
             await asyncio.sleep(LOOK_EVERY_S)
     finally:
         line.clear()
 
 
-def _count_errors(home: Home, job_id: str, pulse: Pulse) -> None:
+async def _look(place: Place, job_id: str, last: Standing | None) -> Standing:
+    """A server that is away when the watching has begun is waited for: the job waits for it too."""
+    try:
+        return await place.standing(load_job(place.store, job_id))
+    except Unavailable as error:
+        if last is None:
+            raise
+        return replace(last, state=JobState.WAITING, limiting=str(error))
 
-    stored = stored_figures(home.store, job_id)
+
+def _has_turned(last: Standing | None, now: Standing) -> bool:
+    """Between lines that are half a minute apart, a job that begins to wait is told of at once."""
+    return last is not None and last.state is not now.state and JobState.WAITING in (last.state, now.state)
+
+
+def _count_errors(store: Store, job_id: str, pulse: Pulse) -> None:
+
+    stored = stored_figures(store, job_id)
     pulse.items = stored.items
     pulse.errors.clear()
     for group in stored.failures:
         pulse.errors[failure_name(group.kind, group.status)] += group.n
 
 
-async def _draw(session: Session, home: Home, stands: Standing, pulse: Pulse, line: Line) -> None:
+def _draw(session: Session, stands: Standing, pulse: Pulse, line: Line) -> None:
 
-    figures, job_id = stands.figures, stands.job.id
+    figures, waiting = stands.figures, _waiting(stands)
     if session.json:
         progress = {"found": figures.found, "queued": figures.queued, "pages": figures.pages, "dead": figures.dead}
-        session.data({"type": "progress", "job": job_id, **progress})
-        return
-    note = None
-    if stands.state is JobState.PAUSED:
-        note = "paused"
-    elif stands.state is JobState.RUNNING and not figures.leased:
-        waiting = await home.frontier.limiting(job_id)
-        note = f"waiting: {waiting}" if waiting else None
-    line.draw(pulse.beat(figures, note))
+        why = {"waiting": waiting} if waiting else {}
+        session.data({"type": "progress", "job": stands.job.id, **progress, **why})
+    elif stands.state is JobState.WAITING:
+        # In place of rate and ETA, which say nothing now and would push it out of the line.
+        line.draw(f"{pulse.name} {plural(figures.pages, 'page')}, waiting: {safe(stands.limiting or '')}")
+    elif stands.state is JobState.PAUSED:
+        line.draw(pulse.beat(figures, "paused"))
+    else:
+        line.draw(pulse.beat(figures, f"waiting: {waiting}" if waiting else None))
 
 
-async def _tell_end(session: Session, home: Home, job_id: str) -> None:
+def _waiting(stands: Standing) -> str | None:
+    """What it waits for, if for anything: a host's clock does not matter while others are fetched from."""
+    if stands.state is JobState.WAITING or (stands.state is JobState.RUNNING and not stands.figures.leased):
+        return stands.limiting
+    return None
 
-    seen = await overview(home, job_id)
+
+async def _tell_end(session: Session, place: Place, job_id: str) -> None:
+
+    seen = await overview(place, job_id)
     if session.json:
-        session.data(summary(Report(seen, seen.job.seconds)))
+        session.data(summary(seen))
         return
     session.say(summary_line(seen))
     if others := other_endings(seen.frontier):

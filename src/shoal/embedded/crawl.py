@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
+import socket
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from shoal.embedded.home import Home
-from shoal.embedded.overview import Overview, overview
 from shoal.engine.beginning import callbacks_of, seeds_of, terms_of, work_on
 from shoal.engine.engine import Engine
 from shoal.engine.finishing import finish
-from shoal.errors import DiskFull, UsageError
+from shoal.errors import DiskFull
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
+from shoal.fetch.open_files import raise_open_files
+from shoal.jobs.overview import Overview, overview
 from shoal.model import JobState, Offer
-from shoal.store.archive.recorder import Recorder
+from shoal.store.archive.sending import adopt
+from shoal.store.archive.spools import ALONE, Spools
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
 from shoal.store.writer import Writer
 from shoal.urls import Exclusions
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from shoal.engine.callbacks import Callbacks
     from shoal.spiders.spider import Spider
 
-OPEN_FILES_WANTED = 65_536
 SECONDS_COUNTED_EVERY_S = 5.0
 
 
@@ -59,7 +60,7 @@ class Crawl:
         self.job_id = job_id
         self._frontier = home.frontier
         self._writer = Writer(home.store)
-        self._recorder: Recorder | None = None
+        self._spools = Spools(home.archive, socket.gethostname(), ALONE)
         self.engine = Engine(self._frontier, self._writer, home.mark, concurrency, f"crawl-{os.getpid()}-{time.time()}")
 
     async def run(self) -> Report:
@@ -69,8 +70,7 @@ class Crawl:
                 return await self._run(load_job(self._home.store, self.job_id))
             finally:
                 self._writer.close()
-                if self._recorder is not None:
-                    self._recorder.close()
+                self._spools.close()
 
     async def _run(self, job: Job) -> Report:
         # Before anything is changed: what cannot be loaded leaves the job as it is.
@@ -98,7 +98,9 @@ class Crawl:
         if rest is not None:
             await finish(self._frontier, self._home.store, job, rest)
         seen = await overview(self._home, job.id)
-        return Report(replace(seen, state=JobState.INTERRUPTED) if rest is None else seen, time.time() - started)
+        if rest is None:
+            seen = replace(seen, state=JobState.INTERRUPTED, limiting=None)
+        return Report(seen, time.time() - started)
 
     async def _work_on(self, job: Job, fetcher: Fetcher, callbacks: Callbacks | None) -> str | None:
         if not await self._seed(job):
@@ -106,14 +108,12 @@ class Crawl:
         # Only now does the job's time begin: a list of a million takes a while to be offered.
         await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
         home = self._home
-        work = await asyncio.to_thread(work_on, job, home.store, home.archive, fetcher, callbacks)
+        work = await asyncio.to_thread(work_on, job, home.store, self._spools, fetcher, callbacks)
         work.exclusions = self._exclusions
-        self._recorder = work.recorder
         self.engine.add(work)
         resting = await self.engine.run()
-        if self._recorder is not None:
-            # Not if the engine fails: the segment is gone on with at the next run.
-            await self.engine.insist(asyncio.to_thread, self._recorder.seal)
+        # Not if the engine fails: the next run takes over what this one leaves in the spool.
+        await self.engine.insist(asyncio.to_thread, self._spools.seal_all, home.store)
         return resting.get(job.id)
 
     async def _count_seconds(self, job_id: str) -> None:
@@ -134,6 +134,7 @@ class Crawl:
         await self._frontier.focus([job.id])
         await self._frontier.reap(self._home.mark.left_behind(), all_leases=True)
         self._home.mark.clear()
+        await asyncio.to_thread(adopt, self._home.store, self._home.archive)
         set_state(self._home.store, job.id, JobState.RUNNING, time.time())
 
     async def _seed(self, job: Job) -> bool:
@@ -148,17 +149,3 @@ class Crawl:
                 return False
         mark_seeded(self._home.store, job.id)
         return True
-
-
-def resumable(job: Job, state: JobState) -> None:
-    """Raises UsageError, with the way out, for a job that cannot go on."""
-    if state in (JobState.DONE, JobState.CANCELLED, JobState.FAILED):
-        raise UsageError(f"job {job.id} is {state}: there is nothing to resume; `shoal crawl` starts another")
-
-
-def raise_open_files() -> None:
-    """A crawl holds a connection per host in play; the usual soft limit is far below what the system allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_WANTED)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,6 +1,6 @@
 """The directory that holds everything of an embedded crawler, and the lock that lets one crawl at a time into it.
 
-Other processes may look and steer through the databases while a crawl runs.
+Other processes may look and steer through the databases while a crawl runs: it finds their word at its next lease.
 """
 
 from __future__ import annotations
@@ -9,20 +9,24 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Self
 
 from shoal.engine.mark import Mark
-from shoal.errors import HomeError, Unavailable
+from shoal.errors import Unavailable, UsageError
 from shoal.frontier.sqlite import SqliteFrontier
+from shoal.jobs.place import Standing, counted, make_folder, nothing_to
+from shoal.model import ENDED, Figures, JobState
 from shoal.store.archive.archive import Archive
+from shoal.store.jobs import Job, set_state
 from shoal.store.store import Store
 
 LOCK_TRIES = 10
 LOCK_WAIT_S = 0.02
+OF_A_FLEET = "a fleet works on it: name its Redis by SHOAL_REDIS_URL"
 
 
 class Home:
@@ -30,11 +34,7 @@ class Home:
         self.path = path
         self.archive = Archive.at(archive_url, path)
         self._held = False
-        try:
-            # For its owner only: a job may carry passwords, cookies and keys.
-            path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise HomeError(f"{path} cannot be used as a home: {error.strerror}; choose another with --home") from error
+        make_folder(path)
 
     @cached_property
     def store(self) -> Store:
@@ -99,6 +99,87 @@ class Home:
         except FileNotFoundError:
             pass
         return None
+
+    def worker_of(self, job: Job) -> object | None:
+        """The process that works on this job."""
+        holder = self.holder()
+        return holder["pid"] if holder is not None and holder["job"] == job.id else None
+
+    async def standing(self, job: Job) -> Standing:
+        if job.fleet:
+            return Standing(job, job.state, counted(self.store, job.id), OF_A_FLEET)
+        state = await self._state(job)
+        figures = await self.frontier.figures(job.id) if job.started_at else Figures()
+        limiting = await self.frontier.limiting(job.id) if state is JobState.RUNNING and job.started_at else job.reason
+        return Standing(job, state, figures, limiting)
+
+    async def _state(self, job: Job) -> JobState:
+        """What the store says, unless the process that would have changed it is gone or another terminal paused it."""
+        if job.state in ENDED:
+            return job.state
+        if self.worker_of(job) is None:
+            return JobState.INTERRUPTED
+        if job.started_at and await self.frontier.rest(job.id) == "paused":
+            return JobState.PAUSED
+        # A run that ends is first written down as interrupted, a moment later as what it ended in.
+        return JobState.RUNNING if job.state is JobState.INTERRUPTED else job.state
+
+    async def pause(self, job: Job) -> str:
+        self._check_ours(job)
+        state, worker = await self._state(job), self.worker_of(job)
+        if state in ENDED:
+            raise UsageError(nothing_to("pause", job, state))
+        if worker is None:
+            ways = f"`shoal resume {job.id}` goes on with it, `shoal cancel {job.id}` ends it"
+            raise UsageError(f"{nothing_to('pause', job, state)}; {ways}")
+        await self.frontier.pause(job.id)
+        return f"job {job.id} is paused; process {worker} waits"
+
+    async def resume(self, job: Job) -> str | None:
+        self._check_ours(job)
+        if job.state in ENDED - {JobState.LIMITED}:
+            raise UsageError(f"{nothing_to('resume', job, job.state)}; `shoal crawl` starts another")
+        worker = self.worker_of(job)
+        if worker is None:
+            return None
+        await self.frontier.resume(job.id)
+        return f"job {job.id} goes on in process {worker}"
+
+    async def cancel(self, job: Job) -> str:
+        self._check_ours(job)
+        if job.state in ENDED:
+            raise UsageError(nothing_to("cancel", job, job.state))
+        worker = self.worker_of(job)
+        if worker is None and self.holder() is None:
+            # What a killed process had leased returns to the queue, so that the job's figures add up. If another job
+            # is crawled here now, that has been done when its crawl began.
+            with self.locked(job.id):
+                await self.frontier.reap(self.mark.left_behind(), all_leases=True)
+                self.mark.clear()
+        if worker is not None or job.started_at:
+            await self.frontier.cancel(job.id)
+        # Said here as well if a process works on it: one that is killed before it has seen the word would leave a job
+        # to be resumed.
+        set_state(self.store, job.id, JobState.CANCELLED, time.time())
+        ending = f"; process {worker} saves what is in flight and ends" if worker is not None else ""
+        return f"job {job.id} is cancelled{ending}"
+
+    @contextmanager
+    def at_rest(self, job: Job) -> Iterator[None]:
+        self._check_ours(job)
+        with self.locked(job.id):
+            yield
+
+    @asynccontextmanager
+    async def reopened(self, job: Job) -> AsyncIterator[JobState]:
+        self._check_ours(job)
+        # A job that ended meanwhile would forget what is revived.
+        with self.locked(job.id):
+            yield JobState.INTERRUPTED
+
+    def _check_ours(self, job: Job) -> None:
+        if job.fleet:
+            raise UsageError(f"job {job.id}: {OF_A_FLEET}")
 
     @property
     def _lock_file(self) -> Path:

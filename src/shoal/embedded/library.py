@@ -16,9 +16,9 @@ from typing import Any
 from shoal import settings
 from shoal.embedded.crawl import Crawl, Report
 from shoal.embedded.home import Home
-from shoal.embedded.job_id import new_job_id
 from shoal.engine.ending import Ending
 from shoal.errors import UsageError
+from shoal.jobs.job_id import new_job_id
 from shoal.model import JobSpec, PageRecord
 from shoal.spiders.sources import read_sources
 from shoal.spiders.spider import Spider

@@ -8,12 +8,11 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from shoal.embedded.bodies import unpacked
 from shoal.engine.callbacks import page_of
 from shoal.errors import InvalidURL
+from shoal.jobs.bodies import unpacked
 from shoal.model import ItemRecord, ItemType, PageRecord, RejectRecord
 from shoal.spiders import rules
 from shoal.spiders.bounds import Bounds
@@ -22,7 +21,7 @@ from shoal.spiders.loading import load_spider
 from shoal.spiders.page import Request
 from shoal.spiders.running import CallbackFailed, run
 from shoal.spiders.spider import Spider
-from shoal.store.archive.archive import Archive
+from shoal.store.archive.archive import Archive, Folders
 from shoal.store.staging import staged
 from shoal.urls import Params, canonical, fingerprint
 
@@ -103,7 +102,7 @@ class Extractor:
         extract.asked.setdefault(fingerprint(url, request.method, request.body), Asked(callback, request.meta))
 
 
-def serve(connection: Connection, at: Any, source: Source, archive: Path, params: Params) -> None:
+def serve(connection: Connection, at: Any, source: Source, archive: Folders, params: Params) -> None:
     """A process's life: parts of tasks come in, what they gave goes out, until the other end is closed.
 
     `at` is shared memory: the place in its part of the page it is reading, so that one that ends the process is known.
@@ -112,7 +111,7 @@ def serve(connection: Connection, at: Any, source: Source, archive: Path, params
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _keep_freed_memory()
     spider = rules.from_json(source.rules) if source.rules is not None else load_spider(source.reference or "")
-    extractor = Extractor(spider, Archive(archive), params)
+    extractor = Extractor(spider, Archive(*archive), params)
     while True:
         try:
             tasks = connection.recv()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from shoal.embedded.home import Home
-from shoal.model import ENDED, Figures, JobState
+from shoal.jobs.place import Place, Standing
+from shoal.model import Figures, JobState
+from shoal.store.archive.segments import size_of
 from shoal.store.columns import iso_time
 from shoal.store.figures import Failures, StoredFigures, stored_figures
 from shoal.store.jobs import Job, load_job
@@ -58,21 +59,11 @@ class Overview:
         }
 
 
-async def overview(home: Home, job_id: str) -> Overview:
-    job = load_job(home.store, job_id)
-    figures = await home.frontier.figures(job_id) if job.started_at else Figures()
-    state = await current_state(home, job)
-    limiting = await home.frontier.limiting(job_id) if state is JobState.RUNNING else job.reason
-    return Overview(job, state, figures, stored_figures(home.store, job_id), home.archive.bytes_of(job_id), limiting)
+async def overview(place: Place, job_id: str) -> Overview:
+    return with_stored(place, await place.standing(load_job(place.store, job_id)))
 
 
-async def current_state(home: Home, job: Job) -> JobState:
-    """What the store says, unless the process that would have changed it is gone or another terminal paused it."""
-    if job.state in ENDED or job.state is JobState.INTERRUPTED:
-        return job.state
-    holder = home.holder()
-    if holder is None or holder["job"] != job.id:
-        return JobState.INTERRUPTED
-    if job.started_at and await home.frontier.rest(job.id) == "paused":
-        return JobState.PAUSED
-    return job.state
+def with_stored(place: Place, stands: Standing) -> Overview:
+    id = stands.job.id
+    stored, archive_bytes = stored_figures(place.store, id), size_of(place.store, place.archive, id)
+    return Overview(stands.job, stands.state, stands.figures, stored, archive_bytes, stands.limiting)

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from shoal.embedded.extractor import Asked, Extract, Source, Task
-from shoal.embedded.home import Home
-from shoal.embedded.processes import Processes
 from shoal.errors import ExtractionFailed, UsageError
+from shoal.jobs.extractor import Asked, Extract, Source, Task
+from shoal.jobs.place import Place
+from shoal.jobs.processes import Processes
 from shoal.model import ItemType
 from shoal.spiders.spider import Spider
+from shoal.store.archive.segments import require_segments
 from shoal.store.jobs import Job, note_extraction
 from shoal.store.quality import measure_quality
 from shoal.store.records import extractable_depths, extractable_pages, pages_without_body, redirected
@@ -51,8 +52,8 @@ class Progress:
 
 
 class Extraction:
-    def __init__(self, home: Home, job: Job, spider: Spider, max_failure_rate: float, processes: int | None) -> None:
-        self._home = home
+    def __init__(self, place: Place, job: Job, spider: Spider, max_failure_rate: float, processes: int | None) -> None:
+        self._place = place
         self._job = job
         self._spider = spider
         self._max_failure_rate = max_failure_rate
@@ -63,14 +64,15 @@ class Extraction:
 
     def run(self, on_progress: Callable[[Progress], None]) -> Progress:
         """Raises ExtractionFailed if the callback fails on too many pages, and UsageError if there is none to read."""
-        store, job = self._home.store, self._job.id
+        store, job = self._place.store, self._job.id
         depths = extractable_depths(store, job)
         self.progress = Progress(sum(depths.values()), pages_without_body(store, job))
         if not depths:
             raise UsageError(
                 f"job {job} has no page in the archive: it was crawled with --no-archive, or found none; crawl it again"
             )
-        with self._home.locked(job):
+        require_segments(store, self._place.archive, job)
+        with self._place.at_rest(self._job):
             clear_staged(store, job)
             try:
                 with self._started() as processes:
@@ -88,20 +90,20 @@ class Extraction:
         spec = self._job.spec
         params = Params(frozenset(spec.keep_params), frozenset(spec.drop_params))
         source = Source(None if self._spider.rules else self._spider.reference, self._spider.rules)
-        return Processes(self._n_processes, source, self._home.archive.root, params)
+        return Processes(self._n_processes, source, self._place.archive.folders, params)
 
     def _read_depth(self, processes: Processes, depth: int, on_progress: Callable[[Progress], None]) -> None:
         for extracts in processes.extracts(self._parts(depth)):
-            stage(self._home.store, extracts)
+            stage(self._place.store, extracts)
             for extract in extracts:
                 self._note(extract)
             on_progress(self.progress)
-        for source, target in redirected(self._home.store, self._job.id):
+        for source, target in redirected(self._place.store, self._job.id):
             if source in self._asked:
                 self._asked.setdefault(target, self._asked[source])
 
     def _parts(self, depth: int) -> Iterator[list[Task]]:
-        pages = extractable_pages(self._home.store, self._job.id, depth)
+        pages = extractable_pages(self._place.store, self._job.id, depth)
         tasks = (Task(page, self._asked.get(page.fingerprint, Asked())) for page in pages)
         while part := list(islice(tasks, PAGES_AT_ONCE)):
             yield part

@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator
 from multiprocessing import connection, get_context
 from multiprocessing.sharedctypes import Synchronized
-from pathlib import Path
 from typing import Self
 
-from shoal.embedded.extractor import Extract, Source, Task, serve
 from shoal.errors import ExtractionFailed
+from shoal.jobs.extractor import Extract, Source, Task, serve
+from shoal.store.archive.archive import Folders
 from shoal.store.staging import staged
 from shoal.urls import Params
 
@@ -24,7 +24,7 @@ _NOWHERE = -1
 
 
 class _Process:
-    def __init__(self, given: tuple[Source, Path, Params]) -> None:
+    def __init__(self, given: tuple[Source, Folders, Params]) -> None:
         # Not forked: the spider is loaded in each as it was here, whatever this process has done since.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
@@ -64,7 +64,7 @@ class _Process:
 
 
 class Processes:
-    def __init__(self, n: int, source: Source, archive: Path, params: Params) -> None:
+    def __init__(self, n: int, source: Source, archive: Folders, params: Params) -> None:
         self._given = (source, archive, params)
         self._idle = [_Process(self._given) for _ in range(n)]
         self._busy: list[_Process] = []

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.embedded.crawl import Report
-from shoal.embedded.overview import Overview
+from shoal.jobs.overview import Overview
 from shoal.model import JobState
 
 EXIT_DONE = 0
@@ -18,9 +17,9 @@ EXIT_INTERRUPTED = 130
 BLOCKING = frozenset({"403", "429", "503"})
 
 
-def summary(report: Report) -> dict[str, Any]:
-    figures = report.overview.as_dict()
-    seconds = report.overview.job.seconds
+def summary(overview: Overview) -> dict[str, Any]:
+    figures = overview.as_dict()
+    seconds = overview.job.seconds
     return {
         "type": "summary",
         "job": figures["id"],
@@ -29,7 +28,7 @@ def summary(report: Report) -> dict[str, Any]:
         "pages": figures["pages"],
         "redirects": figures["redirects"],
         "items": figures["items"],
-        "rejected": report.overview.stored.rejected,
+        "rejected": overview.stored.rejected,
         "dead": figures["dead"],
         "dropped": figures["dropped"],
         "skipped": figures["skipped"],

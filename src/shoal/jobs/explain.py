@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
-from shoal.embedded.home import Home
-from shoal.embedded.standing import standing
 from shoal.engine.permission import MAX_CRAWL_DELAY_S
 from shoal.engine.policy import MAX_HOPS
-from shoal.errors import InvalidURL
+from shoal.errors import FrontierLost, InvalidURL
 from shoal.fetch.guard import Guard
 from shoal.fetch.robots import RobotsFile
+from shoal.jobs.place import Place
 from shoal.model import DeadLetter, Drop, Input, JobSpec, JobState, PageRecord, RedirectRecord, Target, fingerprint_hex
 from shoal.spiders.lists import bare
 from shoal.spiders.sources import read_sources
@@ -89,25 +88,35 @@ class Explanation:
         }
 
 
-async def explain(home: Home, job: Job, url: str, exclusions: Exclusions) -> Explanation:
+async def explain(place: Place, job: Job, url: str, exclusions: Exclusions) -> Explanation:
     """Raises InvalidURL for text that is no URL at all, unless it was given to the job."""
     asked = _as_given(url, job.spec)
     if asked.target is None:
-        return _of_no_request(home.store, job, asked)
+        return _of_no_request(place.store, job, asked)
     request = asked.target
     # In this order: a request is stored before its lease ends, so at least one of the two knows it.
-    where = await home.frontier.whereabouts(job.id, request.fingerprint, request.host) if job.started_at else None
-    record = ending(home.store, job.id, request.fingerprint)
-    given = inputs_of(home.store, job.id, request.fingerprint)
+    where = await _whereabouts(place, job, request)
+    record = ending(place.store, job.id, request.fingerprint)
+    given = inputs_of(place.store, job.id, request.fingerprint)
     if record is not None:
-        return _of_ending(home.store, job, asked.spelt, given, request, record)
+        return _of_ending(place.store, job, asked.spelt, given, request, record)
     if where in PENDING:
-        return Explanation(asked.spelt, request, Verdict(where, rule=await _holdup(home, job)), given)
+        return Explanation(asked.spelt, request, Verdict(where, rule=await _holdup(place, job)), given)
     if given:
         # An input that the frontier has not been offered yet.
-        return Explanation(asked.spelt, request, Verdict("queued", rule=await _holdup(home, job)), given)
-    verdict = _rejection(home.store, job.id, asked.spelt) or _forecast(home.store, job, request.url, exclusions)
+        return Explanation(asked.spelt, request, Verdict("queued", rule=await _holdup(place, job)), given)
+    verdict = _rejection(place.store, job.id, asked.spelt) or _forecast(place.store, job, request.url, exclusions)
     return Explanation(asked.spelt, request, verdict)
+
+
+async def _whereabouts(place: Place, job: Job, request: Target) -> str | None:
+    if not job.started_at:
+        return None
+    try:
+        return await place.frontier.whereabouts(job.id, request.fingerprint, request.host)
+    except FrontierLost:
+        # Then the store is all there is to tell of it.
+        return None
 
 
 def _as_given(url: str, spec: JobSpec) -> Input:
@@ -119,11 +128,11 @@ def _as_given(url: str, spec: JobSpec) -> Input:
     return next(read_sources(["-"], params, spec.politeness.group, None, line).inputs)
 
 
-async def _holdup(home: Home, job: Job) -> str | None:
-    state = (await standing(home, job)).state
-    if state is JobState.RUNNING:
-        return await home.frontier.limiting(job.id)
-    return f"the job is {state}" + (f": {job.reason}" if job.reason else "")
+async def _holdup(place: Place, job: Job) -> str | None:
+    stands = await place.standing(job)
+    if stands.state in (JobState.RUNNING, JobState.WAITING):
+        return stands.limiting
+    return f"the job is {stands.state}" + (f": {job.reason}" if job.reason else "")
 
 
 def _of_no_request(store: Store, job: Job, asked: Input) -> Explanation:

@@ -1,0 +1,54 @@
+"""`shoal api`: the role that serves the HTTP API of a fleet."""
+
+from __future__ import annotations
+
+import click
+
+from shoal import telemetry
+from shoal.cli.session import Command, Session
+from shoal.cli.token import open_store
+from shoal.errors import Unavailable
+
+
+@click.command(cls=Command)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, metavar="P", help="The port.")
+@click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="How many.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 512),
+    default=32,
+    show_default=True,
+    metavar="M",
+    help="Requests answered at once in each.",
+)
+def api(session: Session, host: str, port: int, processes: int, threads: int) -> None:
+    """Serve the HTTP API of the fleet of SHOAL_REDIS_URL until SIGTERM or Ctrl-C, which wait for what is being answered.
+
+    The first time, an admin token is made: it is printed once, and kept in the file admin-token of the home. SIGHUP
+    replaces the processes without a refused connection. It listens to this machine only, unless told otherwise; put
+    TLS in front of it before it listens to others.
+
+    \b
+    SHOAL_REDIS_URL=redis://localhost:6379/0 shoal api
+    curl -H "Authorization: Bearer $(cat shoal-data/admin-token)" http://127.0.0.1:8000/api/v1/jobs
+    """
+    from shoal.control.first_token import FILE, make_first_token
+    from shoal.control.serving import Application
+    from shoal.fleet.place import Fleet
+
+    telemetry.set_up_role("api", session.verbose)
+    # Raises for settings that name no fleet, before anything else.
+    Fleet(session.settings)
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        with open_store(session) as store:
+            token = make_first_token(store, session.settings)
+    except Unavailable as error:
+        session.say(f"{error}; the API answers 503 until then")
+        token = None
+    if token is not None:
+        session.show(token)
+        session.say(f"the admin token, shown this once; {session.settings.home / FILE} has it too")
+    session.say(f"the API: http://{address}/api/v1, how to use it: http://{address}/docs")
+    Application(session.settings, address, processes, threads).run()

@@ -1,0 +1,100 @@
+"""What `crawl` and `submit` share: sources and options become the spec of a job, or what is wrong with them is told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import click
+
+from shoal.cli.options import job_options
+from shoal.cli.session import Session, safe, shortened
+from shoal.errors import UsageError
+from shoal.model import JobSpec, ScopeKind
+from shoal.spiders.lists import reason_words
+from shoal.spiders.naming import spider_among
+from shoal.spiders.sources import Sources, read_sources
+from shoal.spiders.wish import Wish
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+BAD_LINES_SHOWN = 20
+SPELT_SHOWN = 200
+
+_OPTIONS = (
+    click.argument("source", nargs=-1, required=True),
+    click.option("--column", metavar="NAME", help="The list is CSV: take URLs from this column (name or number)."),
+    click.option("--strict", is_flag=True, help="Exit 2 if a line of the list is bad."),
+    click.option("--dry-run", is_flag=True, help="URLs per host, robots, duration; fetches nothing but robots.txt."),
+)
+
+
+def asked_options(function: F) -> F:
+    """SOURCE and every option that says what to crawl."""
+    function = job_options(function)
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    session: Session
+    spec: JobSpec
+    """As far as it is known before the sources are read."""
+    sources: Sources
+    strict: bool
+
+    def spec_once_read(self) -> JobSpec:
+        """Raises UsageError if the sources turned out to be no good."""
+        _report_bad_lines(self.session, self.sources, self.strict)
+        return replace(self.spec, credentials=self.sources.credentials, agent=self.session.settings.user_agent)
+
+    def tell_scope(self) -> None:
+        if self.sources.listed and self.spec.scope is ScopeKind.LISTED:
+            fetched = f"{self.sources.good:,} URLs are fetched, their links are not followed"
+            self.session.say(f"scope listed: {fetched} (--scope changes it)")
+
+
+def asked(
+    session: Session,
+    source: tuple[str, ...],
+    column: str | None,
+    strict: bool,
+    output: str | None,
+    options: dict[str, Any],
+) -> Asked:
+    """Raises UsageError for all that can be wrong before the sources are read."""
+    spider, words = spider_among(source)
+    if spider is not None:
+        words = [*spider.urls, *words]
+    if not words:
+        raise UsageError(f"the spider {spider.name if spider else ''} names no URL to start from: give one")
+    wish = Wish.of(_given(options), spider, session.settings.allow_private)
+    sources = read_sources(words, wish.params, wish.group, column, sys.stdin.buffer)
+    return Asked(session, wish.spec(sources, output), sources, strict)
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Those that were typed, not those that have a default."""
+    context = click.get_current_context()
+    return {
+        name: value
+        for name, value in options.items()
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    }
+
+
+def _report_bad_lines(session: Session, sources: Sources, strict: bool) -> None:
+    for line, spelt, reason in sources.bad[:BAD_LINES_SHOWN]:
+        session.say(f"line {line}: {shortened(safe(spelt), SPELT_SHOWN)!r}: {reason_words(reason)}")
+    if sources.bad_count > BAD_LINES_SHOWN:
+        session.say(
+            f"and {sources.bad_count - BAD_LINES_SHOWN:,} more bad lines; `shoal export ID --inputs` has them all"
+        )
+    if strict and sources.bad_count:
+        raise UsageError(f"{sources.bad_count:,} bad lines, and --strict was given")
+    if not sources.good:
+        raise UsageError("none of the sources is a URL that can be fetched")

@@ -1,0 +1,41 @@
+"""`shoal tend`: the role that keeps a fleet going besides its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+import click
+
+from shoal import telemetry
+from shoal.cli.session import Command, Session
+
+
+@click.command(cls=Command)
+def tend(session: Session) -> None:
+    """Tend the fleet: seed new jobs, end finished ones, return what dead workers held, restore a lost Redis.
+
+    One is enough, two are safe: only one at a time acts. Ends with Ctrl-C or SIGTERM.
+
+    \b
+    SHOAL_REDIS_URL=redis://localhost:6379/0 shoal tend
+    """
+    from shoal.fleet.configuration import configuration
+
+    telemetry.set_up_role("tend", session.verbose)
+    configuration(session.settings)
+    asyncio.run(_tend(session))
+
+
+async def _tend(session: Session) -> None:
+    from celery import Celery
+
+    from shoal.fleet import tend
+    from shoal.fleet.configuration import configuration
+
+    app = Celery("shoal")
+    app.conf.update(configuration(session.settings))
+    stopping = asyncio.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, stopping.set)
+    await tend.tend(app, session.settings, stopping)

@@ -1,0 +1,179 @@
+"""`shoal up`: a fleet on this machine with one command, and how it stands at a glance."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from shoal.cli.session import Command, Session, safe, shortened
+from shoal.cli.words import count, duration, plural, size
+from shoal.cli.worker import served_lanes
+from shoal.fleet.glance import AtWork
+from shoal.fleet.up import Up, Wanted
+from shoal.model import Lane
+
+LIVE_EVERY_S = 0.5
+PLAIN_EVERY_S = 30.0
+JSON_EVERY_S = 5.0
+
+
+@click.command(cls=Command)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=0),
+    default=os.cpu_count() or 1,
+    show_default="one per core",
+    metavar="N",
+    help="Processes that crawl; 0: all but workers.",
+)
+@click.option(
+    "--lanes", default=",".join(Lane), show_default=True, metavar="L,L", help="Serve jobs of these lanes, best first."
+)
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), metavar="M", help="Requests in flight in each. [default: 64]"
+)
+def up(session: Session, workers: int, lanes: str, concurrency: int | None) -> None:
+    """Run a whole fleet on this machine until Ctrl-C: Redis (unless SHOAL_REDIS_URL names one), tend and workers.
+
+    Commands of the same home find it by themselves. What dies or makes no progress is started again. Ctrl-C ends
+    what is in flight or gives it back; once more: at once, and still nothing is lost.
+
+    \b
+    shoal up
+    shoal up --workers 4 --lanes express,batch
+    shoal submit https://example.com        in another terminal
+    """
+    wanted = Wanted(workers, served_lanes(lanes), concurrency, session.verbose)
+    session.run(_up(session, wanted))
+
+
+async def _up(session: Session, wanted: Wanted) -> None:
+    view = View(session)
+    fleet = Up(session.settings, wanted, view.say)
+    stopping, at_once = asyncio.Event(), asyncio.Event()
+
+    def told() -> None:
+        (at_once if stopping.is_set() else stopping).set()
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, told)
+    showing = asyncio.create_task(view.keep(fleet))
+    try:
+        await fleet.run(stopping)
+    finally:
+        showing.cancel()
+        view.clear()
+        view.say("ending: what is in flight ends or is given back; Ctrl-C once more: at once")
+        await fleet.end(at_once)
+        view.say("everything has ended")
+
+
+class View:
+    """One block on a terminal, a line now and then elsewhere, objects with `--json`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._drawn = 0
+
+    def say(self, text: str) -> None:
+        self.clear()
+        if self._session.json:
+            self._session.data({"type": "event", "text": text})
+        else:
+            self._session.say(f"{time.strftime('%H:%M:%S')} {safe(text)}")
+
+    def clear(self) -> None:
+        if self._drawn:
+            sys.stderr.write(f"\x1b[{self._drawn}A\x1b[J")
+            sys.stderr.flush()
+            self._drawn = 0
+
+    async def keep(self, fleet: Up) -> None:
+        await fleet.started.wait()
+        self.say(f"the fleet is up; hand it work: {self._session.command('submit', 'URL')}")
+        while True:
+            self._show(fleet)
+            await asyncio.sleep(self._every_s)
+
+    @property
+    def _every_s(self) -> float:
+        if self._session.json:
+            return JSON_EVERY_S
+        return LIVE_EVERY_S if self._session.live else PLAIN_EVERY_S
+
+    def _show(self, fleet: Up) -> None:
+        if self._session.json:
+            self._session.data(_as_json(fleet))
+        elif self._session.live:
+            self.clear()
+            width = min(80, shutil.get_terminal_size().columns) - 1
+            lines = [shortened(line, width) for line in block(fleet)]
+            sys.stderr.write("".join(f"{line}\n" for line in lines))
+            sys.stderr.flush()
+            self._drawn = len(lines)
+        elif not self._session.quiet:
+            self._session.say(f"{time.strftime('%H:%M:%S')} {plain(fleet)}")
+
+
+def block(fleet: Up) -> list[str]:
+    seen, settings = fleet.seen, fleet.settings
+    up_for = duration(int(time.monotonic() - fleet.began_at))
+    redis = seen.redis_fault or f"{settings.shown('redis_url')}, {size(seen.redis_bytes)}"
+    jobs = f"{plural(seen.jobs, 'job')} to do"
+    lines = [f"shoal up for {up_for}, {settings.home}, logs/ has the logs"]
+    lines.append(_row("redis", _state(fleet, "redis"), redis))
+    lines.append(_row("database", "", seen.database_fault or f"{settings.shown('database_url')}, {jobs}"))
+    lines.append(_row("tend", _state(fleet, "tend"), ""))
+    if any(part.name == "worker" for part in fleet.parts):
+        lines.append(_row("worker", _state(fleet, "worker"), _sums(seen.at_work)))
+        lines += [_process(at_work) for at_work in seen.at_work]
+    return lines
+
+
+def plain(fleet: Up) -> str:
+    seen = fleet.seen
+    down = [f"{part.name} is down" for part in fleet.parts if part.pid is None]
+    faults = [fault for fault in (seen.redis_fault, seen.database_fault) if fault]
+    return "; ".join([_sums(seen.at_work), f"{plural(seen.jobs, 'job')} to do", *down, *map(safe, faults)])
+
+
+def _row(name: str, state: str, about: str) -> str:
+    return f"{name:<8}  {state:<13}  {safe(about)}".rstrip()
+
+
+def _state(fleet: Up, name: str) -> str:
+    for part in fleet.parts:
+        if part.name == name:
+            return f"process {part.pid}" if part.pid else "down"
+    return "not ours"
+
+
+def _sums(at_work: list[AtWork]) -> str:
+    per_s = sum(child.per_s for child in at_work)
+    used_bytes = sum(child.entry.memory_bytes for child in at_work)
+    served = [lane for lane in Lane if any(lane in child.entry.lanes for child in at_work)]
+    lanes = ["all lanes" if len(served) == len(Lane) else " ".join(served)] if served else []
+    return ", ".join([f"{len(at_work)} at work", *lanes, f"{per_s:.1f} requests/s", size(used_bytes)])
+
+
+def _process(child: AtWork) -> str:
+    entry = child.entry
+    doing = f"{entry.lane}, {count(entry.in_flight)} in flight" if entry.lane else "at rest"
+    about = entry.waiting_for or f"{child.per_s:.1f} requests/s, {size(entry.memory_bytes)}, {doing}"
+    return _row("", f"process {entry.pid}", about)
+
+
+def _as_json(fleet: Up) -> dict[str, Any]:
+    seen = fleet.seen
+    children = [{**asdict(child.entry), "per_s": round(child.per_s, 1)} for child in seen.at_work]
+    servers = {"redis_fault": seen.redis_fault, "database_fault": seen.database_fault, "jobs": seen.jobs}
+    parts = {part.name: part.pid for part in fleet.parts}
+    return {"type": "fleet", **servers, "processes": parts, "at_work": children}

@@ -1,0 +1,79 @@
+"""Where jobs live: a home or a fleet. What differs between the two is here; all else about a job is not.
+
+A job that a place cannot steer is refused with a UsageError that says where it can be.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from shoal.errors import HomeError
+from shoal.frontier.contract import Frontier
+from shoal.model import Figures, JobState
+from shoal.store.archive.archive import Archive
+from shoal.store.figures import stored_figures
+from shoal.store.jobs import Job
+from shoal.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a job stands right now, by what is true and not only by what is written."""
+
+    job: Job
+    state: JobState
+    figures: Figures
+    limiting: str | None
+    """Of a running or waiting job: what it waits for. Of another: why it is what it is."""
+
+
+class Place(Protocol):
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def frontier(self) -> Frontier: ...
+
+    @property
+    def archive(self) -> Archive: ...
+
+    async def standing(self, job: Job) -> Standing:
+        """Cheap enough to be asked for twice a second."""
+
+    async def pause(self, job: Job) -> str:
+        """Gives the words that say what comes of it, as `resume` and `cancel` do."""
+
+    async def resume(self, job: Job) -> str | None:
+        """None: nobody works on it, and it can go on in this process."""
+
+    async def cancel(self, job: Job) -> str: ...
+
+    def at_rest(self, job: Job) -> AbstractContextManager[None]:
+        """Keeps a job that nobody works on as it is, while its items are replaced; otherwise raises Unavailable."""
+
+    def reopened(self, job: Job) -> AbstractAsyncContextManager[JobState]:
+        """While dead letters go back to the frontier; gives the state that the job is in with them."""
+
+
+def counted(store: Store, job_id: str) -> Figures:
+    """The figures of a job that its frontier knows nothing of, as far as the store can tell: nothing is pending."""
+    stored = stored_figures(store, job_id)
+    ended = stored.pages + stored.redirects + stored.dead + sum(stored.dropped.values())
+    return Figures(
+        found=ended, pages=stored.pages, redirects=stored.redirects, dead=stored.dead, dropped=stored.dropped
+    )
+
+
+def nothing_to(wish: str, job: Job, state: JobState) -> str:
+    return f"job {job.id} is {state}: there is nothing to {wish}"
+
+
+def make_folder(path: Path) -> None:
+    try:
+        # For its owner only: a job may carry passwords, cookies and keys.
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise HomeError(f"{path} cannot be used as a home: {error.strerror}; choose another with --home") from error
