@@ -1,0 +1,62 @@
+"""How Celery is set up for a fleet; ARCHITECTURE.md has the trap behind each line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.errors import UsageError
+from shoal.model import Lane
+from shoal.settings import Settings
+
+SLICES_PER_CHILD = 200
+"""Then a child makes room for a new one: what Python allocates it seldom gives back."""
+MEMORY_PER_CHILD_KB = 1_500_000
+GRACE_S = 30
+"""What a slice may take beyond its time before it is told to end, and twice that before its process is killed."""
+ANSWER_S = 10.0
+
+
+def configuration(settings: Settings) -> dict[str, Any]:
+    if settings.broker_url is None:
+        raise UsageError(
+            "a fleet needs Redis: set SHOAL_REDIS_URL, as in redis://localhost:6379/0 (and SHOAL_BROKER_URL, if that "
+            "does not number its databases), or start everything on this machine with `shoal up`"
+        )
+    soft_s = settings.slice_s + GRACE_S
+    return {
+        "broker_url": settings.broker_url,
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        "broker_transport_options": _transport(settings.broker_url),
+        "task_queues": {lane.value: {} for lane in Lane},
+        "task_default_queue": Lane.EXPRESS.value,
+        "task_create_missing_queues": False,
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        "task_ignore_result": True,
+        "task_soft_time_limit": soft_s,
+        "task_time_limit": soft_s + GRACE_S,
+        "worker_disable_prefetch": True,
+        "worker_prefetch_multiplier": 1,
+        "worker_disable_rate_limits": True,
+        "worker_max_tasks_per_child": SLICES_PER_CHILD,
+        "worker_max_memory_per_child": MEMORY_PER_CHILD_KB,
+        "worker_send_task_events": False,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "worker_hijack_root_logger": False,
+        "worker_proc_alive_timeout": 30.0,
+    }
+
+
+def _transport(broker_url: str) -> dict[str, Any]:
+    if not broker_url.startswith(("redis", "sentinel")):
+        return {}
+    return {
+        # In the order of the lanes, so that a worker takes a better lane's slice first.
+        "queue_order_strategy": "priority",
+        "socket_timeout": ANSWER_S,
+        "socket_connect_timeout": ANSWER_S,
+        "socket_keepalive": True,
+        "health_check_interval": 25,
+        "visibility_timeout": 3600,
+    }

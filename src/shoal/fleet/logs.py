@@ -1,0 +1,46 @@
+"""How a Celery worker of ours logs: our lines and Celery's warnings in one form, its chatter only when asked for.
+
+That Redis is away is said by the watch, once; Celery would say it at every try.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+from celery import signals
+from celery.platforms import SecurityWarning
+from celery.worker.consumer.consumer import CONNECTION_ERROR, CONNECTION_RETRY
+
+from shoal import telemetry
+
+_CONSUMER = "celery.worker.consumer.consumer"
+_verbose = False
+
+
+def set_up() -> None:
+    """To be called before Celery begins."""
+    # A container's user is often root, and nothing but JSON is taken from the broker.
+    warnings.filterwarnings("ignore", category=SecurityWarning)
+    signals.setup_logging.connect(_set_up)
+    signals.worker_process_init.connect(_set_up_child)
+
+
+def _set_up(loglevel: int, **_: Any) -> None:
+    global _verbose
+    _verbose = loglevel <= logging.INFO
+    telemetry.set_up_role("worker", _verbose)
+    if not _verbose:
+        logging.getLogger(_CONSUMER).addFilter(_is_news)
+        # Celery logs Python's warnings, which are for programmers.
+        logging.getLogger("py.warnings").setLevel(logging.ERROR)
+
+
+def _set_up_child(**_: Any) -> None:
+    telemetry.set_up_role("child", _verbose)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    about = record.args[0] if isinstance(record.args, tuple) and record.args else None
+    return bool(record.msg != CONNECTION_ERROR and about != CONNECTION_RETRY)

@@ -1,0 +1,103 @@
+"""How a job comes into the frontier: its inputs the first time, and everything that the store knows of it if the
+frontier was lost.
+
+Each can be repeated after whatever ended it: what the frontier has seen it passes over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable
+
+from shoal.engine.beginning import SEEDS_AT_ONCE, terms_of
+from shoal.engine.calls import Calls
+from shoal.engine.overflow import Overflow
+from shoal.engine.patience import Patience
+from shoal.frontier.contract import Ended, Frontier
+from shoal.frontier.record import offer_of
+from shoal.model import JobState, Offer, Outcome
+from shoal.store.ended import ended_requests
+from shoal.store.inputs import seed_targets
+from shoal.store.jobs import Job, mark_seeded, set_state
+from shoal.store.offers import kept_offers
+from shoal.store.store import Store
+from shoal.store.writer import Writer
+
+ENDED_AT_ONCE = 2_000
+KEPT_AT_ONCE = 100
+OUTCOMES = {"page": Outcome.DONE, "redirect": Outcome.REDIRECT, "dead": Outcome.DEAD, "drop": Outcome.DROP}
+
+
+async def rebuild(frontier: Frontier, store: Store, job: Job) -> None:
+    """By hand, beside a tend that may do the same. Raises Unavailable."""
+    stopping = asyncio.Event()
+    patience = Patience(stopping, ())
+    calls = Calls(frontier, f"rebuild-{uuid.uuid4().hex}", patience)
+    writer = Writer(store)
+    try:
+        await Restoring(frontier, calls, Overflow(calls, writer, patience), writer).rebuild(job)
+    finally:
+        writer.close()
+
+
+class Restoring:
+    def __init__(self, frontier: Frontier, calls: Calls, overflow: Overflow, writer: Writer) -> None:
+        self._frontier = frontier
+        self._calls = calls
+        self._overflow = overflow
+        self._writer = writer
+        self.moved_at = 0.0
+        """By the monotonic clock: when the last part was brought in."""
+
+    async def seed(self, job: Job, on_offer: Callable[[], None]) -> None:
+        """`on_offer` is called whenever there is something to lease. Raises FrontierLost."""
+        await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
+        await self._writer.run(set_state, job.id, JobState.RUNNING, time.time())
+        await self._offer_seeds(job, on_offer)
+        # Only now does the job's time begin: a list of a million takes a while to be offered.
+        await self._frontier.change(job.id, terms_of(job.spec, job.seconds))
+        await self._writer.run(mark_seeded, job.id)
+
+    async def rebuild(self, job: Job) -> None:
+        """Raises FrontierLost if it is lost once more meanwhile."""
+        # First what has ended, so that offering it again leads to nothing.
+        await self._open(job, lost=True)
+        await self._recall_ended(job)
+        await self._open(job, lost=False)
+        await self._offer_seeds(job, lambda: None)
+        await self._offer_kept(job)
+
+    async def _open(self, job: Job, lost: bool) -> None:
+        await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds), lost=lost)
+        if job.state is JobState.PAUSED:
+            await self._frontier.pause(job.id)
+
+    async def _offer_seeds(self, job: Job, on_offer: Callable[[], None]) -> None:
+        line = -1
+        while part := await self._writer.read(seed_targets, job.id, line, SEEDS_AT_ONCE):
+            line = part[-1].line
+            targets = [given.target for given in part if given.target is not None]
+            await self._overflow.offer_known([Offer(job.id, targets)])
+            self.moved_at = time.monotonic()
+            on_offer()
+            if await self._frontier.over(job.id):
+                return
+
+    async def _recall_ended(self, job: Job) -> None:
+        after = None
+        while part := await self._writer.read(ended_requests, job.id, after, ENDED_AT_ONCE):
+            after = part[-1]
+            endings = [Ended(key, host, OUTCOMES[kind], size, why) for key, host, kind, size, why in part]
+            await self._calls.recall(job.id, endings)
+            self.moved_at = time.monotonic()
+
+    async def _offer_kept(self, job: Job) -> None:
+        after = 0
+        while rows := await self._writer.read(kept_offers, job.id, after, KEPT_AT_ONCE):
+            after = rows[-1][0]
+            for _, texts in rows:
+                await self._overflow.offer_known([offer_of(job.id, text) for text in texts])
+                self.moved_at = time.monotonic()
+                await asyncio.sleep(0)

@@ -1,0 +1,103 @@
+"""Hands a job to the fleet: it is stored whole with its inputs, in one transaction, and tend is rung, who seeds it.
+
+Whatever is wrong with it, or away, is found before anything is stored.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import Unavailable, UsageError
+from shoal.fleet.place import Fleet
+from shoal.jobs.job_id import new_job_id
+from shoal.model import JobSpec
+from shoal.spiders.naming import SPIDER_MODULE
+from shoal.spiders.sources import BadLine, Sources, given_urls
+from shoal.spiders.wish import Wish
+from shoal.store.jobs import create_job
+
+if TYPE_CHECKING:
+    from shoal.spiders.spider import Spider
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    id: str
+    accepted: int
+    """Distinct requests."""
+    duplicates: int
+    rejected: int
+    bad: Sequence[BadLine]
+    """The first of the rejected, with the reasons."""
+
+
+async def submit(
+    fleet: Fleet, sources: Sources, spec: Callable[[], JobSpec], id: str | None = None
+) -> Submitted:
+    """The spec is asked for when the sources have been read; what it raises leaves no job behind."""
+    # Both servers before the sources, which may take a while to read, and come only once.
+    await fleet.frontier.connection.check()
+    id = id or new_job_id()
+    create_job(fleet.store, id, spec, sources.inputs, time.time(), fleet=True)
+    with suppress(Unavailable):
+        # The job is safe, and tend finds it without being rung.
+        await fleet.ring()
+    return Submitted(id, sources.good, sources.duplicates, sources.bad_count, sources.bad)
+
+
+async def submit_asked(
+    fleet: Fleet,
+    urls: Sequence[str],
+    rules: Mapping[str, Any] | None,
+    spider: str | None,
+    options: Mapping[str, Any],
+    id: str | None = None,
+) -> Submitted:
+    """As another program asks for it, in plain JSON: options by the names of the flags, with _ for -.
+
+    Rules are data; a spider is named by its import path, and only of a module that SHOAL_SPIDERS lists. No URL is
+    taken for the name of a file. An id that is given must be new. Raises UsageError.
+    """
+    settings = fleet.settings
+    loaded = _spider(rules, spider, settings.spiders)
+    wish = Wish.of(_checked(options), loaded, settings.allow_private)
+    sources = given_urls([*(loaded.urls if loaded else ()), *urls], wish.params, wish.group)
+    spec = wish.spec(sources, None)
+
+    def spec_once_read() -> JobSpec:
+        if not sources.good:
+            raise UsageError("none of the urls can be fetched")
+        return replace(spec, credentials=sources.credentials, agent=settings.user_agent)
+
+    return await submit(fleet, sources, spec_once_read, id)
+
+
+def _spider(rules: Mapping[str, Any] | None, spider: str | None, allowed: Sequence[str]) -> Spider | None:
+    if rules is not None and spider is not None:
+        raise UsageError("a job has rules or a spider, not both")
+    if rules is not None:
+        from shoal.spiders.rules import from_json
+
+        return from_json(json.dumps(rules))
+    if spider is None:
+        return None
+    found = SPIDER_MODULE.fullmatch(spider)
+    if found is None or found["module"] not in allowed:
+        known = ", ".join(allowed) or "none"
+        raise UsageError(f"spider {spider!r} is not package.module:name of a module in SHOAL_SPIDERS (it has: {known})")
+    from shoal.spiders.loading import load_spider
+
+    return load_spider(spider)
+
+
+def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
+    # Only here: `shoal submit` has its options checked already.
+    from shoal.spiders.rules.asking import check_options
+
+    check_options(options)
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}

@@ -1,0 +1,142 @@
+"""One process that is kept running: started again when it ends or makes no progress, with ever longer pauses.
+
+A lock goes with it into the process and ends with it, however either ends. So a supervisor that was killed leaves
+nothing unseen: the next one finds by the lock that the process lives, and by its id which one it is.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
+START_S = 60.0
+"""How long it may take to give its first sign of life, beyond what is silence later."""
+STEADY_S = 60.0
+"""Whatever ran for so long is started again without a pause."""
+LOG_BYTES = 10_000_000
+LOOK_EVERY_S = 0.05
+
+
+@dataclass
+class Part:
+    name: str
+    command: Sequence[str]
+    env: Mapping[str, str]
+    home: Path
+    progressed_at: Callable[[int], float | None]
+    """When the process with this id last got anywhere, by the monotonic clock; None: not yet told."""
+    end_within_s: float
+    feed: str = ""
+    """For its standard input."""
+
+    _process: subprocess.Popen[bytes] | None = None
+    _started_at: float = 0.0
+    _due_at: float = 0.0
+    _ends: int = 0
+
+    @property
+    def log(self) -> Path:
+        return self.home / "logs" / f"{self.name}.log"
+
+    @property
+    def pid(self) -> int | None:
+        """None: it does not run."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    def start(self) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self.log.open("ab") as log, _lock_file(self.home, self.name) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # In a session of its own: Ctrl-C on the terminal is for whoever supervises.
+            self._process = subprocess.Popen(
+                self.command,
+                env=self.env,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                pass_fds=[lock],
+                start_new_session=True,
+            )
+            os.truncate(lock, 0)
+            os.pwrite(lock, str(self._process.pid).encode(), 0)
+        assert self._process.stdin is not None
+        self._process.stdin.write(self.feed.encode())
+        self._process.stdin.close()
+        self._started_at = time.monotonic()
+
+    def look(self, silent_s: float) -> str | None:
+        """Sees to it that it runs; gives the words for what had to be done."""
+        self._bound_log()
+        if self._process is None:
+            if time.monotonic() < self._due_at:
+                return None
+            self.start()
+            return f"{self.name} is started again, process {self.pid}"
+        code = self._process.poll()
+        if code is not None:
+            return self._down(_ended_with(code))
+        silent = time.monotonic() - (self.progressed_at(self._process.pid) or self._started_at + START_S)
+        if silent <= silent_s:
+            return None
+        self.kill()
+        return self._down(f"made no progress for {silent:.0f} s and was killed")
+
+    def _down(self, why: str) -> str:
+        assert self._process is not None
+        pid, self._process = self._process.pid, None
+        steady = time.monotonic() - self._started_at > STEADY_S
+        self._ends = 0 if steady else self._ends + 1
+        pause_s = PAUSES_S[min(self._ends, len(PAUSES_S) - 1)]
+        self._due_at = time.monotonic() + pause_s
+        return f"{self.name}, process {pid}, {why}; again in {pause_s:g} s; {self.log} has its last words"
+
+    def terminate(self) -> None:
+        if self.pid is not None:
+            os.kill(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _bound_log(self) -> None:
+        """Its writers append, so what they write next is at the beginning."""
+        if self.log.stat().st_size > LOG_BYTES:
+            shutil.copyfile(self.log, self.log.with_suffix(".log.1"))
+            os.truncate(self.log, 0)
+
+
+def left_behind(home: Path, name: str) -> int | None:
+    """The id of the process that a supervisor left when it was killed, if it lives."""
+    with _lock_file(home, name) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return int(os.pread(lock, 20, 0))
+    return None
+
+
+class _lock_file:
+    def __init__(self, home: Path, name: str) -> None:
+        folder = home / "run"
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._path = folder / f"{name}.lock"
+
+    def __enter__(self) -> int:
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        return self._file
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+
+def _ended_with(code: int) -> str:
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"

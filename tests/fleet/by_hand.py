@@ -1,0 +1,114 @@
+"""A fleet without processes: a private Redis, `shoal` that is told of it, and a test that plays tend and workers."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shoal.engine.beginning import seeds_of, terms_of
+from shoal.fleet.place import Fleet
+from shoal.fleet.roster import Entry, write
+from shoal.frontier.contract import ALL_LANES, Caller
+from shoal.frontier.redis.shard import TAG
+from shoal.model import JobState, Lane, Lease, Offer
+from shoal.settings import Settings
+from shoal.store.jobs import load_job, mark_seeded, set_state
+from tests.cli.conftest import Shell
+from tests.frontier.redis_server import RedisServer
+
+T = TypeVar("T")
+
+
+@dataclass
+class FleetShell(Shell):
+    """`shoal` with the settings of a fleet."""
+
+    redis: RedisServer
+    database_url: str | None = None
+    _caller: Caller = field(default_factory=lambda: Caller(f"test-{time.time()}"))
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(self.home, redis_url=self.redis.url, database_url=self.database_url)
+
+    def start(self, *args: str, **named: Any) -> subprocess.Popen[str]:
+        database = {"SHOAL_DATABASE_URL": self.database_url} if self.database_url else {}
+        return super().start(
+            *args, env={"SHOAL_REDIS_URL": self.redis.url, **database, **named.pop("env", {})}, **named
+        )
+
+    def submit(self, *args: str) -> str:
+        ran = self("submit", *args, "--json")
+        assert ran.code == 0, ran.err
+        (submitted,) = ran.lines
+        return str(submitted["id"])
+
+    def figures(self, job: str) -> dict[str, Any]:
+        ran = self("job", job, "--json")
+        assert ran.code == 0, ran.err
+        (figures,) = ran.lines
+        return dict(figures)
+
+    def by_hand(self, act: Callable[[Fleet], Awaitable[T]]) -> T:
+        async def run() -> T:
+            async with self.opened() as fleet:
+                return await act(fleet)
+
+        return asyncio.run(run())
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Fleet]:
+        fleet = Fleet(self.settings)
+        try:
+            yield fleet
+        finally:
+            await fleet.close()
+
+    def begin(self, job: str) -> None:
+        """As tend does."""
+
+        async def act(fleet: Fleet) -> None:
+            await fleet.frontier.open_job(job, terms_of(load_job(fleet.store, job).spec, 0.0))
+            set_state(fleet.store, job, JobState.RUNNING, time.time())
+            for targets in seeds_of(fleet.store, job):
+                await fleet.frontier.offer(self._caller.next(), [Offer(job, targets)])
+            mark_seeded(fleet.store, job)
+
+        self.by_hand(act)
+
+    def end(self, job: str, state: JobState) -> None:
+        async def act(fleet: Fleet) -> None:
+            set_state(fleet.store, job, state, time.time())
+
+        self.by_hand(act)
+
+    def lease(self) -> list[Lease]:
+        async def act(fleet: Fleet) -> list[Lease]:
+            return await fleet.frontier.lease(self._caller.next(), 10)
+
+        return self.by_hand(act)
+
+    def man(self, *lanes: Lane, tended: bool = True, **about: Any) -> None:
+        """Writes down a worker for these lanes (all, if none is named) and a tend, for as long as the test takes."""
+
+        async def act(fleet: Fleet) -> None:
+            entries = [Entry("child-here-1", "child", "here", 1, lanes or ALL_LANES, **about)]
+            entries += [Entry("tend-here-2", "tend", "here", 2)] if tended else []
+            for entry in entries:
+                await write(fleet.frontier.connection, entry)
+                await fleet.frontier.connection.command("PERSIST", f"{TAG}:roster:{entry.id}")
+
+        self.by_hand(act)
+
+
+@contextmanager
+def fleet_shell(folder: Path, database_url: str | None = None) -> Iterator[FleetShell]:
+    (folder / "redis").mkdir()
+    with RedisServer(folder / "redis") as redis:
+        yield FleetShell(folder, redis, database_url)

@@ -1,0 +1,120 @@
+"""Slices lost and doubled, tends doubled, killed and missing: the truth is elsewhere, and the crawl does not notice."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import redis
+from celery import Celery
+
+from shoal.model import Lane
+from shoal.practice import Shop, running
+from tests.fleet.running import LOOK_EVERY_S, Role, Running
+from tests.fleet.shopping import PAGES, Shopping, shopping
+from tests.frontier.redis_server import RedisServer
+
+SHORT = {"SHOAL_SLICE_S": "1"}
+PROCESSES = 3
+EARLY, LATE = range(8, 16), range(30, 38)
+MOST_CLIENTS = 10
+LOST = 5
+STEAL_WITHIN_S = 10
+STAYS_AT_REST_S = 2.5
+TRIPLED = 3
+TENDED_AGAIN_S = 20.0
+
+
+def publish(fleet: Running, n: int) -> None:
+    with Celery(broker=fleet.broker_url) as app:
+        for _ in range(n):
+            app.send_task("shoal.slice", args=["batch"], queue="batch")
+
+
+def waiting(fleet: Running) -> int:
+    """Slices that nobody has taken."""
+    with redis.from_url(fleet.broker_url) as broker:
+        return sum(broker.llen(lane) for lane in Lane)
+
+
+def steal(fleet: Running, n: int) -> int:
+    """Takes slices before the workers do, as far as there are some."""
+    with redis.from_url(fleet.broker_url) as broker:
+        return sum(broker.brpop(list(Lane), timeout=STEAL_WITHIN_S) is not None for _ in range(n))
+
+
+def test_slices_that_are_lost_again_and_again_are_published_anew(tmp_path: Path) -> None:
+    with shopping(tmp_path, env=SHORT) as shop:
+        assert steal(shop.fleet, LOST) == LOST
+        shop.assert_unharmed()
+
+
+def test_slices_published_thrice_die_out(tmp_path: Path) -> None:
+    with shopping(tmp_path, env=SHORT) as shop:
+        for pages in (1, PAGES // 3, PAGES // 2):
+            shop.fleet.until_pages(shop.job, pages)
+            publish(shop.fleet, TRIPLED * shop.fleet.processes)
+        shop.fleet.until(lambda: waiting(shop.fleet) <= 1)
+        assert len(shop.fleet.children()) == shop.fleet.processes
+        shop.assert_unharmed()
+        shop.fleet.until(lambda: not any(entry.lane for entry in shop.fleet.roster()))
+        at_rest = time.monotonic()
+        while time.monotonic() < at_rest + STAYS_AT_REST_S:
+            assert waiting(shop.fleet) == 0 and not any(entry.lane for entry in shop.fleet.roster())
+            time.sleep(LOOK_EVERY_S)
+
+
+def test_workers_go_on_without_a_tend_and_the_next_one_ends_the_job(tmp_path: Path) -> None:
+    with shopping(tmp_path) as shop:
+        shop.fleet.until_pages(shop.job, 5)
+        tend_that_acts(shop).kill()
+        shop.fleet.until_pages(shop.job, PAGES)
+        shop.fleet.until(lambda: shop.fleet.standing(shop.job).limiting == "nobody tends the fleet: shoal tend")
+        shop.fleet.start_tend()
+        shop.fleet.until_ended(shop.job, TENDED_AGAIN_S)
+        shop.assert_unharmed()
+        assert times_said(shop, "seeded") == times_said(shop, "done") == 1
+
+
+def test_a_tend_that_is_killed_is_replaced_by_the_other(tmp_path: Path) -> None:
+    with shopping(tmp_path, tends=2) as shop:
+        tend_that_acts(shop).kill()
+        shop.assert_unharmed()
+        assert times_said(shop, "seeded") == times_said(shop, "done") == 1
+
+
+def tend_that_acts(shop: Shopping) -> Role:
+    said = f"job {shop.job} is seeded"
+    (acting,) = shop.fleet.until(lambda: [tend for tend in shop.fleet.tends if said in tend.said])
+    return acting
+
+
+def times_said(shop: Shopping, state: str) -> int:
+    return sum(tend.said.count(f"job {shop.job} is {state}") for tend in shop.fleet.tends)
+
+
+def test_connections_stay_few_however_many_slices_there_are(tmp_path: Path) -> None:
+    (tmp_path / "broker").mkdir()
+    shop, env = Shop(hosts=1, products=80, troubled=False), {"SHOAL_SLICE_S": "1"}
+    with RedisServer(tmp_path / "broker") as broker, running(shop) as site:
+        env["SHOAL_BROKER_URL"] = broker.url
+        with Running(tmp_path, processes=PROCESSES, env=env) as fleet:
+            fleet.submit(site.url(), "--rate", "4")
+            early, late = clients(fleet, broker, EARLY), clients(fleet, broker, LATE)
+    assert min(late) <= max(early), (early, late)
+    # The children, their worker and tend.
+    assert max(early + late) <= MOST_CLIENTS * (PROCESSES + 2)
+
+
+def clients(fleet: Running, broker: RedisServer, slices: range) -> list[int]:
+    """Of both servers, while the fleet's slices are these by their number."""
+    seen = []
+
+    def look() -> bool:
+        published = int(broker.client.info("commandstats").get("cmdstat_lpush", {"calls": 0})["calls"])
+        if published >= slices.start:
+            seen.append(sum(server.client.info("clients")["connected_clients"] for server in (fleet.redis, broker)))
+        return published >= slices.stop
+
+    fleet.until(look)
+    return seen

@@ -1,0 +1,257 @@
+"""Every job command against a fleet: its jobs are looked at and steered as those of a home are."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.fleet.place import Fleet
+from shoal.frontier.contract import Caller
+from shoal.frontier.record import request_text
+from shoal.model import Completion, DeadLetter, JobState, Lane, Outcome
+from shoal.practice import Running, Shop, running
+from shoal.store.batch import Batch, save
+from shoal.store.jobs import load_job
+from tests.cli.conftest import Shell
+from tests.cli.crawling import until
+from tests.fleet.by_hand import FleetShell, fleet_shell
+from tests.store.postgres_server import PostgresServer, fresh_database
+
+URL = "https://example.com/a"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[FleetShell]:
+    with fleet_shell(tmp_path) as shell:
+        yield shell
+
+
+def state_in_store(fleet: FleetShell, job: str) -> JobState:
+    async def look(opened: Fleet) -> JobState:
+        return load_job(opened.store, job).state
+
+    return fleet.by_hand(look)
+
+
+def die(fleet: FleetShell, job: str) -> None:
+    """The job's one request ends as a dead letter, and the job with it."""
+    (lease,) = fleet.lease()
+
+    async def act(opened: Fleet) -> None:
+        request = request_text(lease.target, lease.trail)
+        url, fingerprint, host = lease.target[:3]
+        letter = DeadLetter(
+            job, fingerprint, lease.token, url, host, "http", 503, "503", 0, None, 1, time.time(), request
+        )
+        save(opened.store, Batch(job, dead=[letter]))
+        await opened.frontier.complete(Caller("end").next(), [Completion(lease.token, Outcome.DEAD)])
+
+    fleet.by_hand(act)
+    fleet.end(job, JobState.FAILED)
+
+
+def test_a_job_is_paused_resumed_and_cancelled(fleet: FleetShell) -> None:
+    job = fleet.submit(URL, "https://example.org/")
+    fleet.begin(job)
+    fleet.man()
+    assert fleet.figures(job)["state"] == "running"
+
+    ran = fleet("pause", job, "--json")
+    assert ran.lines == [{"id": job, "state": "paused"}] and "workers finish" in ran.err
+    assert fleet.figures(job)["state"] == "paused" and fleet.lease() == []
+    assert state_in_store(fleet, job) is JobState.PAUSED
+
+    ran = fleet("resume", job)
+    assert (ran.code, f"job {job} goes on; follow it: shoal watch {job}" in ran.err) == (0, True)
+    assert state_in_store(fleet, job) is JobState.RUNNING
+    assert len(fleet.lease()) == 2
+
+    ran = fleet("cancel", job)
+    assert ran.code == 0 and "cancelled" in ran.err
+    figures = fleet.figures(job)
+    assert figures["state"] == "cancelled" and figures["finished_at"]
+    assert fleet.lease() == []
+
+
+def test_a_job_that_no_one_has_begun_can_be_paused_and_goes_on_as_queued(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    assert fleet("pause", job).code == 0
+    assert fleet.figures(job)["state"] == "paused"
+    assert fleet("resume", job).code == 0
+    assert state_in_store(fleet, job) is JobState.QUEUED
+    assert fleet("cancel", job).code == 0
+    assert fleet.figures(job)["state"] == "cancelled"
+
+
+def test_a_job_that_has_ended_takes_no_word(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    fleet.begin(job)
+    fleet.end(job, JobState.DONE)
+    for command in ("pause", "resume", "cancel"):
+        ran = fleet(command, job)
+        assert (ran.code, f"there is nothing to {command}" in ran.err) == (2, True)
+
+
+def test_dead_letters_are_tried_again_without_a_resume(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    fleet.begin(job)
+    die(fleet, job)
+    ran = fleet("dead", job, "--json")
+    assert [letter["url"] for letter in ran.lines] == [URL]
+
+    ran = fleet("dead", job, "--retry")
+    assert ran.code == 0 and f"shoal watch {job}" in ran.err, ran.err
+    assert state_in_store(fleet, job) is JobState.RUNNING
+    assert fleet("dead", job, "--json").lines == []
+    (lease,) = until(fleet.lease)
+    assert lease.target.url == URL
+
+
+def test_what_keeps_every_worker_from_a_job_is_said(fleet: FleetShell) -> None:
+    job = fleet.submit(URL, "--lane", "slow")
+    assert fleet.figures(job)["limiting"] == "no worker is up: shoal worker --lanes slow"
+    fleet.man(Lane.EXPRESS, Lane.BATCH)
+    figures = fleet.figures(job)
+    assert figures["state"] == "waiting"
+    assert figures["limiting"] == "no worker serves its lane: shoal worker --lanes slow"
+    assert "waits for   no worker serves its lane" in fleet("job", job).out
+    fleet.man(unloadable={job: "module shop cannot be imported"})
+    assert fleet.figures(job)["limiting"] == "no worker can load it: module shop cannot be imported"
+    fleet.man(waiting_for="the database does not answer")
+    assert fleet.figures(job)["limiting"] == "every worker waits: the database does not answer"
+    fleet.man()
+    assert (fleet.figures(job)["state"], fleet.figures(job)["limiting"]) == ("queued", None)
+
+
+def test_a_fleet_that_nobody_tends_says_so(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    fleet.man(tended=False)
+    assert fleet.figures(job)["limiting"] == "nobody tends the fleet: shoal tend"
+
+
+def test_watching_tells_what_the_job_waits_for_and_ends_with_it(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    fleet.begin(job)
+    fleet.man()
+    with fleet.start("watch", job) as watching:
+        assert watching.stderr
+        assert " p/s" in watching.stderr.readline()
+        fleet.redis.client.delete("{shoal:0}:roster")
+        assert "waiting: no worker is up" in watching.stderr.readline()
+        fleet.end(job, JobState.DONE)
+        _, err = watching.communicate(timeout=20)
+    assert watching.returncode == 0
+    assert ": done, " in err
+
+
+def test_watching_goes_on_over_a_restart_of_redis(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    fleet.begin(job)
+    fleet.man()
+    with fleet.start("watch", job) as watching:
+        assert watching.stderr
+        watching.stderr.readline()
+        fleet.redis.kill()
+        assert "does not answer" in watching.stderr.readline()
+        fleet.redis.start()
+        fleet.end(job, JobState.DONE)
+        watching.communicate(timeout=20)
+    assert watching.returncode == 0
+
+
+def test_ctrl_c_ends_the_watching_and_not_the_job(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    with fleet.start("watch", job) as watching:
+        assert watching.stderr
+        watching.stderr.readline()
+        watching.send_signal(signal.SIGINT)
+        _, err = watching.communicate(timeout=20)
+    assert watching.returncode == 0
+    assert f"shoal watch {job}" in err and "Traceback" not in err
+
+
+def test_a_lost_frontier_is_waited_for_and_an_ended_job_is_counted_from_the_store(fleet: FleetShell) -> None:
+    ended, lost = fleet.submit(URL), fleet.submit(URL)
+    fleet.begin(ended)
+    die(fleet, ended)
+    fleet.begin(lost)
+    fleet.redis.client.flushall()
+    fleet.man()
+    figures = fleet.figures(lost)
+    assert figures["state"] == "waiting" and f"shoal rebuild {lost}" in figures["limiting"]
+    figures = fleet.figures(ended)
+    assert (figures["state"], figures["found"], figures["dead"]) == ("failed", 1, 1)
+    assert fleet("explain", lost, URL, "--json").lines[0]["outcome"] == "queued"
+
+
+def test_commands_that_look_on_work_on_a_fleet(fleet: FleetShell) -> None:
+    job = fleet.submit(URL, "--name", "looked at")
+    fleet.begin(job)
+    fleet.man()
+    assert fleet("explain", "last", URL, "--json").lines[0]["outcome"] == "queued"
+    assert len(fleet.lease()) == 1
+    assert fleet("explain", "last", URL, "--json").lines[0]["outcome"] == "leased"
+    assert [host["host"] for host in fleet("hosts", "--json").lines] == ["example.com"]
+    assert fleet("hosts", "example.com", "--rate", "0.5", "--json").lines[0]["rate"] == 0.5
+    assert fleet("pages", job, "--json").lines == fleet("items", job, "--json").lines == []
+    assert [json.loads(line)["url"] for line in fleet("export", job, "--inputs", "-o", "-").out.splitlines()] == [URL]
+    ran = fleet("jobs")
+    assert ran.code == 0 and "looked at" in ran.out and "running" in ran.out
+    ran = fleet("extract", job, "--rules", "none.yaml")
+    assert ran.code == 2
+
+
+def test_a_crawl_here_stays_a_job_of_its_home(fleet: FleetShell) -> None:
+    fleets = fleet.submit(URL)
+    with running(Shop(hosts=1, categories=1, products=2, troubled=False)) as site:
+        home = _crawl(fleet, site)
+        assert fleet.figures(home)["state"] == "done"
+        assert {line["id"] for line in fleet("jobs", "--json").lines} == {home, fleets}
+        assert "`shoal crawl` starts another" in fleet("resume", home).err
+
+
+def _crawl(fleet: FleetShell, site: Running) -> str:
+    ran = fleet("crawl", site.url(), "--allow-private", "--rate", "0", "--json")
+    return str(ran.summary["job"])
+
+
+def test_a_fleets_job_is_not_steered_without_its_redis(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    fleet.begin(job)
+    outside = Shell(fleet.folder)
+    for command in ("pause", "resume", "cancel"):
+        ran = outside(command, job)
+        assert (ran.code, "SHOAL_REDIS_URL" in ran.err) == (2, True)
+    (figures,) = outside("job", job, "--json").lines
+    assert figures["state"] == "running" and "SHOAL_REDIS_URL" in figures["limiting"]
+
+
+def test_without_redis_a_command_ends_at_once_and_says_where_it_was_sought(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    fleet.redis.kill()
+    began = time.monotonic()
+    ran = fleet("job", job)
+    assert (ran.code, f"Redis at 127.0.0.1:{fleet.redis.port}" in ran.err) == (5, True)
+    assert time.monotonic() - began < 6
+
+
+def test_a_fleet_on_postgresql(tmp_path: Path) -> None:
+    with PostgresServer() as postgres:
+        for url in fresh_database(postgres, "fleet"):
+            with fleet_shell(tmp_path, url) as fleet:
+                job = fleet.submit(URL)
+                fleet.begin(job)
+                fleet.man()
+                assert fleet.figures(job)["state"] == "running"
+                assert fleet("pause", "last").code == fleet("cancel", "last").code == 0
+                assert fleet.figures(job)["state"] == "cancelled"
+                assert not fleet.home.exists()
+                postgres.stop()
+                ran = fleet("jobs")
+                assert (ran.code, f"127.0.0.1:{postgres.port}" in ran.err) == (5, True)
+                postgres.start()

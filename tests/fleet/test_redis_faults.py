@@ -1,0 +1,143 @@
+"""Redis killed, wiped, paused and full under a crawl: the fleet goes on by itself, and nothing that is stored is lost
+or fetched again."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from shoal.fleet.roster import ALIVE_S
+from tests.fleet import oracles
+from tests.fleet.proxy import Proxy
+from tests.fleet.running import Running
+from tests.fleet.shopping import IN_FLIGHT, PAGES, Shopping, shopping
+
+THIRD = PAGES // 3
+BACK_WITHIN_S = 30.0
+LOST_S = 1.0
+"""What `appendfsync everysec` may lose."""
+
+
+def wipe(fleet: Running) -> None:
+    fleet.redis.client.flushall()
+
+
+def wipe_and_rebuild_by_hand(fleet: Running) -> None:
+    wipe(fleet)
+    ran = fleet("rebuild", "last")
+    assert ran.code == 0, ran.err
+
+
+def start_empty(fleet: Running) -> None:
+    fleet.redis.kill()
+    shutil.rmtree(fleet.folder / "redis")
+    (fleet.folder / "redis").mkdir()
+    fleet.redis.start()
+
+
+def assert_goes_on(shop: Shopping) -> None:
+    began_at, asked = time.monotonic(), len(shop.asked())
+    shop.until_asked(asked + 2 * IN_FLIGHT)
+    assert time.monotonic() - began_at < BACK_WITHIN_S
+
+
+def test_a_redis_that_is_killed_and_comes_back_is_worked_with_again_unaided(tmp_path: Path) -> None:
+    with shopping(tmp_path) as shop:
+        shop.fleet.until_pages(shop.job, THIRD)
+        stored, clocks, killed_at = shop.stored(), shop.clocks(), time.time()
+        shop.fleet.redis.kill()
+        shop.fleet.redis.start()
+        after = shop.clocks()
+        assert all(after[host] > at - LOST_S for host, at in clocks.items())
+        assert_goes_on(shop)
+        shop.assert_unharmed(repeats=IN_FLIGHT)
+        shop.assert_nothing_again(stored, killed_at)
+
+
+@pytest.mark.parametrize("lose", [wipe, wipe_and_rebuild_by_hand, start_empty])
+def test_a_frontier_that_is_lost_is_rebuilt_from_the_store(lose: Callable[[Running], None], tmp_path: Path) -> None:
+    with shopping(tmp_path) as shop:
+        shop.fleet.until_pages(shop.job, THIRD)
+        stored, lost_at = shop.stored(), time.time()
+        lose(shop.fleet)
+        assert_goes_on(shop)
+        shop.assert_unharmed(repeats=IN_FLIGHT)
+        shop.assert_nothing_again(stored, lost_at)
+
+
+@pytest.mark.parametrize(
+    ("pause_s", "lease_s", "repeats"), [(20.0, 40, 0), (8.0, 4, IN_FLIGHT)], ids=["leases last", "leases expire"]
+)
+def test_a_redis_that_stands_still_is_waited_for(pause_s: float, lease_s: int, repeats: int, tmp_path: Path) -> None:
+    with shopping(tmp_path, env={"SHOAL_LEASE_S": str(lease_s)}) as shop:
+        shop.fleet.until_pages(shop.job, THIRD)
+        shop.fleet.redis.stand_still()
+        time.sleep(pause_s)
+        shop.fleet.redis.go_on()
+        assert_goes_on(shop)
+        shop.assert_unharmed(repeats)
+
+
+def test_a_redis_at_its_maxmemory_slows_the_crawl_and_is_told_of(tmp_path: Path) -> None:
+    with shopping(tmp_path) as shop:
+        redis = shop.fleet.redis.client
+        shop.fleet.until_pages(shop.job, THIRD)
+        redis.config_set("maxmemory", redis.info("memory")["used_memory"] // 2)
+        # By then nobody is on the roster any more, which a full Redis does not take.
+        time.sleep(ALIVE_S + 1)
+        figures, asked = shop.fleet.figures(shop.job), len(shop.asked())
+        assert figures["state"] == "waiting"
+        assert "at its maxmemory: raise it" in figures["limiting"]
+        assert "maxmemory" in shop.fleet.workers[0].said
+        oracles.assert_balanced(figures)
+        assert (figures["dropped"], figures["dead"], figures["queued"] > 0) == ({}, 0, True)
+        time.sleep(1)
+        assert len(shop.asked()) == asked
+        redis.config_set("maxmemory", 0)
+        assert_goes_on(shop)
+        shop.assert_unharmed(repeats=0)
+
+
+def test_what_a_worker_holds_that_is_cut_off_is_done_by_another_and_its_late_word_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    with shopping(tmp_path, workers=1, processes=1) as shop, way_to_redis(shop.fleet) as way:
+        shop.fleet.until_pages(shop.job, THIRD)
+        way.cut()
+        figures = shop.fleet.until_ended(shop.job)
+        way.mend()
+        shop.fleet.until_manned(children=2)
+        shop.fleet.until(lambda: not any(entry.in_flight for entry in shop.fleet.roster()))
+        assert shop.fleet.figures(shop.job) == figures
+        shop.assert_unharmed(repeats=IN_FLIGHT)
+
+
+def test_a_slow_way_to_redis_breaks_no_rate(tmp_path: Path) -> None:
+    with shopping(tmp_path, workers=1, processes=1) as shop, way_to_redis(shop.fleet) as way:
+        way.delay_s = lambda _: random.uniform(0.05, 0.2)
+        shop.assert_unharmed(repeats=0)
+
+
+def test_answers_of_redis_that_are_lost_are_asked_for_again(tmp_path: Path) -> None:
+    with shopping(tmp_path, workers=1, processes=1) as shop, way_to_redis(shop.fleet) as way:
+        shop.fleet.until_pages(shop.job, THIRD)
+        for _ in range(5):
+            way.break_answers(6)
+            shop.fleet.until(lambda: not way.breaks_left)
+        shop.assert_unharmed(repeats=0)
+
+
+@contextmanager
+def way_to_redis(fleet: Running) -> Iterator[Proxy]:
+    """Between one more worker and Redis; the fleet's other goes straight."""
+    with Proxy(fleet.redis.port) as way:
+        fleet.start_worker(SHOAL_REDIS_URL=f"redis://127.0.0.1:{way.port}/0")
+        fleet.until_manned(children=2)
+        yield way
+        fleet.workers[-1].kill()

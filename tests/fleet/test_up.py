@@ -1,0 +1,200 @@
+"""`shoal up`: a fleet with one command, that other terminals find, that heals, and that leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from shoal.fleet.supervision import left_behind
+from shoal.practice import Running as Site
+from shoal.practice import Shop, running
+from tests.cli.conftest import Shell
+from tests.frontier.redis_server import redis_program
+
+T = TypeVar("T")
+WITHIN_S = 40.0
+END_WITHIN_S = 25.0
+PARTS = ("worker", "tend", "redis")
+
+
+@dataclass
+class Upped:
+    """A `shoal up` in another process, whose words are read as they come."""
+
+    shoal: Shell
+    process: subprocess.Popen[str]
+    lines: list[str] = field(default_factory=list)
+
+    def listen(self) -> None:
+        assert self.process.stderr is not None
+        self.lines.extend(iter(self.process.stderr.readline, ""))
+
+    @property
+    def said(self) -> str:
+        return "".join(list(self.lines))
+
+    def until(self, look: Callable[[], T]) -> T:
+        deadline = time.monotonic() + WITHIN_S
+        while time.monotonic() < deadline:
+            if seen := look():
+                return seen
+            time.sleep(0.1)
+        logs = [f"{path}\n{path.read_text()[-1500:]}" for path in (self.shoal.home / "logs").glob("*.log")]
+        raise AssertionError("\n".join([f"not within {WITHIN_S} s", self.said, *logs]))
+
+    def until_said(self, words: str) -> None:
+        self.until(lambda: words in self.said)
+
+    def until_ready(self) -> None:
+        """Until the worker crawls, not only runs."""
+        self.until(lambda: "ready:" in self.log("worker"))
+
+    def log(self, name: str) -> str:
+        path = self.shoal.home / "logs" / f"{name}.log"
+        return path.read_text() if path.exists() else ""
+
+    def pid(self, name: str) -> int:
+        return self.until(lambda: left_behind(self.shoal.home, name)) or 0
+
+    def submit(self, url: str, *options: str) -> str:
+        ran = self.shoal("submit", url, "--allow-private", "--rate", "30", *options)
+        assert ran.code == 0, ran.err
+        return ran.out.strip()
+
+    def until_done(self, job: str) -> None:
+        self.until(lambda: self.shoal("job", job, "--json").lines[0]["state"] == "done")
+
+    def ended(self) -> int:
+        return self.process.wait(END_WITHIN_S)
+
+
+@contextmanager
+def upped(shoal: Shell, *options: str, **env: str) -> Iterator[Upped]:
+    redis_program()
+    process = shoal.start("up", *options, env={"SHOAL_SLICE_S": "3", "SHOAL_LEASE_S": "6", **env})
+    up = Upped(shoal, process)
+    listening = threading.Thread(target=up.listen)
+    listening.start()
+    try:
+        up.until_said("the fleet is up")
+        yield up
+    finally:
+        process.kill()
+        for name in PARTS:
+            if pid := left_behind(shoal.home, name):
+                os.kill(pid, signal.SIGKILL)
+        listening.join()
+        process.communicate()
+
+
+@pytest.fixture
+def shoal(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    shop = Shop(hosts=1, categories=2, products=40, troubled=False)
+    with running(shop, log=tmp_path / "site.log") as site:
+        yield site
+
+
+def nothing_runs(shoal: Shell) -> bool:
+    return all(left_behind(shoal.home, name) is None for name in PARTS)
+
+
+def test_other_terminals_find_it_and_a_killed_worker_is_replaced_and_nothing_is_left(shoal: Shell, site: Site) -> None:
+    with upped(shoal, "--workers", "1") as up:
+        origin = f"shoal up, process {up.process.pid}"
+        assert origin in shoal("config", "show").out
+        second = shoal("up")
+        assert second.code == 5 and f"process {up.process.pid}" in second.err
+        up.until_ready()
+        assert shoal("health").code == 0
+        job = up.submit(site.url())
+        up.until(lambda: shoal("job", job, "--json").lines[0]["pages"] > 3)
+        killed = up.pid("worker")
+        os.kill(killed, signal.SIGKILL)
+        up.until_said(f"worker, process {killed}, was ended by SIGKILL")
+        up.until_said("worker is started again")
+        up.until_done(job)
+        up.process.terminate()
+        assert up.ended() == 0 and nothing_runs(shoal)
+        assert "Redis is now ready to exit" in up.log("redis")
+        up.until_said("everything has ended")
+    assert origin not in shoal("config", "show").out
+    figures = shoal("job", job, "--json").lines[0]
+    assert figures["pages"] + figures["redirects"] == figures["found"]
+
+
+def test_what_a_killed_up_left_is_ended_by_the_next(shoal: Shell) -> None:
+    with upped(shoal, "--workers", "1") as up:
+        up.until_ready()
+        left = {name: up.pid(name) for name in PARTS}
+        up.process.kill()
+        up.process.wait()
+        assert shoal("submit", "https://example.com").code == 2
+        with upped(shoal, "--workers", "0") as other:
+            for name, pid in left.items():
+                assert f"{name}, process {pid}, was left by an earlier shoal up" in other.said
+            assert left_behind(shoal.home, "worker") is None
+            assert other.pid("redis") != left["redis"]
+
+
+def test_a_worker_that_takes_no_slices_is_found_out_and_replaced(shoal: Shell, site: Site) -> None:
+    with upped(shoal, "--workers", "1", SHOAL_SILENT_S="6") as up:
+        up.until_ready()
+        _stop_consuming(shoal)
+        job = up.submit(site.url())
+        up.until(lambda: "slices wait in batch" in shoal("health").out)
+        up.until_said("made no progress for")
+        up.until_done(job)
+
+
+def test_a_stopped_tend_is_replaced(shoal: Shell) -> None:
+    with upped(shoal, "--workers", "0", SHOAL_SILENT_S="5") as up:
+        stopped = up.pid("tend")
+        up.until(lambda: "tending" in up.log("tend"))
+        os.kill(stopped, signal.SIGSTOP)
+        up.until_said(f"tend, process {stopped}, made no progress for")
+        up.until_said("tend is started again")
+        assert up.pid("tend") != stopped
+
+
+def test_told_twice_it_ends_at_once(shoal: Shell, site: Site) -> None:
+    site.control(latency_ms=8000)
+    with upped(shoal, "--workers", "1") as up:
+        up.until_ready()
+        job = up.submit(site.url())
+        up.until(lambda: shoal("job", job, "--json").lines[0]["leased"])
+        up.process.send_signal(signal.SIGINT)
+        up.until_said("ending")
+        told = time.monotonic()
+        up.process.send_signal(signal.SIGINT)
+        assert up.ended() == 0 and time.monotonic() - told < 3 and nothing_runs(shoal)
+
+
+def test_without_redis_it_says_how_to_come_by_one(shoal: Shell, tmp_path: Path) -> None:
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    ran = shoal("up", env={"PATH": str(bare)})
+    assert ran.code == 5 and "apt-get install redis-server" in ran.err and "SHOAL_REDIS_URL=" in ran.err
+
+
+def _stop_consuming(shoal: Shell) -> None:
+    """As Celery has been seen to do by itself when Redis came back."""
+    code = "import shoal.fleet.celery as fleet\nfor lane in ('express', 'batch', 'slow'): "
+    code += "assert fleet.app.control.cancel_consumer(lane, reply=True, timeout=5, limit=1)"
+    env = {**os.environ, "SHOAL_HOME": str(shoal.home)}
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=shoal.folder, env=env)

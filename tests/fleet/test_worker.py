@@ -1,0 +1,161 @@
+"""A worker as an operator meets it: how it starts, what it logs, how it ends, and that Celery's own tools see it."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import redis
+
+from shoal.practice import Running as Site
+from shoal.practice import Shop, running
+from tests.fleet.running import Running
+
+GONE_WITHIN_S = 20.0
+NO_ONE_THERE = "127.0.0.1:1"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    shop = Shop(hosts=1, categories=2, products=40, troubled=False)
+    with running(shop, log=tmp_path / "site.log", latency_ms=150) as site:
+        yield site
+
+
+def test_told_to_end_it_gives_back_what_it_holds_and_another_goes_on_without_repeating(
+    tmp_path: Path, site: Site
+) -> None:
+    # A lease that were not given back would come back long after the test.
+    with Running(tmp_path, processes=2, env={"SHOAL_LEASE_S": "300"}) as fleet:
+        job = fleet.submit(site.url(), "--rate", "40", "--per-host", "4")
+        fleet.until_pages(job, 5)
+        fleet.workers[0].terminate()
+        assert fleet.workers[0].ended(GONE_WITHIN_S) == 0
+        assert fleet.standing(job).figures.leased == 0
+        assert fleet.signs("worker") == fleet.signs("child") == []
+        fleet.start_worker()
+        figures = fleet.until_ended(job)
+        assert figures["state"] == "done" and figures["found"] == figures["pages"] + figures["redirects"]
+        twice = [path for path, n in Counter(visit.path for visit in site.log()).items() if n > 1]
+        assert len(twice) <= 4, twice
+
+
+def test_a_worker_before_its_redis_says_where_it_looks_once_and_works_when_it_comes(tmp_path: Path) -> None:
+    with Running(tmp_path, workers=0, processes=1) as fleet:
+        fleet.redis.kill()
+        worker = fleet.start_worker()
+        waiting = f"waiting: Redis at 127.0.0.1:{fleet.redis.port} does not answer"
+        fleet.until(lambda: waiting in worker.said)
+        fleet.redis.start()
+        fleet.until_manned(children=1)
+        fleet.until(lambda: "info: ready: 1 process for express, batch, slow; Redis at redis://" in worker.said)
+        assert (worker.said.count("waiting:"), worker.said.count("Redis is back")) == (1, 1)
+
+
+def test_a_redis_that_goes_and_comes_is_two_lines_in_the_log(tmp_path: Path) -> None:
+    with Running(tmp_path, processes=1) as fleet:
+        worker = fleet.workers[0]
+        fleet.until(lambda: "ready:" in worker.said)
+        fleet.redis.kill()
+        fleet.until(lambda: "waiting: Redis" in worker.said)
+        fleet.redis.start()
+        fleet.until(lambda: "Redis is back" in worker.said)
+        _, *later = [line.split(" ", 4)[4] for line in worker.said.splitlines()]
+        assert [said.partition(" at ")[0] for said in later] == ["warning: waiting: Redis", "info: Redis is back"]
+
+
+def test_a_worker_without_its_database_says_where_and_keeps_its_password(tmp_path: Path) -> None:
+    with Running(tmp_path, workers=0, tends=0, processes=1) as fleet:
+        worker = fleet.start_worker(SHOAL_DATABASE_URL=f"postgresql://ann:hush@{NO_ONE_THERE}/shoal")
+        fleet.until(lambda: f"waiting: postgresql://{NO_ONE_THERE}/shoal" in worker.said)
+        time.sleep(0.1)
+        assert worker.said.count("waiting:") == 1 and "hush" not in worker.said
+        worker.terminate()
+        assert worker.ended(GONE_WITHIN_S) == 0
+
+
+@pytest.mark.parametrize("pool", ["solo", "threads"])
+def test_another_pool_is_refused_at_start_with_the_reason(tmp_path: Path, pool: str) -> None:
+    with Running(tmp_path, workers=0, tends=0) as fleet:
+        worker = fleet.start_celery_worker("--pool", pool)
+        assert worker.ended() == 2
+        assert worker.said.startswith("error: a worker of Shoal needs Celery's prefork pool")
+        assert "Traceback" not in worker.said
+
+
+def test_a_worker_takes_slices_of_better_lanes_first(tmp_path: Path) -> None:
+    with Running(tmp_path, workers=0, tends=0, processes=1) as fleet:
+        for lane in ("slow", "batch", "express"):
+            _celery(fleet, "call", "shoal.slice", f'--args=["{lane}"]', f"--queue={lane}")
+        broker = redis.Redis(port=fleet.redis.port, db=1)
+
+        def lengths() -> tuple[int, ...]:
+            return tuple(broker.llen(lane) for lane in ("express", "batch", "slow"))
+
+        assert lengths() == (1, 1, 1)
+        fleet.start_worker()
+        seen: list[tuple[int, ...]] = []
+        while sum(lengths()):
+            if (now := lengths()) not in seen:
+                seen.append(now)
+            time.sleep(0.02)
+        broker.close()
+        assert seen[:3] == [(1, 1, 1), (0, 1, 1), (0, 0, 1)]
+
+
+def test_celery_and_flower_find_a_plain_celery_worker(tmp_path: Path, site: Site) -> None:
+    with Running(tmp_path, workers=0) as fleet:
+        fleet.start_celery_worker("-Q", "express,batch", "--concurrency", "1", "-n", "plain@here")
+        fleet.until_manned(children=1)
+        assert "plain@here: OK" in _celery(fleet, "inspect", "ping", "--timeout", "5")
+        job = fleet.submit(site.url("/robots.txt"), "--rate", "0", "--max-pages", "1")
+        with _flower(fleet) as address:
+            told = fleet.until(lambda: _workers(address))
+            assert {queue["name"] for queue in told["plain@here"]["active_queues"]} == {"express", "batch"}
+        assert fleet.until_ended(job)["pages"] == 1
+
+
+def _celery(fleet: Running, *words: str) -> str:
+    command = [sys.executable, "-m", "celery", "-A", "shoal.fleet", *words]
+    ran = subprocess.run(command, env=fleet.environment, cwd=fleet.folder, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@contextmanager
+def _flower(fleet: Running) -> Iterator[str]:
+    pytest.importorskip("flower", reason="flower is missing: pip install flower")
+    port = _free_port()
+    command = [sys.executable, "-m", "celery", "-A", "shoal.fleet", "flower", f"--port={port}", "--address=127.0.0.1"]
+    env = fleet.environment | {"FLOWER_UNAUTHENTICATED_API": "true"}
+    with subprocess.Popen(command, env=env, cwd=fleet.folder, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield f"http://127.0.0.1:{port}/api/workers?refresh=1"
+        finally:
+            process.kill()
+
+
+def _workers(address: str) -> dict[str, dict[str, list[dict[str, str]]]]:
+    """What Flower knows of them; nothing while it starts."""
+    try:
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            told: dict[str, dict[str, list[dict[str, str]]]] = json.load(answer)
+    except OSError:
+        return {}
+    return told if any("active_queues" in worker for worker in told.values()) else {}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
