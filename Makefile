@@ -24,7 +24,7 @@ bench: $(SETUP)
 	$(PY) -m benchmarks $(PARTS)
 
 soak: $(SETUP)
-	$(PY) -m benchmarks soak
+	$(PY) -m benchmarks soak fleet-soak
 
 # URLS=1000000 fills it with fewer than ten million.
 simulate: $(SETUP)

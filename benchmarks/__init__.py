@@ -1,1 +1,1 @@
-"""Measures Shoal beside Scrapy and Crawlee on sites served from loopback: `python -m benchmarks`."""
+"""Measures Shoal beside other crawlers on sites served from loopback: `python -m benchmarks`."""

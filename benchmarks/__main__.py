@@ -1,4 +1,4 @@
-"""`python -m benchmarks [PART...]`: measures these parts, or all but the soak, and prints the report.
+"""`python -m benchmarks [PART...]`: measures these parts, or all but the soaks, and prints the report.
 
 What a whole part gave is kept in results/, and RESULTS.md is written from all that is kept there.
 """
@@ -8,24 +8,37 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Callable, Mapping
+from itertools import chain
 
-from benchmarks.comparison import Comparison, compare
+from benchmarks.comparison import compare
 from benchmarks.contenders import HERE, PEERS, Contender, fresh, install
 from benchmarks.extracting import PAGES as EXTRACT_PAGES
-from benchmarks.extracting import Extracted, extract
+from benchmarks.extracting import extract
+from benchmarks.fleet.bulk import URLS as BULK_URLS
+from benchmarks.fleet.bulk import bulk
+from benchmarks.fleet.connections import SLICES, connections
+from benchmarks.fleet.lanes import FLOOD, lanes
+from benchmarks.fleet.rivals import RIVALS
+from benchmarks.fleet.scaling import PAGES as SCALING_PAGES
+from benchmarks.fleet.scaling import scale
+from benchmarks.fleet.soaking import FleetSoak, soak_fleet
+from benchmarks.fleet.versus import PAGES as FLEET_PAGES
+from benchmarks.fleet.versus import Versus, versus
 from benchmarks.growth import QUICK, SHAPES, WHOLE, Grown, Growth, Stages, grow
 from benchmarks.measure import CannotMeasure
 from benchmarks.parts import PARTS
 from benchmarks.report import render
-from benchmarks.results import Result, circumstances, keep, kept
+from benchmarks.results import Figures, Result, circumstances, keep, kept
 from benchmarks.soak import PAGES as SOAK_PAGES
 from benchmarks.soak import Soak, soak
 
-USUAL = [*PARTS, "extract", "growth"]
-ALL = [*USUAL, "soak"]
 KEPT = HERE / "results"
 QUICK_PAGES = 300
 QUICK_SOAK_PAGES = 4_000
+QUICK_FLOOD = 10_000
+QUICK_BULK = 20_000
+QUICK_SLICES = 50
 
 
 def main() -> None:
@@ -73,24 +86,54 @@ def _benchmark(name: str, asked: argparse.Namespace) -> None:
         (HERE / "RESULTS.md").write_text(render(kept(KEPT, ALL)))
 
 
-def _figures(name: str, asked: argparse.Namespace) -> Comparison | Extracted | Growth | Soak:
-    if name == "extract":
-        return extract(QUICK_PAGES if asked.quick else EXTRACT_PAGES, 1 if asked.quick else asked.runs)
-    if name == "growth":
-        stages = QUICK if asked.quick else WHOLE
-        return Growth(stages, [_grown(stages, shape) for shape in SHAPES])
-    if name == "soak":
-        with fresh() as scratch:
-            return soak(QUICK_SOAK_PAGES if asked.quick else SOAK_PAGES, scratch)
-    install(asked.peers)
-    part = PARTS[name]
-    return compare(part, asked.peers, QUICK_PAGES if asked.quick else part.pages, 1 if asked.quick else asked.runs)
+def _figures(name: str, asked: argparse.Namespace) -> Figures:
+    if name in PARTS:
+        install(peer.requirement for peer in asked.peers)
+        part = PARTS[name]
+        return compare(part, asked.peers, QUICK_PAGES if asked.quick else part.pages, 1 if asked.quick else asked.runs)
+    return OTHERS[name](asked.quick, 1 if asked.quick else asked.runs)
+
+
+def _growth(quick: bool) -> Growth:
+    stages = QUICK if quick else WHOLE
+    return Growth(stages, [_grown(stages, shape) for shape in SHAPES])
 
 
 def _grown(stages: Stages, shape: str) -> Grown:
     with fresh() as scratch:
         return grow(stages, shape, scratch)
 
+
+def _soak(quick: bool) -> Soak:
+    with fresh() as scratch:
+        return soak(QUICK_SOAK_PAGES if quick else SOAK_PAGES, scratch)
+
+
+def _versus(quick: bool, runs: int) -> Versus:
+    install(chain.from_iterable(rival.requires for rival in RIVALS))
+    return versus(RIVALS, QUICK_PAGES if quick else FLEET_PAGES, runs)
+
+
+def _soak_fleet(quick: bool) -> FleetSoak:
+    with fresh() as scratch:
+        return soak_fleet(QUICK_SOAK_PAGES if quick else SOAK_PAGES, scratch)
+
+
+OTHERS: Mapping[str, Callable[[bool, int], Figures]] = {
+    "extract": lambda quick, runs: extract(QUICK_PAGES if quick else EXTRACT_PAGES, runs),
+    "growth": lambda quick, _: _growth(quick),
+    "fleet": _versus,
+    "fleet-lanes": lambda quick, runs: lanes(QUICK_FLOOD if quick else FLOOD, runs),
+    "fleet-scaling": lambda quick, runs: scale(QUICK_PAGES * 4 if quick else SCALING_PAGES, runs),
+    "fleet-bulk": lambda quick, _: bulk(QUICK_BULK if quick else BULK_URLS),
+    "fleet-connections": lambda quick, _: connections(QUICK_SLICES if quick else SLICES),
+    "soak": lambda quick, _: _soak(quick),
+    "fleet-soak": lambda quick, _: _soak_fleet(quick),
+}
+"""By name: from whether it is to be quick, and the number of runs."""
+LONG = ("soak", "fleet-soak")
+ALL = [*PARTS, *OTHERS]
+USUAL = [name for name in ALL if name not in LONG]
 
 if __name__ == "__main__":
     main()

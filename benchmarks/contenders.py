@@ -20,7 +20,7 @@ CONCURRENCY = "64"
 SAMPLER = "py-spy==0.4.3"
 
 _PEERS_BIN = WORK / "peers" / "bin"
-_PEERS_PYTHON = str(_PEERS_BIN / "python")
+PEERS_PYTHON = str(_PEERS_BIN / "python")
 
 Command = Callable[[str, int, Path], list[str]]
 """What is run, from the front page's URL, the number of pages, and an empty directory."""
@@ -33,6 +33,10 @@ class Contender:
     version: str
     commands: Mapping[str, Command]
     """By the names of the parts it takes part in."""
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.package}=={self.version}"
 
 
 SHOAL_PROGRAM = (str(Path(sys.executable).with_name("shoal")),)
@@ -52,7 +56,7 @@ def _shoal(*words: str) -> Command:
 
 
 def _peer(script: str, *words: str) -> Command:
-    return lambda url, pages, _: [_PEERS_PYTHON, "-P", str(HERE / script), *words, url, str(pages)]
+    return lambda url, pages, _: [PEERS_PYTHON, "-P", str(HERE / script), *words, url, str(pages)]
 
 
 _SCRAPY_LINKS = _peer("scrapy_peer.py", "links")
@@ -86,15 +90,15 @@ PEERS = {
 }
 
 
-def install(peers: Iterable[Contender]) -> None:
-    """Brings the peers and the sampler, unless they are there already."""
-    if not Path(_PEERS_PYTHON).exists():
+def install(packages: Iterable[str]) -> None:
+    """Brings these and the sampler, unless they are there already."""
+    if not Path(PEERS_PYTHON).exists():
         venv.create(_PEERS_BIN.parent, with_pip=True)
-    wanted = [f"{peer.package}=={peer.version}" for peer in peers] + [SAMPLER]
-    pip = [_PEERS_PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
+    wanted = [*packages, SAMPLER]
+    pip = [PEERS_PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *wanted]
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise CannotMeasure(f"could not install {', '.join(wanted)}; --peers chooses others:\n{done.stderr[-2000:]}")
+        raise CannotMeasure(f"could not install {', '.join(wanted)}:\n{done.stderr[-2000:]}")
 
 
 @contextmanager

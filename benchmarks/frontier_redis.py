@@ -34,6 +34,15 @@ class Server:
         """Of workers: what the library calls in turn is not counted."""
         return int(self.client.info("commandstats")["cmdstat_fcall"]["calls"])
 
+    def commands(self, name: str) -> int:
+        """How often this one was called."""
+        told = self.client.info("commandstats").get(f"cmdstat_{name}")
+        return int(told["calls"]) if told else 0
+
+    def connected(self) -> int:
+        """This one included."""
+        return int(self.client.info("clients")["connected_clients"])
+
     def version(self) -> str:
         return str(self.client.info("server")["redis_version"])
 

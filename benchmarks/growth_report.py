@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from benchmarks.growth import Grown, Growth
 from benchmarks.links_site import LINKS
@@ -43,13 +43,14 @@ def soak_lines(soak: Soak) -> Iterator[str]:
     yield f"- Fetched twice: {soak.fetched_twice} pages that were in flight, or not yet stored, at the kill"
     more = end.memory_bytes / early.memory_bytes - 1
     yield f"- Memory: {_mb(end)} MB at the end, {more:+.0%} against {_mb(early)} MB at {early.pages:,} pages"
-    yield from (
-        "",
-        "| pages | memory (MB) | CPU per page since (ms) | pages per second since |",
-        "| --- | --- | --- | --- |",
-    )
-    before = Look(soak.killed_at, 0.0, 0.0, 0)
-    for look in soak.looks:
+    yield ""
+    yield from look_rows(Look(soak.killed_at, 0.0, 0.0, 0), soak.looks)
+
+
+def look_rows(before: Look, looks: Iterable[Look]) -> Iterator[str]:
+    yield "| pages | memory (MB) | CPU per page since (ms) | pages per second since |"
+    yield "| --- | --- | --- | --- |"
+    for look in looks:
         pages = max(1, look.pages - before.pages)
         cpu_ms, per_s = 1000 * (look.cpu_s - before.cpu_s) / pages, pages / (look.wall_s - before.wall_s)
         yield f"| {look.pages:,} | {_mb(look)} | {cpu_ms:.2f} | {per_s:,.0f} |"

@@ -60,7 +60,7 @@ def measure(argv: list[str], expected: Mapping[str, int], scratch: Path, extra: 
         child = subprocess.Popen(
             argv, cwd=scratch, env=environment(extra), stdout=stdout, stderr=stderr, start_new_session=True
         )
-        used = _wait(child)
+        used = wait(child)
     wall_s = time.perf_counter() - began
     summary = summary_of(out.read_text())
     brought = {name: summary.get(name, 0) for name in expected}
@@ -81,8 +81,8 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
     return {**plain, **extra}
 
 
-def _wait(child: subprocess.Popen[bytes]) -> struct_rusage:
-    """What the child and every descendant it waited for have used."""
+def wait(child: subprocess.Popen[bytes]) -> struct_rusage:
+    """What the child and every descendant it waited for have used, when it has ended, at the latest by LIMIT_S."""
     alarm = threading.Timer(LIMIT_S, kill, [child.pid])
     alarm.start()
     try:

@@ -10,24 +10,49 @@ from statistics import median
 from benchmarks.comparison import Comparison
 from benchmarks.contenders import CONCURRENCY, HERE, SAMPLER, SHOAL
 from benchmarks.extracting import Extracted
+from benchmarks.fleet.bulk import Bulk
+from benchmarks.fleet.connections import Connections
+from benchmarks.fleet.lanes import Lanes
+from benchmarks.fleet.report import (
+    bulk_lines,
+    connections_lines,
+    fleet_soak_lines,
+    lanes_lines,
+    scaling_lines,
+    versus_lines,
+)
+from benchmarks.fleet.scaling import Scaling
+from benchmarks.fleet.soaking import FleetSoak
+from benchmarks.fleet.versus import Versus
 from benchmarks.growth import Growth
 from benchmarks.growth_report import growth_lines, soak_lines
 from benchmarks.measure import Run
 from benchmarks.parts import PARTS, TLS_HOSTS
-from benchmarks.results import Circumstances, Result
+from benchmarks.results import Circumstances, Figures, Result
+from benchmarks.soak import Soak
+from benchmarks.spread import spread
 
 _HEADING = f"""# Benchmark
 
 Written by `make bench` and `make soak`; each part says when and how it was measured last. Sites are served from
 loopback, their pages have about 22 KB. Crawls have {CONCURRENCY} requests in flight, no robots.txt and no rate.
 
-CPU is user and system time of the crawler's processes, start-up included and the server's not. In comparisons
-([scrapy_peer.py](scrapy_peer.py), [crawlee_peer.py](crawlee_peer.py)) the crawlers take turns; figures are medians, in
-brackets the least and the most; a ratio is taken within a round. Where our time goes is from one further crawl,
-sampled ({SAMPLER}); milliseconds are the share of the CPU per page above."""
+CPU is user and system time of the crawler's processes, start-up included and the server's not; that of a fleet's
+workers, which live long, without their start-up. In comparisons
+([scrapy_peer.py](scrapy_peer.py), [crawlee_peer.py](crawlee_peer.py), of fleets
+[scrapy_redis_peer.py](fleet/scrapy_redis_peer.py), [celery_peer.py](fleet/celery_peer.py)) the crawlers take turns;
+figures are medians, in brackets the least and the most; a ratio is taken within a round. Where our time goes is from
+one further crawl, sampled ({SAMPLER}); milliseconds are the share of the CPU per page above."""
 
 
-_TITLES = {"tls": f"TLS, {TLS_HOSTS} hosts"}
+_TITLES = {
+    "tls": f"TLS, {TLS_HOSTS} hosts",
+    "fleet-lanes": "Fleet: lanes",
+    "fleet-scaling": "Fleet: two processes against one",
+    "fleet-bulk": "Fleet: a million URLs submitted",
+    "fleet-connections": "Fleet: connections",
+    "fleet-soak": "Fleet: soak",
+}
 
 
 def render(results: Mapping[str, Result]) -> str:
@@ -35,16 +60,32 @@ def render(results: Mapping[str, Result]) -> str:
 
 
 def _section(name: str, result: Result) -> str:
-    figures = result.figures
-    if isinstance(figures, Comparison):
-        lines = _comparison_lines(figures)
-    elif isinstance(figures, Extracted):
-        lines = _extract_lines(figures)
-    elif isinstance(figures, Growth):
-        lines = growth_lines(figures)
-    else:
-        lines = soak_lines(figures)
-    return "\n".join([f"## {_TITLES.get(name, name.capitalize())}", "", _measured(result.circumstances), *lines])
+    title = f"## {_TITLES.get(name, name.capitalize())}"
+    return "\n".join([title, "", _measured(result.circumstances), *_lines(result.figures)])
+
+
+def _lines(figures: Figures) -> Iterator[str]:
+    match figures:
+        case Comparison():
+            return _comparison_lines(figures)
+        case Extracted():
+            return _extract_lines(figures)
+        case Growth():
+            return growth_lines(figures)
+        case Soak():
+            return soak_lines(figures)
+        case Versus():
+            return versus_lines(figures)
+        case Lanes():
+            return lanes_lines(figures)
+        case Scaling():
+            return scaling_lines(figures)
+        case Bulk():
+            return bulk_lines(figures)
+        case Connections():
+            return connections_lines(figures)
+        case FleetSoak():
+            return fleet_soak_lines(figures)
 
 
 def _measured(by: Circumstances) -> str:
@@ -100,15 +141,11 @@ def _contenders(by_name: Mapping[str, list[Run]]) -> Iterator[str]:
 
 
 def _spread(runs: list[Run], figure: Callable[[Run], float], digits: int) -> str:
-    return _figures([figure(run) for run in runs], digits)
+    return spread([figure(run) for run in runs], digits)
 
 
 def _ratio(ours: list[Run], theirs: list[Run]) -> str:
-    return _figures([b.cpu_ms_per_page / a.cpu_ms_per_page for a, b in zip(ours, theirs, strict=True)], 1, " x")
-
-
-def _figures(values: list[float], digits: int, unit: str = "") -> str:
-    return f"{median(values):,.{digits}f}{unit} ({min(values):,.{digits}f} – {max(values):,.{digits}f})"
+    return spread([b.cpu_ms_per_page / a.cpu_ms_per_page for a, b in zip(ours, theirs, strict=True)], 1, " x")
 
 
 def _rooms(figures: Comparison) -> Iterable[str]:

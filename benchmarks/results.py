@@ -15,8 +15,16 @@ from pydantic import TypeAdapter
 
 from benchmarks.comparison import Comparison
 from benchmarks.extracting import Extracted
+from benchmarks.fleet.bulk import Bulk
+from benchmarks.fleet.connections import Connections
+from benchmarks.fleet.lanes import Lanes
+from benchmarks.fleet.scaling import Scaling
+from benchmarks.fleet.soaking import FleetSoak
+from benchmarks.fleet.versus import Versus
 from benchmarks.growth import Growth
 from benchmarks.soak import Soak
+
+Figures = Comparison | Extracted | Growth | Soak | Versus | Lanes | Scaling | Bulk | Connections | FleetSoak
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class Result:
     """Of one part."""
 
     circumstances: Circumstances
-    figures: Comparison | Extracted | Growth | Soak
+    figures: Figures
 
 
 _FILE = TypeAdapter(Result)
