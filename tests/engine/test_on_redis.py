@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from shoal.engine.beginning import seeds_of, terms_of, work_on
-from shoal.engine.engine import Engine
-from shoal.engine.mark import Mark
-from shoal.fetch.curl import Fetcher
-from shoal.fetch.guard import Guard
 from shoal.frontier.contract import Caller
 from shoal.frontier.redis import Bounds, RedisFrontier
 from shoal.frontier.redis.shard import TAG
 from shoal.model import Offer, ScopeKind
-from shoal.practice import Running, Shop, running
-from shoal.store.archive.archive import Archive
-from shoal.store.archive.spools import ALONE, Spools
-from shoal.store.jobs import load_job
+from shoal.practice import Shop, running
 from shoal.store.records import list_dead
-from shoal.store.store import Store
 from shoal.store.waiting import waiting
-from shoal.store.writer import Writer
 from shoal.urls import Params, target
 from tests.engine.conftest import Field, spec
+from tests.engine.on_redis import pages_in, submit, truth_of, work
 from tests.frontier.redis_server import RedisServer
 from tests.politeness import assert_polite, fetched_more_than_once
 
@@ -38,38 +27,6 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
     (tmp_path / "redis").mkdir()
     with RedisServer(tmp_path / "redis") as server:
         yield server
-
-
-async def work(
-    server: RedisServer, store: Store, folder: Path, job: str, name: str, bounds: Bounds | None = None
-) -> None:
-    """As one process of a fleet would, until the job rests."""
-    async with AsyncExitStack() as closing:
-        frontier = await RedisFrontier.open(server.url, bounds)
-        closing.push_async_callback(frontier.close)
-        fetcher = Fetcher("shoal/test", Guard(allow_private=True))
-        closing.push_async_callback(fetcher.aclose)
-        writer = Writer(store)
-        closing.callback(writer.close)
-        engine = Engine(frontier, writer, Mark(folder / f"mark-{name}"), 16, name)
-        engine.add(await asyncio.to_thread(work_on, load_job(store, job), store, Spools(Archive.at(None, folder), "here", ALONE), fetcher, None))
-        await engine.run()
-
-
-async def submit(frontier: RedisFrontier, store: Store, job: str) -> None:
-    await frontier.open_job(job, terms_of(load_job(store, job).spec, 0.0))
-    caller = Caller(f"submit-{time.time()}")
-    for targets in seeds_of(store, job):
-        await frontier.offer(caller.next(), [Offer(job, targets)])
-
-
-def truth_of(shop: Shop, site: Running) -> dict[str, int]:
-    return {site.url(path, host): status for host, seen in shop.truth().items() for path, status in seen.pages.items()}
-
-
-def pages_in(store: Store) -> dict[str, int]:
-    with store.read() as db:
-        return {row[0]: row[1] for row in db.exec_driver_sql("SELECT url, status FROM pages")}
 
 
 async def test_three_engines_share_a_job_and_keep_to_its_rate(
