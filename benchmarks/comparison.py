@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.contenders import SHOAL, WITHOUT_ARCHIVE, WORK, Contender, fresh
+from benchmarks.contenders import RECORDS_ONLY, SHOAL, WITHOUT_ARCHIVE, WORK, Contender, fresh
 from benchmarks.measure import Run, measure
 from benchmarks.parts import Part
 from benchmarks.rooms import sample_rooms
@@ -29,7 +29,8 @@ class Comparison:
 
 
 def compare(part: Part, peers: Sequence[Contender], pages: int, rounds: int) -> Comparison:
-    contenders = [contender for contender in (SHOAL, WITHOUT_ARCHIVE, *peers) if part.name in contender.commands]
+    everybody = (SHOAL, RECORDS_ONLY, WITHOUT_ARCHIVE, *peers)
+    contenders = [contender for contender in everybody if part.name in contender.commands]
     place = Place(part.hosts, free_port(), part.tls)
     site = WORK / part.name
     part.build(site, pages, place.href)

@@ -74,6 +74,10 @@ SHOAL = Contender(
     },
 )
 WITHOUT_ARCHIVE = Contender("Shoal, no archive", "shoal", shoal.__version__, {"archive": SHOAL.commands["links"]})
+RECORDS_ONLY = Contender(
+    "Shoal, records only", "shoal", shoal.__version__, {"links": _shoal("--no-archive", "--no-text")}
+)
+"""What the peers keep of a page, and not more."""
 PEERS = {
     "scrapy": Contender(
         "Scrapy",

@@ -34,6 +34,7 @@ class Part:
         return {"pages": pages, **items}
 
 
+_KEPT = "Shoal keeps its frontier, text and links in SQLite on disk; the peers keep everything in memory"
 _LINKS = Part(
     "links",
     links_site.build,
@@ -41,13 +42,13 @@ _LINKS = Part(
     items_per_page=0,
     holds=f"with {links_site.LINKS} links each",
     task="every page by following all links",
-    keeps="Shoal keeps its frontier, text and links in SQLite on disk; the peers keep everything in memory.",
+    keeps=f"{_KEPT}, and of a page its URL, title and status. So does Shoal with --no-text, on disk (records only).",
 )
 _TLS = replace(
     _LINKS,
     name="tls",
     holds=f"over TLS, in turn on {TLS_HOSTS} hosts, with {links_site.LINKS} links each across them",
-    keeps=f"{_LINKS.keeps} All verify the certificate against an authority of the benchmark's own. Shoal and Crawlee "
+    keeps=f"{_KEPT}. All verify the certificate against an authority of the benchmark's own. Shoal and Crawlee "
     "agree with the server on HTTP/2, Scrapy on HTTP/1.1; these are what they come with.",
     hosts=tuple(f"127.1.{number // 250}.{number % 250 + 1}" for number in range(TLS_HOSTS)),
     tls=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.comparison import Comparison
-from benchmarks.contenders import CONCURRENCY, HERE, SAMPLER, SHOAL
+from benchmarks.contenders import CONCURRENCY, HERE, RECORDS_ONLY, SAMPLER, SHOAL
 from benchmarks.extracting import Extracted
 from benchmarks.fleet.bulk import Bulk
 from benchmarks.fleet.connections import Connections
@@ -126,16 +126,17 @@ def _comparison_lines(figures: Comparison) -> Iterator[str]:
 
 
 def _contenders(by_name: Mapping[str, list[Run]]) -> Iterator[str]:
-    yield "| crawler | CPU per page (ms) | pages per second | peak memory (MB) | CPU against Shoal |"
-    yield "| --- | --- | --- | --- | --- |"
-    ours = by_name[SHOAL.name]
+    ours = {name: runs for name, runs in by_name.items() if name in (SHOAL.name, RECORDS_ONLY.name)}
+    against = "".join(f" CPU against {name} |" for name in ours)
+    yield f"| crawler | CPU per page (ms) | pages per second | peak memory (MB) |{against}"
+    yield f"| --- | --- | --- | --- |{' --- |' * len(ours)}"
     for name, runs in by_name.items():
         cells = [
             name,
             _spread(runs, lambda run: run.cpu_ms_per_page, 2),
             _spread(runs, lambda run: run.pages_per_s, 0),
             _spread(runs, lambda run: run.peak_bytes / 1e6, 0),
-            _ratio(ours, runs) if runs is not ours else "1",
+            *(_ratio(those, runs) if runs is not those else "1" for those in ours.values()),
         ]
         yield f"| {' | '.join(cells)} |"
 

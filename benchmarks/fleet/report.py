@@ -26,11 +26,11 @@ def versus_lines(figures: Versus) -> Iterator[str]:
     yield f"- Versions: {versions}"
     yield f"- Site: {figures.pages:,} pages with {LINKS} links each, fewer for whom they would take too long"
     yield f"- Runs: {len(figures.runs[OURS])} of each, every one with a Redis of its own (append-only file)"
-    yield f"- Ours: `shoal worker --processes 1 --concurrency {CONCURRENCY}`, `shoal tend`, `shoal submit`; SQLite"
+    yield f"- Ours: `shoal worker --processes 1 --concurrency {CONCURRENCY}`, `shoal tend`, `shoal submit --no-text`; SQLite"
     yield "- Figures: CPU of the workers from the first URL to the last page; all had started and waited for it"
     yield ""
     yield (
-        "Shoal stores text and links of every page; scrapy-redis drops what it finds; tasks keep each page's title. "
+        "Shoal stores the record of every page; scrapy-redis drops what it finds; tasks keep each page's title. "
         "A task per URL is what tutorials write: `httpx.get` and Beautiful Soup; tuned, it keeps its connections and "
         "reads pages with lexbor."
     )

@@ -78,7 +78,7 @@ def _ours(url: str, pages: int, scratch: Path) -> FleetRun:
     with fleet(scratch) as ours:
         worker, tend = ours.worker(), ours.tend()
         redis_s, tend_s, worker_s = ours.redis.cpu_s(), tend.cpu_s(), worker.cpu_s()
-        figures = ours.wait(ours.submit(url, "--per-host", CONCURRENCY))
+        figures = ours.wait(ours.submit(url, "--no-text", "--per-host", CONCURRENCY))
         if figures["pages"] != pages:
             raise CannotMeasure(f"the fleet brought {figures['pages']} pages instead of {pages}")
         return FleetRun(
