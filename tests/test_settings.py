@@ -1,10 +1,11 @@
+import fcntl
 from pathlib import Path
 
 import pytest
 
 import shoal
 from shoal.errors import UsageError
-from shoal.settings import NAMES, Settings, load, user_config_file
+from shoal.settings import NAMES, UP_FILE, Settings, load, user_config_file
 
 
 def loaded(cwd: Path, flags: dict[str, str | None] | None = None, env: dict[str, str] | None = None) -> Settings:
@@ -40,7 +41,8 @@ def test_a_stronger_source_wins_and_each_value_knows_its_origin(tmp_path: Path) 
 
 
 def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
-    env = {f"SHOAL_{name.upper()}": "http://x" if name.endswith("_url") else "on" for name in NAMES}
+    words = {"url": "http://x", "s": "10", "rate": "10", "concurrency": "10", "log": "json"}
+    env = {f"SHOAL_{name.upper()}": words.get(name.rpartition("_")[2], "on") for name in NAMES}
     assert set(loaded(tmp_path, env=env).origins) == set(NAMES)
 
 
@@ -144,6 +146,21 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> 
 def test_a_pyproject_of_somebody_else_sets_nothing(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('tool = 3\n[project]\nname = "x"\n')
     assert loaded(tmp_path).origins == {}
+
+
+def test_a_running_up_in_the_home_is_the_fleet_unless_another_is_named(tmp_path: Path) -> None:
+    up = tmp_path / "shoal-data" / UP_FILE
+    up.parent.mkdir()
+    up.write_text('{"pid": 7, "settings": {"redis_url": "redis://:x@here:1/0", "database_url": "postgresql://db/x"}}')
+    with up.open() as held:
+        assert loaded(tmp_path).redis_url is None
+        fcntl.flock(held, fcntl.LOCK_EX)
+        found = loaded(tmp_path)
+        assert (found.redis_url, found.broker_url) == ("redis://:x@here:1/0", "redis://:x@here:1/1")
+        assert found.database_url == "postgresql://db/x" and found.origins["redis_url"] == "shoal up, process 7"
+        named = loaded(tmp_path, env={"SHOAL_REDIS_URL": "redis://there/0"})
+        assert (named.redis_url, named.database_url) == ("redis://there/0", None)
+    assert loaded(tmp_path).redis_url is None
 
 
 def test_the_user_config_follows_xdg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from shoal import __version__
 from shoal.errors import UsageError
 
+_LOG_FORMS = ("auto", "json", "text")
 _TRUE = ("on", "true", "yes", "1")
 _FALSE = ("off", "false", "no", "0")
 _NUMBERS: dict[str, tuple[type[int] | type[float], int, int]] = {
@@ -62,6 +63,8 @@ class Settings:
     """A process of a fleet without progress for longer is replaced."""
     max_rate: float = 10.0
     """Requests per second and host that a job handed over by the API may ask for without the admin scope."""
+    log: str = "auto"
+    """How a role of a fleet logs on stderr: `text`, `json`, or `auto`, which is text on a terminal only."""
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -188,6 +191,8 @@ def _checked(name: str, value: Any, origin: str) -> Any:
         return _number(name, value, origin)
     if not isinstance(value, str) or not value:
         raise _refused(name, value, origin, "text that is not empty")
+    if name == "log" and value not in _LOG_FORMS:
+        raise _refused(name, value, origin, f"one of {', '.join(_LOG_FORMS)}")
     if name in ("home", "exclusions"):
         return _path(name, value, origin)
     if name.endswith("_url") and not _is_url(value):

@@ -17,9 +17,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import select
+
 from shoal.fleet.place import Fleet
 from shoal.practice import Entry, Shop, running
 from shoal.practice import Running as Site
+from shoal.store.tables import pages
 from tests.fleet import oracles
 from tests.fleet.running import Running
 
@@ -55,8 +58,12 @@ class Shopping:
 
     def stored(self) -> set[tuple[str, str]]:
         """Host and path of every page that has its row."""
-        rows = self.fleet("pages", self.job, "--json").lines
-        return {place_of(row["url"], self.site) for row in rows}
+
+        async def look(opened: Fleet) -> list[str]:
+            with opened.store.read() as db:
+                return list(db.scalars(select(pages.c.url).where(pages.c.job == self.job)))
+
+        return {place_of(url, self.site) for url in self.fleet.by_hand(look)}
 
     def asked(self) -> list[Entry]:
         """What the site was asked for, robots.txt apart."""

@@ -82,7 +82,9 @@ def test_a_database_that_stands_still_fills_no_memory(
         shop.fleet.until_pages(shop.job, THIRD)
         with postgres.standing_still():
             done, asked = completed(shop), len(shop.asked())
-            time.sleep(8)
+            ran = shop.fleet("job", shop.job)
+            assert (ran.code, "postgresql://127.0.0.1" in ran.err) == (5, True)
+            shop.fleet.until(lambda: "waiting: postgresql" in shop.fleet.workers[0].said)
             assert len(shop.asked()) - asked <= HELD_MOST < PAGES - THIRD
             # What was stored by then may have been told of since.
             assert completed(shop) - done <= 2 * CONCURRENCY

@@ -63,11 +63,12 @@ async def test_pages_of_a_lost_machine_are_fetched_again(redis_server: RedisServ
         truth = truth_of(shop, site)
         assert pages_in(store) == truth
         before = len(site.log())
+        jobs = {"job": load_job(store, "job")}
 
-        await mourn_machines(writer, frontier, archive, {"here"}, {"job"})
+        await mourn_machines(writer, frontier, archive, {"here"}, jobs)
         assert pages_in(store) == truth
         silence(store, home)
-        await mourn_machines(writer, frontier, archive, set(), {"job"})
+        await mourn_machines(writer, frontier, archive, set(), jobs)
         assert pages_in(store) == {}
 
         patience = Patience(asyncio.Event())

@@ -26,7 +26,7 @@ MIDDLING = Shop(hosts=1, categories=3, products=60, troubled=False)
 MEMBER_PAGES = 40
 LINKED = 30
 BIG = b"<p>" + b"word " * 60_000
-AHEAD_S = 0.5
+AHEAD_S = 1.0
 """A lease may have been taken so long before its start."""
 MEMBERS = """
 from shoal import Page, spider

@@ -54,7 +54,7 @@ def assert_all_but(fleet: Running, job: str, site: Site, bad: dict[str, str]) ->
 def test_a_child_that_stands_still_is_replaced_and_its_work_done_by_others(tmp_path: Path) -> None:
     with shopping(tmp_path, env={"SHOAL_SILENT_S": f"{SILENT_S:g}"}) as shop:
         shop.until_asked(20)
-        stopped = next(entry for entry in shop.fleet.roster() if entry.lane).pid
+        stopped = max(shop.fleet.roster(), key=lambda entry: entry.ended).pid
         os.kill(stopped, signal.SIGSTOP)
         shop.fleet.until(lambda: stopped not in shop.fleet.children(), SILENT_S + SOON_S)
         shop.fleet.until(lambda: len(shop.fleet.children()) == shop.fleet.processes, SOON_S)

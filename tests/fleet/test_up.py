@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +28,7 @@ from tests.frontier.redis_server import redis_program
 T = TypeVar("T")
 WITHIN_S = 40.0
 END_WITHIN_S = 25.0
-PARTS = ("worker", "tend", "redis")
+PARTS = ("api", "worker", "tend", "redis")
 
 
 @dataclass
@@ -114,6 +117,19 @@ def nothing_runs(shoal: Shell) -> bool:
     return all(left_behind(shoal.home, name) is None for name in PARTS)
 
 
+def answer_of(up: Upped, path: str) -> str:
+    """Of the API, at the address that was told; empty until it answers."""
+    (address,) = re.findall(r"the API: (http://127\.0\.0\.1:\d+)/api", up.said)
+    try:
+        with urllib.request.urlopen(address + path, timeout=10) as answered:
+            return str(answered.read())
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return str(refused.read())
+    except OSError:
+        return ""
+
+
 def test_other_terminals_find_it_and_a_killed_worker_is_replaced_and_nothing_is_left(shoal: Shell, site: Site) -> None:
     with upped(shoal, "--workers", "1") as up:
         origin = f"shoal up, process {up.process.pid}"
@@ -122,6 +138,8 @@ def test_other_terminals_find_it_and_a_killed_worker_is_replaced_and_nothing_is_
         assert second.code == 5 and f"process {up.process.pid}" in second.err
         up.until_ready()
         assert shoal("health").code == 0
+        assert "Bearer" in up.until(lambda: answer_of(up, "/api/v1/jobs"))
+        assert '"ok"' in up.until(lambda: answer_of(up, "/readyz"))
         job = up.submit(site.url())
         up.until(lambda: shoal("job", job, "--json").lines[0]["pages"] > 3)
         killed = up.pid("worker")

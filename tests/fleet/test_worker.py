@@ -57,11 +57,11 @@ def test_a_worker_before_its_redis_says_where_it_looks_once_and_works_when_it_co
         fleet.until(lambda: waiting in worker.said)
         fleet.redis.start()
         fleet.until_manned(children=1)
-        fleet.until(lambda: "info: ready: 1 process for express, batch, slow; Redis at redis://" in worker.said)
+        fleet.until(lambda: "ready: 1 process for express, batch, slow; Redis at redis://" in worker.said)
         assert (worker.said.count("waiting:"), worker.said.count("Redis is back")) == (1, 1)
 
 
-def test_a_redis_that_goes_and_comes_is_two_lines_in_the_log(tmp_path: Path) -> None:
+def test_a_redis_that_goes_and_comes_is_said_once_each_way(tmp_path: Path) -> None:
     with Running(tmp_path, processes=1) as fleet:
         worker = fleet.workers[0]
         fleet.until(lambda: "ready:" in worker.said)
@@ -69,8 +69,10 @@ def test_a_redis_that_goes_and_comes_is_two_lines_in_the_log(tmp_path: Path) -> 
         fleet.until(lambda: "waiting: Redis" in worker.said)
         fleet.redis.start()
         fleet.until(lambda: "Redis is back" in worker.said)
-        _, *later = [line.split(" ", 4)[4] for line in worker.said.splitlines()]
-        assert [said.partition(" at ")[0] for said in later] == ["warning: waiting: Redis", "info: Redis is back"]
+        assert (worker.said.count("waiting: Redis"), worker.said.count("Redis is back")) == (1, 1)
+        # The broker is the same Redis: one that goes while slices are counted is missed there first.
+        others = [line for line in worker.said.splitlines() if "the broker does not" not in line]
+        assert len(others) == 3, others
 
 
 def test_a_worker_without_its_database_says_where_and_keeps_its_password(tmp_path: Path) -> None:

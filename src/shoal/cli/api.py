@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
-from shoal import telemetry
 from shoal.cli.session import Command, Session
 from shoal.cli.token import open_store
 from shoal.errors import Unavailable
 
 
 @click.command(cls=Command)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="The address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, metavar="P", help="The port.")
 @click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="How many.")
 @click.option(
@@ -23,11 +22,11 @@ from shoal.errors import Unavailable
     help="Requests answered at once in each.",
 )
 def api(session: Session, host: str, port: int, processes: int, threads: int) -> None:
-    """Serve the HTTP API of the fleet of SHOAL_REDIS_URL until SIGTERM or Ctrl-C, which wait for what is being answered.
+    """Serve the HTTP API of the fleet of SHOAL_REDIS_URL until Ctrl-C or SIGTERM.
 
-    The first time, an admin token is made: it is printed once, and kept in the file admin-token of the home. SIGHUP
-    replaces the processes without a refused connection. It listens to this machine only, unless told otherwise; put
-    TLS in front of it before it listens to others.
+    What is being answered then is answered. The first time, an admin token is made: it is printed once, and kept in
+    the file admin-token of the home. SIGHUP replaces the processes without a refused connection. It listens to this
+    machine only, unless told otherwise; put TLS in front of it before it listens to others.
 
     \b
     SHOAL_REDIS_URL=redis://localhost:6379/0 shoal api
@@ -36,8 +35,9 @@ def api(session: Session, host: str, port: int, processes: int, threads: int) ->
     from shoal.control.first_token import FILE, make_first_token
     from shoal.control.serving import Application
     from shoal.fleet.place import Fleet
+    from shoal.telemetry.roles import set_up_role
 
-    telemetry.set_up_role("api", session.verbose)
+    set_up_role("api", session.settings, session.verbose)
     # Raises for settings that name no fleet, before anything else.
     Fleet(session.settings)
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -49,7 +49,7 @@ class Asked:
 
     def spec_once_read(self) -> JobSpec:
         """Raises UsageError if the sources turned out to be no good."""
-        _report_bad_lines(self.session, self.sources, self.strict)
+        report_bad_lines(self.session, self.sources, self.strict)
         return replace(self.spec, credentials=self.sources.credentials, agent=self.session.settings.user_agent)
 
     def tell_scope(self) -> None:
@@ -72,12 +72,12 @@ def asked(
         words = [*spider.urls, *words]
     if not words:
         raise UsageError(f"the spider {spider.name if spider else ''} names no URL to start from: give one")
-    wish = Wish.of(_given(options), spider, session.settings.allow_private)
+    wish = Wish.of(given_options(options), spider, session.settings.allow_private)
     sources = read_sources(words, wish.params, wish.group, column, sys.stdin.buffer)
     return Asked(session, wish.spec(sources, output), sources, strict)
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
+def given_options(options: dict[str, Any]) -> dict[str, Any]:
     """Those that were typed, not those that have a default."""
     context = click.get_current_context()
     return {
@@ -87,7 +87,7 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _report_bad_lines(session: Session, sources: Sources, strict: bool) -> None:
+def report_bad_lines(session: Session, sources: Sources, strict: bool) -> None:
     for line, spelt, reason in sources.bad[:BAD_LINES_SHOWN]:
         session.say(f"line {line}: {shortened(safe(spelt), SPELT_SHOWN)!r}: {reason_words(reason)}")
     if sources.bad_count > BAD_LINES_SHOWN:

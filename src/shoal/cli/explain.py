@@ -13,6 +13,7 @@ from shoal.jobs.explain import explain as look_up
 from shoal.model import ENDED, DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
 from shoal.spiders.lists import reason_words
 from shoal.store.columns import iso_time
+from shoal.store.exclusions import stored_exclusions
 from shoal.store.jobs import Job
 from shoal.urls.exclusions import read_exclusions
 
@@ -34,7 +35,9 @@ def explain(session: Session, job: str, url: str) -> None:
 
     with session.open_places() as places:
         place, found = places.find(job)
-        explanation = session.run(look_up(place, found, url, read_exclusions(session.settings.exclusions)))
+        lines = stored_exclusions(place.store) if found.fleet else ()
+        exclusions = read_exclusions(session.settings.exclusions).with_lines(lines)
+        explanation = session.run(look_up(place, found, url, exclusions))
     if session.json:
         session.data({**explanation.as_dict(), "job": found.id})
         return

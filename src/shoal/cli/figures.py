@@ -45,6 +45,19 @@ def left_out(seen: Overview) -> str:
     return f"full at {size(limit)}: {plural(n, 'answer')} left out" if n and limit is not None else ""
 
 
+def told(seen: Overview) -> str:
+    """What became of what its webhook is told."""
+    if seen.webhook is None:
+        return ""
+    counts = {
+        "delivered": seen.webhook.delivered,
+        "waiting": seen.webhook.waiting,
+        "given up": seen.webhook.given_up,
+    }
+    fault = f": {safe(seen.webhook.fault)}" if seen.webhook.fault else ""
+    return (", ".join(f"{count(n)} {what}" for what, n in counts.items() if n) or "nothing told yet") + fault
+
+
 def statuses(seen: Overview) -> str:
     return ", ".join(f"{count(n)} x {status}" for status, n in seen.stored.by_status.items())
 

@@ -11,8 +11,9 @@ import click
 from shoal.cli.session import Command, Session, safe, table
 from shoal.cli.words import duration, plural
 from shoal.errors import UsageError
-from shoal.frontier.contract import Frontier, HostState
-from shoal.jobs.hosts import find_host, host_record
+from shoal.frontier.contract import HostState
+from shoal.jobs.hosts import find_host, host_record, override
+from shoal.jobs.place import Place
 
 HEADER = ("rate", "slowed", "in flight", "next", "crawl-delay", "latency", "host")
 NUMBERS = frozenset(range(len(HEADER) - 1))
@@ -40,24 +41,24 @@ def hosts(session: Session, host: str | None, rate: str | None, paused: bool | N
     if host is None and (rate is not None or paused is not None):
         raise UsageError("--rate, --pause and --unpause are for one host: shoal hosts HOST --rate R")
     with session.open_places() as places:
-        frontier = places.here.frontier
+        place = places.here
         if host is None:
-            _show(session, session.run(frontier.hosts()), everything)
+            _show(session, session.run(place.frontier.hosts()), everything)
         else:
-            _show(session, [session.run(_overridden(frontier, host, rate, paused))], everything=True)
+            _show(session, [session.run(_overridden(place, host, rate, paused))], everything=True)
 
 
-async def _overridden(frontier: Frontier, name: str, rate: str | None, paused: bool | None) -> HostState:
-
-    state = await find_host(frontier, name)
+async def _overridden(place: Place, name: str, rate: str | None, paused: bool | None) -> HostState:
+    state = await find_host(place.frontier, name)
     if rate is None and paused is None:
         return state
-    await frontier.override(
+    await override(
+        place,
         state.name,
         rate=state.rate if rate is None else _rate(rate),
         paused=state.paused if paused is None else paused,
     )
-    return await find_host(frontier, state.name)
+    return await find_host(place.frontier, state.name)
 
 
 def _rate(text: str) -> float | None:

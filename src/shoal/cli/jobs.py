@@ -7,7 +7,7 @@ from shutil import get_terminal_size
 
 import click
 
-from shoal.cli.figures import archived, extent, extracted, other_endings, pending, skipped, statuses, trap_lines
+from shoal.cli.figures import archived, extent, extracted, other_endings, pending, skipped, statuses, told, trap_lines
 from shoal.cli.places import Places
 from shoal.cli.quality import job_quality, quality_lines
 from shoal.cli.session import Command, Session, safe, table
@@ -123,6 +123,7 @@ def _figures(seen: Overview) -> dict[str, str]:
         "pending": pending(seen.frontier),
         "skipped": skipped(seen),
         "archive": archived(seen),
+        "webhook": told(seen),
         "waits for" if seen.state in (JobState.RUNNING, JobState.WAITING) else "because": safe(seen.limiting or ""),
     }
 

@@ -7,7 +7,6 @@ import signal
 
 import click
 
-from shoal import telemetry
 from shoal.cli.session import Command, Session
 
 
@@ -21,8 +20,9 @@ def tend(session: Session) -> None:
     SHOAL_REDIS_URL=redis://localhost:6379/0 shoal tend
     """
     from shoal.fleet.configuration import configuration
+    from shoal.telemetry.roles import set_up_role
 
-    telemetry.set_up_role("tend", session.verbose)
+    set_up_role("tend", session.settings, session.verbose)
     configuration(session.settings)
     asyncio.run(_tend(session))
 

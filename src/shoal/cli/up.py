@@ -6,8 +6,10 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import sys
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -16,10 +18,13 @@ import click
 from shoal.cli.session import Command, Session, safe, shortened
 from shoal.cli.words import count, duration, plural, size
 from shoal.cli.worker import served_lanes
+from shoal.control.first_token import FILE, make_first_token
+from shoal.errors import Unavailable
 from shoal.fleet.glance import AtWork
 from shoal.fleet.up import Up, Wanted
 from shoal.model import Lane
 
+API_PORT = 8000
 LIVE_EVERY_S = 0.5
 PLAIN_EVERY_S = 30.0
 JSON_EVERY_S = 5.0
@@ -40,24 +45,32 @@ JSON_EVERY_S = 5.0
 @click.option(
     "--concurrency", type=click.IntRange(min=1), metavar="M", help="Requests in flight in each. [default: 64]"
 )
-def up(session: Session, workers: int, lanes: str, concurrency: int | None) -> None:
-    """Run a whole fleet on this machine until Ctrl-C: Redis (unless SHOAL_REDIS_URL names one), tend and workers.
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    metavar="P",
+    help=f"Of the API, on loopback. [default: {API_PORT}, or a free one if that is taken]",
+)
+def up(session: Session, workers: int, lanes: str, concurrency: int | None, port: int | None) -> None:
+    """Run a whole fleet on this machine until Ctrl-C: Redis (unless SHOAL_REDIS_URL names one), tend, workers, the API.
 
-    Commands of the same home find it by themselves. What dies or makes no progress is started again. Ctrl-C ends
-    what is in flight or gives it back; once more: at once, and still nothing is lost.
+    The first time, an admin token of the API is printed. Commands of the same home find it by themselves. What dies or
+    makes no progress is started again. Ctrl-C ends what is in flight or gives it back; once more: at once, and still
+    nothing is lost.
 
     \b
     shoal up
     shoal up --workers 4 --lanes express,batch
     shoal submit https://example.com        in another terminal
     """
-    wanted = Wanted(workers, served_lanes(lanes), concurrency, session.verbose)
+    wanted = Wanted(workers, served_lanes(lanes), concurrency, port or _free_port(), session.verbose)
     session.run(_up(session, wanted))
 
 
 async def _up(session: Session, wanted: Wanted) -> None:
     view = View(session)
     fleet = Up(session.settings, wanted, view.say)
+    _show_first_token(session, fleet)
     stopping, at_once = asyncio.Event(), asyncio.Event()
 
     def told() -> None:
@@ -74,6 +87,25 @@ async def _up(session: Session, wanted: Wanted) -> None:
         view.say("ending: what is in flight ends or is given back; Ctrl-C once more: at once")
         await fleet.end(at_once)
         view.say("everything has ended")
+
+
+def _free_port() -> int:
+    for port in (API_PORT, 0):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)) as probe:
+            found: int = probe.getsockname()[1]
+            return found
+    raise Unavailable("no port of 127.0.0.1 is free for the API: name one with --port")
+
+
+def _show_first_token(session: Session, fleet: Up) -> None:
+    """Before the API starts, which would tell it to its log."""
+    with suppress(Unavailable):
+        token = make_first_token(fleet.fleet.store, fleet.settings)
+        if token and session.json:
+            session.data({"type": "token", "token": token})
+        elif token:
+            session.show(token)
+            session.say(f"the admin token of the API, shown this once; {fleet.settings.home / FILE} has it too")
 
 
 class View:
@@ -98,6 +130,7 @@ class View:
 
     async def keep(self, fleet: Up) -> None:
         await fleet.started.wait()
+        self.say(f"the API: {fleet.api_url}/api/v1, how to use it: {fleet.api_url}/docs")
         self.say(f"the fleet is up; hand it work: {self._session.command('submit', 'URL')}")
         while True:
             self._show(fleet)
@@ -132,6 +165,7 @@ def block(fleet: Up) -> list[str]:
     lines.append(_row("redis", _state(fleet, "redis"), redis))
     lines.append(_row("database", "", seen.database_fault or f"{settings.shown('database_url')}, {jobs}"))
     lines.append(_row("tend", _state(fleet, "tend"), ""))
+    lines.append(_row("api", _state(fleet, "api"), fleet.api_url))
     if any(part.name == "worker" for part in fleet.parts):
         lines.append(_row("worker", _state(fleet, "worker"), _sums(seen.at_work)))
         lines += [_process(at_work) for at_work in seen.at_work]

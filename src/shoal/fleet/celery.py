@@ -31,7 +31,7 @@ _settings = settings.load({}, os.environ, Path.cwd(), settings.user_config_file(
 
 app = Celery("shoal")
 app.conf.update(configuration(_settings))
-logs.set_up()
+logs.set_up(_settings)
 
 _child: Child | None = None
 _watch: Watch | None = None

@@ -8,7 +8,6 @@ another, and the leases return.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import resource
 import threading
@@ -24,6 +23,7 @@ from shoal.fleet.opening import Opening
 from shoal.fleet.place import ring
 from shoal.fleet.source import Source
 from shoal.fleet.stopping import told_to_stop
+from shoal.fleet.tally import Tally
 from shoal.fleet.trouble import Trouble
 from shoal.frontier.contract import ALL_LANES
 from shoal.frontier.redis import RedisFrontier
@@ -33,6 +33,7 @@ from shoal.store.archive.archive import Archive
 from shoal.store.archive.sending import adopt
 from shoal.store.archive.spools import ON_A_FLEET, Spools
 from shoal.store.writer import Writer
+from shoal.telemetry import Events
 from shoal.urls.exclusions import read_exclusions
 
 LOOK_EVERY_S = 0.25
@@ -44,7 +45,7 @@ RETIRE_AFTER_S = 120.0
 TEND_SPOOLS_S = 5.0
 EXIT_FAULT = 70
 
-log = logging.getLogger(__name__)
+log = Events(__name__)
 
 
 class Child:
@@ -59,6 +60,7 @@ class Child:
         self._lane: Lane | None = None
         self._news = asyncio.Event()
         self._told_ended = 0
+        self._tally = Tally(self._life.id)
         self._spool_trouble = Trouble(log)
         self._thread = threading.Thread(target=self._run, name="crawl", daemon=True)
         self._thread.start()
@@ -80,7 +82,7 @@ class Child:
             self._loop.run_forever()
         except BaseException:
             # Whatever it is, the process must not live on without its crawl.
-            log.exception("the crawl of this process failed; it ends, and another takes its place")
+            log.exception("crawl_failed", "the crawl of this process failed; it ends, and another takes its place")
             os._exit(EXIT_FAULT)
 
     async def _work(self) -> None:
@@ -95,6 +97,7 @@ class Child:
         spools = Spools(archive, machine(), ON_A_FLEET)
         source = Source(store, writer, spools, read_exclusions(settings.exclusions), settings.spiders)
         self._engine = Engine(frontier, writer, self._life.mark, settings.concurrency, self._life.id, source)
+        self._engine.on_ending = lambda end: self._tally.add(self._engine.lane_of(end.lease.job), end)
         self._connection = frontier.connection
         self._ready.set()
         beside = [asyncio.create_task(work) for work in (self._beat(), self._enrol(frontier), self._retire())]
@@ -110,6 +113,7 @@ class Child:
             await source.close()
             writer.close()
             spools.close()
+        await self._tally.say_goodbye(frontier)
         await roster.remove(frontier.connection, self._life.id)
         await frontier.close()
         store.close()
@@ -166,6 +170,7 @@ class Child:
         while True:
             self._news.clear()
             await self._engine.insist(roster.write, frontier.connection, self._entry())
+            await self._engine.insist(self._tally.send, frontier)
             try:
                 # A slice that begins or ends is told at once, lest another be sent to a process that has one.
                 await asyncio.wait_for(self._news.wait(), roster.WRITE_EVERY_S)
@@ -182,6 +187,7 @@ class Child:
             lanes=self._lanes,
             lane=self._lane,
             in_flight=engine.in_flight,
+            unstored=engine.unstored,
             ended=engine.ended,
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             waiting_for=engine.waiting_for,
@@ -213,7 +219,7 @@ class Child:
         try:
             await writer.run(spools.seal_all)
         except Unavailable as trouble:
-            log.warning("segments stay in the spool until a worker here adopts them: %s", trouble)
+            log.warning("segments_left", f"segments stay in the spool until a worker here adopts them: {trouble}")
 
     def _is_over(self) -> bool:
         return self._stopping or told_to_stop()

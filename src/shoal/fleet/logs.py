@@ -13,14 +13,18 @@ from celery import signals
 from celery.platforms import SecurityWarning
 from celery.worker.consumer.consumer import CONNECTION_ERROR, CONNECTION_RETRY
 
-from shoal import telemetry
+from shoal.settings import Settings
+from shoal.telemetry.roles import set_up_role
 
 _CONSUMER = "celery.worker.consumer.consumer"
+_settings: Settings
 _verbose = False
 
 
-def set_up() -> None:
+def set_up(settings: Settings) -> None:
     """To be called before Celery begins."""
+    global _settings
+    _settings = settings
     # A container's user is often root, and nothing but JSON is taken from the broker.
     warnings.filterwarnings("ignore", category=SecurityWarning)
     signals.setup_logging.connect(_set_up)
@@ -30,7 +34,7 @@ def set_up() -> None:
 def _set_up(loglevel: int, **_: Any) -> None:
     global _verbose
     _verbose = loglevel <= logging.INFO
-    telemetry.set_up_role("worker", _verbose)
+    set_up_role("worker", _settings, _verbose)
     if not _verbose:
         logging.getLogger(_CONSUMER).addFilter(_is_news)
         # Celery logs Python's warnings, which are for programmers.
@@ -38,7 +42,7 @@ def _set_up(loglevel: int, **_: Any) -> None:
 
 
 def _set_up_child(**_: Any) -> None:
-    telemetry.set_up_role("child", _verbose)
+    set_up_role("child", _settings, _verbose)
 
 
 def _is_news(record: logging.LogRecord) -> bool:

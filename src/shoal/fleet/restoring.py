@@ -15,6 +15,7 @@ from shoal.engine.beginning import SEEDS_AT_ONCE, terms_of
 from shoal.engine.calls import Calls
 from shoal.engine.overflow import Overflow
 from shoal.engine.patience import Patience
+from shoal.fleet.changes import tell_terms
 from shoal.frontier.contract import Ended, Frontier
 from shoal.frontier.record import offer_of
 from shoal.model import JobState, Offer, Outcome
@@ -53,12 +54,18 @@ class Restoring:
 
     async def seed(self, job: Job, on_offer: Callable[[], None]) -> None:
         """`on_offer` is called whenever there is something to lease. Raises FrontierLost."""
-        await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
-        await self._writer.run(set_state, job.id, JobState.RUNNING, time.time())
-        await self._offer_seeds(job, on_offer)
-        # Only now does the job's time begin: a list of a million takes a while to be offered.
-        await self._frontier.change(job.id, terms_of(job.spec, job.seconds))
-        await self._writer.run(mark_seeded, job.id)
+        if job.offered_line:
+            # Workers must know them for inputs before they lease them.
+            await self._frontier.touch(job.id)
+            line = await self._offer_seeds(job, job.offered_line, on_offer)
+        else:
+            await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
+            await self._writer.run(set_state, job.id, JobState.RUNNING, time.time())
+            line = await self._offer_seeds(job, 0, on_offer)
+            # Only now does the job's time begin: a list of a million takes a while to be offered.
+            # With what it has by now: it may have been changed meanwhile.
+            await tell_terms(self._frontier, self._writer.store, job.id)
+        await self._writer.run(mark_seeded, job.id, line)
 
     async def rebuild(self, job: Job) -> None:
         """Raises FrontierLost if it is lost once more meanwhile."""
@@ -66,16 +73,17 @@ class Restoring:
         await self._open(job, lost=True)
         await self._recall_ended(job)
         await self._open(job, lost=False)
-        await self._offer_seeds(job, lambda: None)
+        line = await self._offer_seeds(job, 0, lambda: None)
         await self._offer_kept(job)
+        await self._writer.run(mark_seeded, job.id, line)
 
     async def _open(self, job: Job, lost: bool) -> None:
         await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds), lost=lost)
         if job.state is JobState.PAUSED:
             await self._frontier.pause(job.id)
 
-    async def _offer_seeds(self, job: Job, on_offer: Callable[[], None]) -> None:
-        line = -1
+    async def _offer_seeds(self, job: Job, line: int, on_offer: Callable[[], None]) -> int | None:
+        """Those after this line; gives that of the last, and None if the job takes no more of them."""
         while part := await self._writer.read(seed_targets, job.id, line, SEEDS_AT_ONCE):
             line = part[-1].line
             targets = [given.target for given in part if given.target is not None]
@@ -83,7 +91,8 @@ class Restoring:
             self.moved_at = time.monotonic()
             on_offer()
             if await self._frontier.over(job.id):
-                return
+                return None
+        return line
 
     async def _recall_ended(self, job: Job) -> None:
         after = None

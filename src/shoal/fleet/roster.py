@@ -35,6 +35,8 @@ class Entry:
     lane: Lane | None = None
     """Of the slice that it works in now."""
     in_flight: int = 0
+    unstored: int = 0
+    """Requests that ended there and wait to be stored."""
     ended: int = 0
     """Requests that ended there since it began."""
     memory_bytes: int = 0

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.engine.beginning import callbacks_of, work_on
+from shoal.engine.beginning import SEEDS_AT_ONCE, callbacks_of, work_on
 from shoal.engine.work import Work
-from shoal.errors import UsageError
+from shoal.errors import ShoalError, UsageError
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
 from shoal.model import JobSpec
 from shoal.spiders.naming import SPIDER_FILE, SPIDER_MODULE
 from shoal.store.archive.spools import Spools
+from shoal.store.exclusions import stored_exclusions
+from shoal.store.inputs import seed_targets
 from shoal.store.jobs import Job, load_job
 from shoal.store.remembered import load_cookies
 from shoal.store.store import Store
 from shoal.store.writer import Writer
+from shoal.telemetry import Events
 from shoal.urls import Exclusions
 
 if TYPE_CHECKING:
     from shoal.engine.callbacks import Callbacks
+
+log = Events(__name__)
 
 
 @dataclass
@@ -31,37 +38,72 @@ class Source:
     writer: Writer
     spools: Spools
     exclusions: Exclusions
+    """Of this machine; the fleet's come from the store."""
     spiders: tuple[str, ...]
     """Modules whose spiders may run here; empty: any."""
     _fetchers: dict[tuple[str, bool], Fetcher] = field(default_factory=dict)
     _loaded_at: dict[str, float] = field(default_factory=dict)
+    _unloadable: set[str] = field(default_factory=set)
+    _lines: list[str] = field(default_factory=list)
+    _with_lines: Exclusions | None = None
 
     async def take_up(self, job: str) -> Work:
         """Raises UsageError if its spider cannot be loaded here."""
         found = await self.writer.read(load_job, job)
-        self._check_allowed(found.spec)
-        return await asyncio.to_thread(self._load, found, self._fetcher(found.spec))
+        with self._telling(found):
+            self._check_allowed(found.spec)
+            work = await asyncio.to_thread(self._load, found, self._fetcher(found.spec))
+        work.exclusions = await self._all_exclusions()
+        log.info("job_taken_up", f"job {job} is worked on here", **found.about)
+        return work
 
     async def renew(self, work: Work) -> None:
         job = await self.writer.read(load_job, work.job)
         for url in job.admitted:
             work.scope.admit(url)
+        if job.version > 1:
+            work.change(job.spec)
+        work.exclusions = await self._all_exclusions()
+        while part := await self.writer.read(seed_targets, work.job, work.seed_line, SEEDS_AT_ONCE):
+            work.add_seeds(given.target.url for given in part if given.target is not None)
+            work.seed_line = part[-1].line
         if work.callbacks is not None and self._written_at(job.spec) != self._loaded_at.get(work.job):
             # A spider's file was mended.
-            work.callbacks = await asyncio.to_thread(self._callbacks, job)
+            with self._telling(job):
+                work.callbacks = await asyncio.to_thread(self._callbacks, job)
         work.jar.load(await self.writer.read(load_cookies, work.job))
 
     async def retire(self, work: Work) -> None:
         if work.recorder is not None:
             await self.writer.run(work.recorder.seal)
+        log.info("job_put_away", f"job {work.job} is no longer worked on here", **work.about)
 
     async def close(self) -> None:
         for fetcher in self._fetchers.values():
             await fetcher.aclose()
 
+    async def _all_exclusions(self) -> Exclusions:
+        """Those of this machine's file and those of the fleet."""
+        lines = await self.writer.read(stored_exclusions)
+        if lines != self._lines:
+            self._lines, self._with_lines = lines, self.exclusions.with_lines(lines)
+        return self._with_lines or self.exclusions
+
+    @contextmanager
+    def _telling(self, job: Job) -> Iterator[None]:
+        """That it cannot be worked on is said once, however often it is tried."""
+        try:
+            yield
+        except ShoalError as error:
+            if job.id not in self._unloadable:
+                log.warning("job_unloadable", f"job {job.id} cannot be worked on here: {error}", **job.about)
+            self._unloadable.add(job.id)
+            raise
+        self._unloadable.discard(job.id)
+
     def _load(self, job: Job, fetcher: Fetcher) -> Work:
         work = work_on(job, self.store, self.spools, fetcher, self._callbacks(job))
-        work.exclusions = self.exclusions
+        work.is_changed = job.version > 1
         return work
 
     def _callbacks(self, job: Job) -> Callbacks | None:

@@ -16,13 +16,17 @@ from shoal.errors import Unavailable, UsageError
 from shoal.fleet.place import Fleet
 from shoal.jobs.job_id import new_job_id
 from shoal.model import JobSpec
+from shoal.settings import Settings
 from shoal.spiders.naming import SPIDER_MODULE
 from shoal.spiders.sources import BadLine, Sources, given_urls
 from shoal.spiders.wish import Wish
 from shoal.store.jobs import create_job
+from shoal.telemetry import Events, request_id
 
 if TYPE_CHECKING:
     from shoal.spiders.spider import Spider
+
+log = Events(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +40,15 @@ class Submitted:
     """The first of the rejected, with the reasons."""
 
 
-async def submit(
-    fleet: Fleet, sources: Sources, spec: Callable[[], JobSpec], id: str | None = None
-) -> Submitted:
+async def submit(fleet: Fleet, sources: Sources, spec: Callable[[], JobSpec], id: str | None = None) -> Submitted:
     """The spec is asked for when the sources have been read; what it raises leaves no job behind."""
     # Both servers before the sources, which may take a while to read, and come only once.
     await fleet.frontier.connection.check()
     id = id or new_job_id()
-    create_job(fleet.store, id, spec, sources.inputs, time.time(), fleet=True)
+    asked = request_id.get()
+    create_job(fleet.store, id, spec, sources.inputs, time.time(), fleet=True, request_id=asked)
+    words = f"job {id} is submitted with {sources.good} URL{'' if sources.good == 1 else 's'}"
+    log.info("job_submitted", words, job=id, urls=sources.good)
     with suppress(Unavailable):
         # The job is safe, and tend finds it without being rung.
         await fleet.ring()
@@ -63,7 +68,18 @@ async def submit_asked(
     Rules are data; a spider is named by its import path, and only of a module that SHOAL_SPIDERS lists. No URL is
     taken for the name of a file. An id that is given must be new. Raises UsageError.
     """
-    settings = fleet.settings
+    sources, spec_once_read = read_asked(fleet.settings, urls, rules, spider, options)
+    return await submit(fleet, sources, spec_once_read, id)
+
+
+def read_asked(
+    settings: Settings,
+    urls: Sequence[str],
+    rules: Mapping[str, Any] | None,
+    spider: str | None,
+    options: Mapping[str, Any],
+) -> tuple[Sources, Callable[[], JobSpec]]:
+    """What `submit` takes, of what another program asks for. Raises UsageError."""
     loaded = _spider(rules, spider, settings.spiders)
     wish = Wish.of(_checked(options), loaded, settings.allow_private)
     sources = given_urls([*(loaded.urls if loaded else ()), *urls], wish.params, wish.group)
@@ -74,7 +90,7 @@ async def submit_asked(
             raise UsageError("none of the urls can be fetched")
         return replace(spec, credentials=sources.credentials, agent=settings.user_agent)
 
-    return await submit(fleet, sources, spec_once_read, id)
+    return sources, spec_once_read
 
 
 def _spider(rules: Mapping[str, Any] | None, spider: str | None, allowed: Sequence[str]) -> Spider | None:

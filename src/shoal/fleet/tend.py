@@ -1,5 +1,6 @@
 """What keeps a fleet going besides its workers: seeds new jobs, ends finished ones, returns expired leases, restores a
-lost frontier, and publishes slices where processes rest and work is ready.
+lost frontier, begins the jobs of schedules, tells webhooks, and publishes slices where processes rest and work is
+ready.
 
 Any number may run; one at a time holds the lock, and everything it does can be done twice without harm.
 """
@@ -7,7 +8,6 @@ Any number may run; one at a time holds the lock, and everything it does can be 
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import time
 from collections.abc import Coroutine
@@ -21,20 +21,26 @@ from shoal.engine.overflow import Overflow
 from shoal.engine.patience import Patience
 from shoal.errors import Unavailable
 from shoal.fleet import roster, slices
+from shoal.fleet.changes import tell_terms
 from shoal.fleet.life import Life, bury_dead, machine
 from shoal.fleet.machines import mourn_machines
 from shoal.fleet.opening import Opening
 from shoal.fleet.place import BELL
 from shoal.fleet.restoring import Restoring
+from shoal.fleet.schedules import Schedules
 from shoal.fleet.trouble import Trouble
+from shoal.fleet.webhooks import Webhooks
 from shoal.frontier.redis import RedisFrontier
 from shoal.frontier.redis.shard import TAG
 from shoal.model import JobState, Lane
 from shoal.settings import Settings
 from shoal.store.archive.archive import Archive
+from shoal.store.hosts import stored_words
 from shoal.store.jobs import Job, add_seconds, unfinished
 from shoal.store.offers import forget_offers
+from shoal.store.removal import sweep_segments
 from shoal.store.writer import Writer
+from shoal.telemetry import Events
 
 EVERY_S = 2.0
 BEAT_EVERY_S = 1.0
@@ -46,7 +52,7 @@ SOON_S = 5.0
 LOCK = f"{TAG}:tend:lock"
 LOCK_S = 10.0
 
-log = logging.getLogger(__name__)
+log = Events(__name__)
 
 
 async def tend(app: Celery, settings: Settings, stopping: asyncio.Event) -> None:
@@ -56,10 +62,12 @@ async def tend(app: Celery, settings: Settings, stopping: asyncio.Event) -> None
     opening = Opening(settings, life, stopping.is_set, Trouble(log))
     store, frontier = await opening.store(), await opening.frontier()
     if store is not None and frontier is not None:
-        log.info("tending; %s", settings.servers)
+        log.info("tend_began", f"tending; {settings.servers}")
         writer = Writer(store)
         archive = Archive.at(settings.archive_url, settings.home)
-        await Tend(app, frontier, writer, archive, life, stopping).run()
+        webhooks = Webhooks(settings, writer)
+        await Tend(app, frontier, writer, archive, life, stopping, Schedules(settings, writer), webhooks).run()
+        await webhooks.close()
         await frontier.close()
         writer.close()
         store.close()
@@ -75,6 +83,8 @@ class Tend:
         archive: Archive,
         life: Life,
         stopping: asyncio.Event,
+        schedules: Schedules,
+        webhooks: Webhooks,
     ) -> None:
         self._app = app
         self._frontier = frontier
@@ -83,6 +93,8 @@ class Tend:
         self._archive = archive
         self._life = life
         self._stopping = stopping
+        self._schedules = schedules
+        self._webhooks = webhooks
         self._ring = asyncio.Event()
         self._patience = Patience(self._stopping, (Unavailable,))
         calls = Calls(frontier, life.id, self._patience)
@@ -146,8 +158,9 @@ class Tend:
         return True
 
     async def _tend(self) -> None:
+        await self._schedules.fire()
         jobs = await self._writer.read(unfinished)
-        ids = {job.id for job in jobs}
+        ids = {job.id: job for job in jobs}
         self._counted_at = {id: at for id, at in self._counted_at.items() if id in ids}
         await self._restore_if_lost(jobs)
         for job in jobs:
@@ -155,31 +168,36 @@ class Tend:
                 await self._look_after(job)
         await self._frontier.reap()
         await self._fill()
+        await self._webhooks.deliver()
         if time.monotonic() > self._mourned_at + MOURN_EVERY_S and not self._bringing_in:
             self._mourned_at = time.monotonic()
             living = {entry.machine for entry in await roster.entries(self._connection)}
             await mourn_machines(self._writer, self._frontier, self._archive, living, ids)
+            await self._writer.run(sweep_segments, self._archive)
 
     async def _restore_if_lost(self, jobs: list[Job]) -> None:
         """Also after a restart of Redis, which may have lost its last second."""
         if await self._frontier.is_whole():
             return
-        rebuilt = [
-            self._bring_in(job, "restored", self._restoring.rebuild(job))
-            for job in jobs
-            if job.started_at and job.seeded
-        ]
-        log.info("Redis is new, or was restarted: %d jobs are restored from the store", len(rebuilt))
+        for word in await self._writer.read(stored_words):
+            await self._frontier.override(word.host, rate=word.rate, paused=word.paused)
+        rebuilt = [self._bring_in(job, "restored", self._restoring.rebuild(job)) for job in jobs if job.started_at]
+        words = f"Redis is new, or was restarted: {len(rebuilt)} jobs are restored from the store"
+        log.info("frontier_lost", words, jobs=len(rebuilt))
         if all(await asyncio.gather(*rebuilt)):
             await self._frontier.declare_whole()
 
     async def _look_after(self, job: Job) -> None:
         await self._count_seconds(job, COUNT_EVERY_S)
-        if not job.seeded and job.state is not JobState.PAUSED:
-            self._bring_in(job, "seeded", self._restoring.seed(job, self._ring.set))
-        elif job.seeded and not await self._frontier.knows(job.id):
+        if (job.seeded or job.offered_line) and not await self._frontier.knows(job.id):
+            # Lost, or taken up again: URLs were appended when it had ended.
             self._bring_in(job, "restored", self._restoring.rebuild(job))
+        elif not job.seeded and job.state is not JobState.PAUSED:
+            self._bring_in(job, "seeded", self._restoring.seed(job, self._ring.set))
         elif job.seeded:
+            if job.told != job.version:
+                # Whoever changed it could not, or died.
+                await tell_terms(self._frontier, self._writer.store, job.id)
             rest = await self._frontier.rest(job.id)
             brought_back = await self._overflow.bring_back(job.id)
             if rest not in (None, "paused") and not (rest == "empty" and brought_back):
@@ -191,9 +209,9 @@ class Tend:
         async def until_done() -> bool:
             try:
                 await work
-                log.info("job %s is %s", job.id, done)
+                log.info("job_brought_in", f"job {job.id} is {done}", how=done, **job.about)
             except Unavailable as reason:
-                log.warning("job %s waits: %s", job.id, reason)
+                log.warning("job_waits", f"job {job.id} waits: {reason}", **job.about)
                 return False
             finally:
                 del self._bringing_in[job.id]
@@ -213,7 +231,7 @@ class Tend:
     async def _finish(self, job: Job, rest: str) -> None:
         await self._count_seconds(job, 0.0)
         state = await finish(self._frontier, self._writer.store, job, rest)
-        log.info("job %s is %s", job.id, state)
+        log.info("job_ended", f"job {job.id} is {state}", state=state.value, **job.about)
         if state in (JobState.DONE, JobState.CANCELLED):
             await self._writer.run(forget_offers, job.id)
 

@@ -3,14 +3,14 @@ the log."""
 
 from __future__ import annotations
 
-import logging
+from shoal.telemetry import Events
 
 _OVER = {"Redis": "Redis is back", "postgresql": "the database is back"}
 """By what the reason begins with."""
 
 
 class Trouble:
-    def __init__(self, log: logging.Logger | None) -> None:
+    def __init__(self, log: Events | None) -> None:
         """Without a log it is only kept: another process says it."""
         self._log = log
         self.reason: str | None = None
@@ -18,12 +18,13 @@ class Trouble:
 
     def waits(self, reason: str) -> None:
         if self._log and (self.reason is None or _gist(reason) != _gist(self.reason)):
-            self._log.warning("waiting: %s", reason)
+            self._log.warning("waiting", f"waiting: {reason}")
         self.reason = reason
 
     def over(self) -> None:
         if self._log and self.reason is not None:
-            self._log.info(next((said for start, said in _OVER.items() if self.reason.startswith(start)), "goes on"))
+            words = next((said for start, said in _OVER.items() if self.reason.startswith(start)), "goes on")
+            self._log.info("goes_on", words)
         self.reason = None
 
 

@@ -1,4 +1,5 @@
-"""A whole fleet on this machine: a Redis of its own unless one is named, tend and a worker, kept running together.
+"""A whole fleet on this machine: a Redis of its own unless one is named, tend, a worker and the API, kept running
+together.
 
 While it runs, commands of the same home find the fleet by the file that it holds there.
 """
@@ -29,7 +30,7 @@ from shoal.settings import UP_FILE, Settings, next_database
 LOOK_EVERY_S = 0.25
 LOOK_AROUND_EVERY_S = 2.0
 REDIS_WITHIN_S = 20.0
-END_WITHIN_S = {"worker": 25.0, "tend": 10.0, "redis": 20.0}
+END_WITHIN_S = {"api": 25.0, "worker": 25.0, "tend": 10.0, "redis": 20.0}
 """In the order in which they end: workers while there is still somebody to give their requests back to."""
 HOLD_TRIES = 10
 HOLD_WAIT_S = 0.02
@@ -41,6 +42,8 @@ class Wanted:
     """Processes that crawl; 0: none, and no worker."""
     lanes: Sequence[str]
     concurrency: int | None
+    port: int
+    """Of the API, on loopback."""
     verbose: bool
 
 
@@ -55,12 +58,14 @@ class Up:
         if settings.redis_url is None:
             settings = self._with_own_redis(settings)
         self.settings = settings
+        self.api_url = f"http://127.0.0.1:{wanted.port}"
         self.began_at = time.monotonic()
         self.started = asyncio.Event()
         self.seen = Glance()
         self.fleet = Fleet(settings)
         self._glances = Glances(self.fleet)
-        self.parts = [part for part in (self._redis, self._tend(wanted), self._worker(wanted)) if part]
+        roles = self._tend(wanted), self._worker(wanted), self._api(wanted)
+        self.parts = [part for part in (self._redis, *roles) if part]
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Until told to stop; what it started runs on until `end`."""
@@ -159,6 +164,12 @@ class Up:
         words = ["--processes", str(wanted.workers), "--lanes", ",".join(wanted.lanes)]
         words += ["--concurrency", str(wanted.concurrency)] if wanted.concurrency else []
         return self._role("worker", words, wanted)
+
+    def _api(self, wanted: Wanted) -> Part:
+        # gunicorn looks after its own processes: this one only has to be there.
+        return replace(
+            self._role("api", ["--port", str(wanted.port)], wanted), progressed_at=lambda pid: time.monotonic()
+        )
 
     def _role(self, name: str, words: list[str], wanted: Wanted) -> Part:
         command = [sys.executable, "-m", "shoal", name, *words, *(["--verbose"] if wanted.verbose else [])]

@@ -8,7 +8,6 @@ The main process counts as silent itself while slices wait that it does not take
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 import threading
@@ -29,12 +28,13 @@ from shoal.frontier.contract import Caller
 from shoal.frontier.redis import Bounds, RedisFrontier
 from shoal.model import Lane
 from shoal.settings import Settings
+from shoal.telemetry import Events
 
 LOOK_EVERY_S = 0.5
 LOOK_AROUND_EVERY_S = 5.0
 _BOUNDS = Bounds(connections=2, answer_s=2.0, patience_s=1.0)
 
-log = logging.getLogger(__name__)
+log = Events(__name__)
 
 
 class Watch:
@@ -72,7 +72,8 @@ class Watch:
         store.close()
         try:
             await self._tell_ready()
-            look_around_at = 0.0
+            # Not at once: children that waited for the same servers find them a moment later.
+            look_around_at = time.monotonic() + LOOK_AROUND_EVERY_S
             while not self._over.is_set():
                 if time.monotonic() >= look_around_at:
                     look_around_at = time.monotonic() + LOOK_AROUND_EVERY_S
@@ -89,7 +90,8 @@ class Watch:
             await asyncio.sleep(LOOK_EVERY_S)
         if not self._over.is_set():
             processes = f"{self._processes} process{'es' if self._processes > 1 else ''}"
-            log.info("ready: %s for %s; %s", processes, ", ".join(self._lanes), self._settings.servers)
+            words = f"ready: {processes} for {', '.join(self._lanes)}; {self._settings.servers}"
+            log.info("worker_ready", words)
 
     def _live(self) -> None:
         idle = self._idle_since
@@ -103,7 +105,8 @@ class Watch:
             if sign.is_dead:
                 await self._mourn(sign, frontier)
             elif sign.parent == os.getpid() and sign.silent_s > self._settings.silent_s:
-                log.error("process %d has made no progress for %.0f s: it is replaced", sign.pid, sign.silent_s)
+                words = f"process {sign.pid} has made no progress for {sign.silent_s:.0f} s: it is replaced"
+                log.error("child_silent", words, child=sign.pid)
                 os.kill(sign.pid, signal.SIGKILL)
             elif sign.silent_s > self._settings.lease_s / KEEPS_PER_LEASE:
                 await self._keep_blameable(sign, frontier)
@@ -121,7 +124,8 @@ class Watch:
         except Unavailable:
             # Looked at again in a moment; if Redis is away for long, the leases expire by themselves.
             return
-        log.warning("process %d died: %d of its requests returned", sign.pid, returned)
+        words = f"process {sign.pid} died: {returned} of its requests returned"
+        log.warning("child_died", words, child=sign.pid, returned=returned)
         sign.bury()
 
     async def _look_around(self, frontier: RedisFrontier) -> None:

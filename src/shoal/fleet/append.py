@@ -1,0 +1,84 @@
+"""More URLs for a job of the fleet, as they arrive: stored part by part, and tend is rung, who offers them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+
+from shoal.errors import FrontierLost, Unavailable, UsageError
+from shoal.fleet.place import Fleet
+from shoal.model import Input, JobState
+from shoal.spiders.sources import BAD_KEPT, BadLine
+from shoal.store.appending import append_inputs
+from shoal.store.jobs import Job, load_job
+from shoal.store.waiting import waiting
+
+PART = 2_000
+
+
+class TooMuchQueued(Unavailable):
+    """The frontier has no room for what the job has already."""
+
+    def __init__(self, job: str, line: int) -> None:
+        kept = f"; lines up to {line:,} are kept, send the rest later" if line else ""
+        super().__init__(f"as many URLs of job {job} are queued as may be{kept}")
+        self.line = line
+
+
+@dataclass
+class Appended:
+    accepted: int = 0
+    """Distinct requests that are new to the job."""
+    duplicates: int = 0
+    rejected: int = 0
+    bad: list[BadLine] = field(default_factory=list)
+    """The first of the rejected, by their place in what was appended."""
+
+    def count_bad(self, given: Iterable[Input]) -> None:
+        for one in given:
+            if one.reason is not None:
+                self.rejected += 1
+                if len(self.bad) < BAD_KEPT:
+                    self.bad.append(BadLine(one.line, one.spelt, one.reason))
+
+
+async def append(fleet: Fleet, job: Job, given: Iterable[Input], *, whole: bool = False) -> Appended:
+    """A job that has ended goes on with them. `whole`: all or nothing is stored, so they are all held.
+
+    Raises TooMuchQueued at the frontier's cap, and UsageError of a job that was cancelled.
+    """
+    await fleet.frontier.connection.check()
+    appended, line, offset = Appended(), 0, None
+    for part in [list(given)] if whole else _parts(given):
+        if waiting(fleet.store, job.id, 1):
+            raise TooMuchQueued(job.id, line)
+        offset = await _store(fleet, job, part, offset, appended)
+        line = part[-1].line
+    return appended
+
+
+def _parts(given: Iterable[Input]) -> Iterator[list[Input]]:
+    remaining = iter(given)
+    while part := list(islice(remaining, PART)):
+        yield part
+
+
+async def _store(fleet: Fleet, job: Job, part: list[Input], offset: int | None, appended: Appended) -> int:
+    erased = False
+    while (stored := append_inputs(fleet.store, job.id, part, offset, time.time(), reopening=erased)) is None:
+        if load_job(fleet.store, job.id).state is JobState.CANCELLED:
+            raise UsageError(f"job {job.id} was cancelled, which is for good: submit these URLs as a job of their own")
+        # What had ended is in the store and nowhere else, perhaps: tend restores it from there.
+        with suppress(FrontierLost):
+            await fleet.frontier.erase(job.id)
+        erased = True
+    appended.accepted += stored.accepted
+    appended.duplicates += stored.duplicates
+    appended.count_bad(part)
+    if stored.accepted:
+        with suppress(Unavailable):
+            await fleet.ring()
+    return stored.offset

@@ -1,0 +1,48 @@
+"""A schedule as people and programs see it: when it runs next, what it begins, and how the last runs went."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from shoal.fleet.cron import Cron
+from shoal.fleet.schedules import Template
+from shoal.store.columns import iso_time
+from shoal.store.schedules import Run, RunState, Schedule, last_runs
+from shoal.store.store import Store
+
+NEXT_SHOWN = 3
+RUNS_SHOWN = 5
+_SECRETS = frozenset({"header", "cookie", "proxy", "webhook_secret"})
+
+
+def schedule_record(store: Store, schedule: Schedule) -> dict[str, Any]:
+    template = Template.from_json(schedule.job)
+    ticks = [] if schedule.paused else Cron(schedule.cron, schedule.zone).next_runs(time.time(), NEXT_SHOWN)
+    return {
+        "id": schedule.id,
+        "name": schedule.name,
+        "cron": schedule.cron,
+        "zone": schedule.zone,
+        "overlap": schedule.overlap.value,
+        "paused": schedule.paused,
+        "created_at": iso_time(schedule.created_at),
+        "next_runs": [tick.isoformat() for tick in ticks],
+        "job": {
+            "urls": len(template.urls),
+            "rules": template.rules is not None,
+            "spider": template.spider,
+            "options": {name: value for name, value in template.options.items() if name not in _SECRETS},
+        },
+        "runs": [_run_record(run) for run in last_runs(store, schedule.id, RUNS_SHOWN)],
+    }
+
+
+def _run_record(run: Run) -> dict[str, Any]:
+    return {
+        "at": iso_time(run.tick),
+        "state": run.state.value,
+        "job": run.job if run.state is RunState.BEGUN else None,
+        "missed": run.missed,
+        "reason": run.reason,
+    }

@@ -1,0 +1,119 @@
+"""What an operator changes while a fleet crawls, by the figures of the job and the site's own log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shoal.fleet.changes import change_job
+from shoal.fleet.exclusions import exclude
+from shoal.fleet.place import Fleet
+from shoal.jobs.hosts import override
+from shoal.model import JobSpec
+from shoal.practice import Running as Site
+from shoal.practice import Shop, running
+from shoal.store.jobs import Job, change_spec, load_job
+from tests.cli.crawling import until
+from tests.fleet.running import Running
+
+SHOP = Shop(hosts=1, categories=3, products=60, troubled=False)
+FEW = 10
+SLOW = 8
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with Running(tmp_path_factory.mktemp("fleet"), processes=1, env={"SHOAL_CONCURRENCY": "2"}) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with running(SHOP) as site:
+        yield site
+
+
+def begun(fleet: Running, site: Site) -> str:
+    """A slow job of which some pages have come, and many are queued."""
+    job = fleet.submit(site.url(), "--rate", str(SLOW), "--allow-private")
+    until(lambda: fleet.figures(job)["pages"] >= FEW)
+    return job
+
+
+def change(fleet: Running, job: str, **values: object) -> None:
+    async def act(opened: Fleet) -> Job | None:
+        return await change_job(opened, job, lambda spec: replace(spec, **values), None)  # type: ignore[arg-type]
+
+    assert fleet.by_hand(act) is not None
+
+
+def assert_balanced(figures: dict[str, object]) -> None:
+    parts = ("queued", "leased", "pages", "redirects", "dead")
+    dropped = figures["dropped"]
+    assert isinstance(dropped, dict)
+    assert figures["found"] == sum(int(str(figures[name])) for name in parts) + sum(dropped.values())
+
+
+def test_what_a_new_pattern_excludes_is_dropped_from_the_queue_and_the_rest_is_fetched(
+    fleet: Running, site: Site
+) -> None:
+    job = begun(fleet, site)
+    spec = load_spec(fleet, job)
+    change(fleet, job, exclude=("*product*",), politeness=replace(spec.politeness, rate=0))
+    fleet.until_ended(job)
+    figures = fleet.figures(job)
+    assert figures["state"] == "done" and figures["dropped"]["excluded"] > 0
+    assert set(figures["dropped"]) == {"excluded"}
+    assert_balanced(figures)
+    # What was leased before the change was fetched.
+    fetched = sum("product" in entry.path for entry in site.log())
+    assert fetched < figures["dropped"]["excluded"]
+
+
+def test_the_fleets_exclusions_hold_for_jobs_that_run_and_for_new_ones(fleet: Running, site: Site) -> None:
+    job = begun(fleet, site)
+    host = site.url().split("/")[2]
+    try:
+        fleet.by_hand(lambda opened: exclude(opened, [host]))
+        fleet.until_ended(job)
+        figures = fleet.figures(job)
+        assert figures["dropped"]["operator"] > 0
+        assert_balanced(figures)
+        refused = fleet.submit(site.url("/other.html"), "--rate", "0", "--allow-private")
+        fleet.until_ended(refused)
+        assert fleet.figures(refused)["dropped"] == {"operator": 1}
+    finally:
+        fleet.by_hand(lambda opened: exclude(opened, []))
+
+
+def test_tend_tells_the_frontier_of_a_change_whose_maker_died(fleet: Running, site: Site) -> None:
+    job = begun(fleet, site)
+
+    async def store_only(opened: Fleet) -> None:
+        change_spec(opened.store, job, lambda spec: replace(spec, limits=replace(spec.limits, pages=FEW + 5)), None)
+
+    fleet.by_hand(store_only)
+    fleet.until_ended(job)
+    figures = fleet.figures(job)
+    assert figures["state"] == "limited" and figures["pages"] < SHOP.products
+
+
+def test_a_word_on_a_host_outlives_a_redis_that_is_wiped(tmp_path: Path, site: Site) -> None:
+    with Running(tmp_path, workers=0) as fleet:
+        job = fleet.submit(site.url())
+        until(lambda: fleet.figures(job)["queued"] == 1)
+        host = site.url().split("/")[2]
+        fleet.by_hand(lambda opened: override(opened, host, rate=0.5, paused=True))
+        fleet.redis.client.flushall()
+        (state,) = until(lambda: [one for one in fleet.by_hand(lambda opened: opened.frontier.hosts()) if one.paused])
+        assert (state.name, state.rate) == (host, 0.5)
+
+
+def load_spec(fleet: Running, job: str) -> JobSpec:
+    async def act(opened: Fleet) -> JobSpec:
+        return load_job(opened.store, job).spec
+
+    return fleet.by_hand(act)
