@@ -22,7 +22,7 @@ class RedisServer:
     def __init__(self, folder: Path, *options: str) -> None:
         self._folder = folder
         self._options = options
-        self.port = _free_port()
+        self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.client: Any = redis.Redis(port=self.port, socket_timeout=30)
         self.start()
@@ -79,9 +79,9 @@ def redis_program() -> str:
     return program
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     # The bus of a server in cluster mode is 10,000 above.
-    return port if port < 55_000 else _free_port()
+    return port if port < 55_000 else free_port()

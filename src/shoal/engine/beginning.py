@@ -50,9 +50,12 @@ def seeds_of(store: Store, job_id: str) -> Iterator[list[Target]]:
 
 def work_on(job: Job, store: Store, spools: Spools, fetcher: Fetcher, callbacks: Callbacks | None) -> Work:
     """Takes a while for a job of a million seeds: not to be called on the event loop."""
-    seeds = (target.url for part in seeds_of(store, job.id) for target in part)
-    work = Work(job.id, job.spec, job.created_at, seeds, job.admitted, fetcher, callbacks)
+    work = Work(job.id, job.spec, job.created_at, (), job.admitted, fetcher, callbacks)
+    while part := seed_targets(store, job.id, work.seed_line, SEEDS_AT_ONCE):
+        work.add_seeds(given.target.url for given in part if given.target is not None)
+        work.seed_line = part[-1].line
     work.keeps_offers = job.fleet
+    work.about = job.about
     work.jar.load(load_cookies(store, job.id))
     if job.spec.archive:
         about = _segment_about(job.id, job.spec, work.agent)

@@ -10,7 +10,6 @@ the jobs it was given until they rest; `serve`, on a fleet, on whatever it is pe
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -33,6 +32,7 @@ from shoal.errors import DiskFull, Unavailable
 from shoal.frontier.contract import ALL_LANES, Frontier
 from shoal.model import Lane
 from shoal.store.writer import Writer
+from shoal.telemetry import Events
 
 BACKLOG_PER_FETCH = 4
 BACKLOG_BYTES = 32_000_000
@@ -56,7 +56,7 @@ DRAIN_S = 10.0
 SAVE_S = 10.0
 """How long one that stops for good waits for what is in flight, and then for the store."""
 
-log = logging.getLogger(__name__)
+log = Events(__name__)
 
 
 class Engine:
@@ -111,6 +111,11 @@ class Engine:
         return len(self._underway) - self._settler.backlog
 
     @property
+    def unstored(self) -> int:
+        """How many have ended and wait to be stored."""
+        return self._settler.backlog
+
+    @property
     def is_resting(self) -> bool:
         """Nothing is leased, and nothing waits to be stored."""
         return not len(self._underway)
@@ -124,6 +129,10 @@ class Engine:
     def waiting_for(self) -> str | None:
         """In words, what keeps the engine from working at all, such as a full disk."""
         return self._patience.waiting_for
+
+    def lane_of(self, job: str) -> Lane:
+        """Of a job that something is in flight of."""
+        return self._works[job].spec.lane
 
     def permit(self, lanes: Sequence[Lane]) -> None:
         """From now on it leases from these lanes; from none, what is in flight goes on."""
@@ -184,7 +193,7 @@ class Engine:
             await self._underway.report_landings()
         except self._patience.waits_out as reason:
             # Only when stopping. What could not be saved is still leased, and returns later.
-            log.warning("stopped, and what was in flight is fetched again: %s", reason)
+            log.warning("stopped_unsaved", f"stopped, and what was in flight is fetched again: {reason}")
         finally:
             self._underway.cancel()
             for task in (leasing, *background):

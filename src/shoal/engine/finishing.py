@@ -6,19 +6,22 @@ import time
 
 from shoal.frontier.contract import Frontier
 from shoal.model import JobSpec, JobState
-from shoal.store.jobs import Job, set_state
+from shoal.store.jobs import Job, end_if_seeded, set_state
 from shoal.store.quality import last_quality, measure_quality, verdict
 from shoal.store.store import Store
 
 
 async def finish(frontier: Frontier, store: Store, job: Job, rest: str) -> JobState:
-    """`rest` is why the frontier has nothing more to lease of the job."""
+    """`rest` is why the frontier has nothing more to lease of the job; one that URLs were appended to goes on."""
     figures = await frontier.figures(job.id)
     state, reason = ended(rest, job.spec, figures.pages, figures.dead)
     if state in (JobState.DONE, JobState.LIMITED):
         poor = _judge_quality(store, job)
         state, reason = (JobState.FAILED, poor) if poor else (state, reason)
-    set_state(store, job.id, state, time.time(), reason)
+    if not job.fleet:
+        set_state(store, job.id, state, time.time(), reason)
+    elif not end_if_seeded(store, job.id, state, time.time(), reason):
+        return job.state
     # Dead letters may be tried again, and must not lead to what the job has already.
     if rest == "empty" and not figures.dead:
         await frontier.forget(job.id)

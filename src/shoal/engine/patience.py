@@ -39,16 +39,23 @@ class Patience:
     async def insist(self, write: Callable[P, Awaitable[T]], *args: P.args, **named: P.kwargs) -> T:
         """Raises what it waits out only if the engine is stopping. A frontier that lost a job is the caller's matter:
         whether that comes back depends on the job."""
-        while True:
-            try:
-                return await write(*args, **named)
-            except FrontierLost:
-                raise
-            except self.waits_out as error:
-                if self.is_over:
+        waiting = False
+        try:
+            while True:
+                try:
+                    return await write(*args, **named)
+                except FrontierLost:
                     raise
-                reason = _reason(error)
-            await self.wait_for(reason)
+                except self.waits_out as error:
+                    if self.is_over:
+                        raise
+                    self._reason = _reason(error)
+                # From now on until it succeeds: a server that stands still lets each try last many seconds.
+                self._waiting += not waiting
+                waiting = True
+                await self.over_within(TRY_EVERY_S)
+        finally:
+            self._waiting -= waiting
 
     async def wait_for(self, reason: str) -> None:
         """A moment, in which everybody is told the reason."""

@@ -6,7 +6,7 @@ from shoal.engine import ending
 from shoal.engine.ending import Ending
 from shoal.engine.permission import MAX_CRAWL_DELAY_S, Permission, Say, failure_of
 from shoal.engine.policy import MAX_CRASHES, retry_wait_s
-from shoal.engine.work import Work
+from shoal.engine.work import SITEMAP, Work
 from shoal.fetch.robots import RobotsFile
 from shoal.model import Landing, Lease
 
@@ -21,7 +21,15 @@ def before_robots(lease: Lease, work: Work) -> Ending | None:
         return ending.dead(lease, "poison", None, f"its page ended the process {lease.crashes} times")
     if line := work.exclusions.line_for(lease.target.url):
         return ending.drop(lease, "operator", f"the operator excludes {line}", started=False)
+    if work.is_changed and _is_excluded(lease, work):
+        return ending.drop(lease, "excluded", "the job's patterns were changed and no longer want it", started=False)
     return None
+
+
+def _is_excluded(lease: Lease, work: Work) -> bool:
+    """By patterns that were given after it was queued; what was given to the job and its sitemaps always belong."""
+    url = lease.target.url
+    return lease.trail.callback != SITEMAP and work.scope.excludes(url) and not work.scope.is_seed(url)
 
 
 def by_robots(lease: Lease, work: Work, permission: Permission) -> Ending | None:

@@ -6,7 +6,6 @@ Whatever a host or a page does is an ending; what cannot be begun goes back.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
@@ -30,13 +29,14 @@ from shoal.engine.work import SITEMAP, Work
 from shoal.fetch.exchange import Exchange, Failure, retry_after_s
 from shoal.frontier.contract import Frontier
 from shoal.model import Landing, Lease, Offer, Outcome
+from shoal.telemetry import Events
 from shoal.urls import origin_of
 
 ASKING_WAIT_S = 0.25
 WORTH_WAITING_S = 0.5
 """A lease whose start turns out to be further off goes back instead."""
 
-log = logging.getLogger(__name__)
+log = Events(__name__)
 
 
 class Back(NamedTuple):
@@ -150,7 +150,7 @@ class Travels:
             return await conclude(work, lease, answer, known)
         except Exception as error:
             # A page that we fail to read is that page's end, not the crawl's.
-            log.exception("could not read %s", lease.target.url)
+            log.exception("page_unreadable", f"could not read {lease.target.url}", **work.about)
             status = answer.status if isinstance(answer, Exchange) else None
             return ending.dead(lease, "unreadable", status, f"{type(error).__name__}: {error}")
         finally:

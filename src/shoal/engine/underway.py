@@ -6,7 +6,6 @@ A lease of a job that is not known here, or was changed since, waits beside the 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Coroutine, Sequence
 from typing import Any
@@ -23,8 +22,6 @@ from shoal.model import Landing, Lease
 
 UNLOADABLE_WAIT_S = 2.0
 """How long the hosts of a job that cannot be worked on here are left to other workers."""
-
-log = logging.getLogger(__name__)
 
 
 class Underway:
@@ -113,8 +110,6 @@ class Underway:
         except self._patience.waits_out:
             raise
         except ShoalError as error:
-            if job not in self.unloadable:
-                log.warning("job %s cannot be worked on here: %s", job, error)
             self.unloadable[job] = str(error)
             await self._release([lease.token for lease in leases], UNLOADABLE_WAIT_S)
         else:

@@ -38,6 +38,8 @@ class Work:
     ) -> None:
         self.job = job
         self.spec = spec
+        self.about = {"job": job}
+        """What a log line about the job carries; set before the engine runs, if there is more."""
         self.edition = 0
         """Of what is known here of the job; the leases of a fleet tell when there is a later one."""
         self.keeps_offers = False
@@ -45,6 +47,8 @@ class Work:
         self.fetcher = fetcher
         self.callbacks = callbacks
         """The job's spider at work; None: pages are read as they are."""
+        self.is_changed = False
+        """Whether its patterns may have been changed since it began: what is queued need not belong any more."""
         self.exclusions = Exclusions()
         """What the operator lets no job request; set before the engine runs."""
         self.recorder: Recorder | None = None
@@ -56,7 +60,10 @@ class Work:
         """These three are the Settler's to store and to take back."""
         self.params = Params(frozenset(spec.keep_params), frozenset(spec.drop_params))
         self._seed_origins: set[str] = set()
-        self.scope = Scope(spec.scope, self._noting_origins(seeds), spec.include, spec.exclude)
+        self.seed_line = 0
+        """Inputs up to this line are known here."""
+        self.scope = Scope(spec.scope, (), spec.include, spec.exclude)
+        self.add_seeds(seeds)
         for url in admitted:
             self.scope.admit(url)
         traps = Traps(spec.allow_traps, made_at)
@@ -65,17 +72,29 @@ class Work:
         self.token = product_token(self.agent).lower()
         """The name by which a page's directives may call the job; that of robots.txt too."""
         self.open_headers = {k: v for k, v in spec.headers.items() if k.lower() in OPEN_HEADERS}
-        for cookie in spec.cookies:
-            for origin in self._seed_origins:
-                self.jar.add(origin + "/", cookie)
 
     @property
     def proxy(self) -> str:
         return self.spec.proxies[0] if self.spec.proxies else ""
 
+    def add_seeds(self, seeds: Iterable[str]) -> None:
+        """More may be appended while the job runs."""
+        self.scope.add_seeds(self._noting_origins(seeds))
+
+    def change(self, spec: JobSpec) -> None:
+        """To what the job has been changed to while it runs: limits, politeness, patterns."""
+        if (spec.include, spec.exclude) != (self.spec.include, self.spec.exclude):
+            self.scope.set_patterns(spec.include, spec.exclude)
+        self.spec = spec
+        self.is_changed = True
+
     def _noting_origins(self, seeds: Iterable[str]) -> Iterator[str]:
         for url in seeds:
-            self._seed_origins.add(origin_of(url))
+            origin = origin_of(url)
+            if origin not in self._seed_origins:
+                self._seed_origins.add(origin)
+                for cookie in self.spec.cookies:
+                    self.jar.add(origin + "/", cookie)
             yield url
 
     def headers_for(self, origin: str) -> dict[str, str]:

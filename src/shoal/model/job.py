@@ -71,6 +71,15 @@ class Politeness:
 
 
 @dataclass(frozen=True, slots=True)
+class Webhook:
+    """Who is told when the state of a job changes."""
+
+    url: str
+    secret: str | None = None
+    """What is sent is signed with it."""
+
+
+@dataclass(frozen=True, slots=True)
 class JobSpec:
     """What was asked for: everything about a job that is fixed when it starts, besides its inputs."""
 
@@ -111,6 +120,7 @@ class JobSpec:
     archive: bool = True
     max_archive_bytes: int | None = None
     """Beyond it nothing more is archived; the job goes on."""
+    webhook: Webhook | None = None
     output: str | None = None
     """Where the data is written when the job ends, also if it was interrupted in between."""
 
@@ -147,6 +157,7 @@ class JobSpec:
                 "lane": Lane(raw["lane"]),
                 "limits": Limits(**raw["limits"]),
                 "politeness": Politeness(**raw["politeness"]),
+                "webhook": Webhook(**raw["webhook"]) if raw["webhook"] else None,
             }
         )
 

@@ -6,7 +6,7 @@ docs/internals/frontier.md has the keys, the steps and the figures.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.errors import FrontierLost
@@ -209,6 +209,10 @@ class RedisFrontier(Outlook):
 
     async def override(self, host: str, *, rate: float | None, paused: bool) -> None:
         await self._shard.run("override", {"host": host, "rate": False if rate is None else rate, "paused": paused})
+
+    async def count(self, call: Call, counts: Mapping[str, int]) -> None:
+        """Adds to what the whole fleet has counted, of whatever series it likes."""
+        await self._once("count", call, 1, {"counts": [field for series in counts.items() for field in series]})
 
     async def _in_parts(self, verb: str, call: Call, name: str, fields: list[Any], **more: Any) -> list[Any]:
         parts = [fields[start : start + PART] for start in range(0, len(fields), PART)]

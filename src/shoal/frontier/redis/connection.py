@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from redis import exceptions
@@ -43,6 +43,12 @@ class Bounds:
     """A server that is away for longer is an error."""
     lease_s: float = LEASE_S
     """A worker that is silent for longer has lost its leases."""
+
+
+class Memory(NamedTuple):
+    used_bytes: int
+    limit_bytes: int
+    """0: none."""
 
 
 class Connection:
@@ -82,12 +88,16 @@ class Connection:
                 f"{policy}): set maxmemory-policy to noeviction"
             )
 
+    async def memory(self) -> Memory:
+        told = await self.insist(lambda: self._redis.info("memory"))
+        return Memory(int(told["used_memory"]), int(told["maxmemory"]))
+
     async def memory_is_full(self) -> bool:
-        memory = await self.insist(lambda: self._redis.info("memory"))
-        return 0 < int(memory["maxmemory"]) <= int(memory["used_memory"])
+        memory = await self.memory()
+        return 0 < memory.limit_bytes <= memory.used_bytes
 
     async def used_bytes(self) -> int:
-        return int((await self.insist(lambda: self._redis.info("memory")))["used_memory"])
+        return (await self.memory()).used_bytes
 
     async def run_id(self) -> str:
         """Another one after every start of the server."""

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgpack
 
 from shoal.frontier.contract import ALL_LANES, HostState
-from shoal.frontier.redis.packing import target_of
-from shoal.frontier.redis.shard import Shard
+from shoal.frontier.redis.packing import requests_in, target_of
+from shoal.frontier.redis.shard import COUNTED, Shard
 from shoal.frontier.waiting import why_waiting
-from shoal.model import Figures, Lane
+from shoal.model import Figures, Lane, Target, Trail
 
 _HOSTS_AT_ONCE = 200
 _BANDS = ("h", "0", "1", "2")
 _COUNTS = ("found", "queued", "leased", "pages", "redirects", "dead")
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSurvey:
+    queued: int = 0
+    leased: int = 0
+    overdue_s: float = 0.0
+    """For how long the most overdue host has waited for a worker."""
+
+    def with_more(self, queued: int, leased: int, overdue_s: float) -> LaneSurvey:
+        return LaneSurvey(self.queued + queued, self.leased + leased, max(self.overdue_s, overdue_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """How full the frontier is, and how long what is in it has waited."""
+
+    lanes: dict[Lane, LaneSurvey]
+    lease_s: float
+    """The age of the oldest lease."""
 
 
 class Outlook:
@@ -55,6 +76,25 @@ class Outlook:
             found += [_host_state(state, offset_s) for state in states]
         return found
 
+    async def counted(self) -> dict[str, int]:
+        """Series -> what the whole fleet has counted."""
+        fields = await self._shard.connection.command("HGETALL", COUNTED)
+        return {series.decode(): int(count) for series, count in fields.items()}
+
+    async def survey(self) -> Survey:
+        """A job that is opened or ends meanwhile may be missing, or counted twice."""
+        lanes = {lane: LaneSurvey() for lane in Lane}
+        lease_s, cursor = 0.0, "0"
+        while True:
+            cursor, found, oldest_s = await self._shard.run("survey", {"cursor": cursor})
+            lease_s = max(lease_s, oldest_s)
+            # An empty table of Lua's is a list to msgpack.
+            for number, (queued, leased, overdue_s) in (found or {}).items():
+                lane = ALL_LANES[int(number)]
+                lanes[lane] = lanes[lane].with_more(queued, leased, overdue_s)
+            if cursor == "0":
+                return Survey(lanes, lease_s)
+
     async def whereabouts(self, job: str, fingerprint: int, host: str) -> str | None:
         sought = {"job": job, "host": host, "fingerprint": str(fingerprint)}
         cursor = b"0"
@@ -70,6 +110,18 @@ class Outlook:
         if seen and await self._is_queued(sought, fingerprint):
             return "queued"
         return "seen" if seen else None
+
+    async def queued(self, job: str, most: int) -> AsyncIterator[tuple[Target, Trail]]:
+        """About so many of a job's queued requests; of each long queue only the head."""
+        cursor, n = b"0", 0
+        while n < most:
+            cursor, found = await self._shard.run("queued", {"job": job, "cursor": cursor}, raw=True)
+            for host, elements in zip(found[::2], found[1::2], strict=True):
+                for request in requests_in(elements, host.decode()):
+                    n += 1
+                    yield request
+            if cursor == b"0":
+                return
 
     async def _is_queued(self, sought: dict[str, str], fingerprint: int) -> bool:
         for band in _BANDS:

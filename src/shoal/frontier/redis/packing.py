@@ -7,7 +7,7 @@ writes it. A trail is a msgpack list without the defaults at its end.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgpack
@@ -95,6 +95,18 @@ def lease_of(token: bytes, data: bytes, now: float) -> Lease:
         edition=edition,
         malformed=request is None,
     )
+
+
+def requests_in(elements: Sequence[bytes], host: str) -> Iterator[tuple[Target, Trail]]:
+    """Those of a queue's elements (queue.lua) that can be read."""
+    for element in elements:
+        try:
+            fields = msgpack.unpackb(element, raw=True)
+        except ValueError:
+            continue
+        # One that was leased before begins with how often.
+        trail, *lines = fields[3:] if isinstance(fields[0], int) else fields
+        yield from filter(None, (_request(trail, line, host) for line in lines))
 
 
 def _request(trail: bytes, line: bytes, host: str) -> tuple[Target, Trail] | None:

@@ -18,6 +18,7 @@ TAG = "{shoal:0}"
 CLOCKS = f"{TAG}:h:"
 WHOLE = f"{TAG}:whole"
 WAKE = f"{TAG}:wake"
+COUNTED = f"{TAG}:counted"
 
 
 class Shard:

@@ -18,6 +18,7 @@
 --   S:deadlines              zset      token -> when the lease expires
 --   S:leases                 hash      token -> the lease, packed
 --   S:call:<caller>          hash      verb -> its last sequence and replies; expires
+--   S:counted                hash      series -> what the whole fleet has counted of it
 --   S:doomed                 hash      id whose keys are to be removed -> seen buckets left
 --   S:whole                  string    run_id of the server for which nothing of the frontier was missing
 --   S:wake                   channel   something may be leased that could not before
