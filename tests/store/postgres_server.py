@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -85,7 +85,9 @@ class PostgresServer:
         """To the server and to every session: they are processes with groups of their own."""
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
         for pid in (self._process.pid, *map(int, children.split())):
-            os.kill(pid, what)
+            # A session may end at any moment, and does when it goes on and finds its client gone.
+            with suppress(ProcessLookupError):
+                os.kill(pid, what)
 
     def _answers(self) -> bool:
         try:

@@ -61,3 +61,12 @@ def test_a_list_that_cannot_be_read_stops_the_crawl(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"caf\xe9.example\n")
     with pytest.raises(UsageError, match="UTF-8"):
         read_exclusions(tmp_path / "latin")
+
+
+def test_more_lines_come_beside_those_of_the_file() -> None:
+    ours = Exclusions(["a.example", "*/logout"])
+    both = ours.with_lines(["b.example", "https://c.example/x/"])
+    urls = ["https://a.example/", "https://b.example/", "https://c.example/x/y", "https://d.example/logout"]
+    assert [both.line_for(url) for url in urls] == ["a.example", "b.example", "https://c.example/x/", "*/logout"]
+    assert ours.line_for("https://b.example/") is None
+    assert ours.with_lines([]).line_for("https://a.example/") == "a.example"

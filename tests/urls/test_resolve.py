@@ -84,6 +84,14 @@ def test_verdicts_fall_when_the_scope_grows() -> None:
     assert links.skipped == {}
 
 
+def test_verdicts_fall_when_the_patterns_change() -> None:
+    scope = Scope(ScopeKind.HOST, [PAGE], (), ())
+    known = Resolver(scope, TRAPS, Params(), "host")
+    assert len(known.resolve(PAGE, ["/a", "/b"]).targets) == 2
+    scope.set_patterns((), ("*/a",))
+    assert known.resolve(PAGE, ["/a", "/b"]).skipped == {"excluded": 1}
+
+
 def test_the_parameters_and_the_group_of_the_job_hold_for_links() -> None:
     scope = Scope(ScopeKind.ANY, [], (), ())
     params = Params(drop=frozenset({"sid"}))

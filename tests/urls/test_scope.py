@@ -116,3 +116,14 @@ def test_no_pattern_can_stall_a_worker(pattern: str) -> None:
     started = time.process_time()
     assert scope.refusal("http://h/" + "a" * 8_000 + "!") is None
     assert time.process_time() - started < 0.5
+
+
+def test_patterns_can_be_replaced_and_verdicts_given_before_can_be_told() -> None:
+    scope = Scope(ScopeKind.HOST, [SEED], (), ("*/a",))
+    before = scope.width
+    scope.set_patterns((), ("*/b",))
+    assert scope.refusal("http://www.example.com/a") is None
+    assert scope.refusal("http://www.example.com/b") == "excluded"
+    assert scope.width > before
+    with pytest.raises(UsageError):
+        scope.set_patterns(("re:(",), ())

@@ -7,7 +7,9 @@ from typing import Any
 
 from shoal.errors import UsageError
 from shoal.frontier.contract import Frontier, HostState
+from shoal.jobs.place import Place
 from shoal.store.columns import iso_time
+from shoal.store.hosts import Word, note_word
 
 NAMES_NEAR = 3
 
@@ -20,6 +22,12 @@ async def find_host(frontier: Frontier, name: str) -> HostState:
         known = f"; there is {', '.join(near)}" if near else "; `shoal hosts --all` lists them"
         raise UsageError(f"there is no host {name!r} here{known}")
     return found
+
+
+async def override(place: Place, host: str, *, rate: float | None, paused: bool) -> None:
+    """An operator's word on a host, for good: a frontier that is lost gets it back from the store."""
+    note_word(place.store, Word(host, rate, paused))
+    await place.frontier.override(host, rate=rate, paused=paused)
 
 
 def host_record(state: HostState) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from shoal.store.archive.segments import size_of
 from shoal.store.columns import iso_time
 from shoal.store.figures import Failures, StoredFigures, stored_figures
 from shoal.store.jobs import Job, load_job
+from shoal.store.webhooks import Told, told_so_far
 from shoal.urls.traps import allowing
 
 
@@ -22,6 +23,8 @@ class Overview:
     stored: StoredFigures
     archive_bytes: int
     limiting: str | None
+    webhook: Told | None = None
+    """None: nobody is to be told."""
 
     @property
     def failures(self) -> list[Failures]:
@@ -56,6 +59,8 @@ class Overview:
             "traps": [{**asdict(trap), "allow": allowing(trap.rule)} for trap in stored.traps],
             "overrides": job.spec.overrides,
             "user_agent": job.spec.user_agent,
+            "version": job.version,
+            "webhook": asdict(self.webhook) if self.webhook else None,
         }
 
 
@@ -66,4 +71,5 @@ async def overview(place: Place, job_id: str) -> Overview:
 def with_stored(place: Place, stands: Standing) -> Overview:
     id = stands.job.id
     stored, archive_bytes = stored_figures(place.store, id), size_of(place.store, place.archive, id)
-    return Overview(stands.job, stands.state, stands.figures, stored, archive_bytes, stands.limiting)
+    told = told_so_far(place.store, id) if stands.job.spec.webhook else None
+    return Overview(stands.job, stands.state, stands.figures, stored, archive_bytes, stands.limiting, told)

@@ -28,6 +28,8 @@ _WORDS = {
     "too_long": "is too long",
     "control_character": "holds a tab, NUL or other control character",
     "other_credentials": "has other credentials than an earlier URL of its origin",
+    "new_credentials": "has a password, and a job is given those when it is submitted",
+    "not_json": "is neither a JSON string nor an object with a url",
     "no_column": "is in a row without that column",
     "empty": "is empty in this row",
     "not_csv": "is not CSV; a quotation mark may be missing",
@@ -65,7 +67,7 @@ def bare(text: str) -> str:
 
 
 def stream_entries(stream: BinaryIO, column: str | None, shown: str) -> Iterator[Entry]:
-    return _begun(_lines(stream, shown), column, shown)
+    return _begun(text_lines(stream, shown), column, shown)
 
 
 def file_entries(path: Path, column: str | None) -> Iterator[Entry]:
@@ -156,10 +158,10 @@ def _file_lines(path: Path, shown: str) -> Iterator[str]:
     except OSError as error:
         raise _unreadable(shown, error) from None
     with stream:
-        yield from _lines(stream, shown)
+        yield from text_lines(stream, shown)
 
 
-def _lines(stream: BinaryIO, shown: str) -> Iterator[str]:
+def text_lines(stream: BinaryIO, shown: str) -> Iterator[str]:
     """Lines of any text, and of one that is too long to be held, its beginning."""
     buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
     try:

@@ -31,7 +31,7 @@ BAD_KEPT = 1_000
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9]+(?:[/?#\\]|\Z))")
 """Not the host of `localhost:8000`."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_AUTHORITY_WITH_USER = re.compile(r"\A((?:https?:)?[/\\]*)[^/\\?#]*@", re.IGNORECASE)
+AUTHORITY_WITH_USER = re.compile(r"\A((?:https?:)?[/\\]*)[^/\\?#]*@", re.IGNORECASE)
 
 
 class BadLine(NamedTuple):
@@ -84,12 +84,12 @@ class Sources:
         first = self._lines.of(wanted.fingerprint, line)
         self.good += first == line
         self.duplicates += first != line
-        return Input(line, spelt_safely(text, _AUTHORITY_WITH_USER), wanted, None, first if first != line else None)
+        return Input(line, spelt_safely(text, AUTHORITY_WITH_USER), wanted, None, first if first != line else None)
 
     def _target(self, text: str, problem: str | None) -> Target:
         if problem:
             raise InvalidURL(text, problem)
-        url = _absolute(text)
+        url = absolute(text)
         wanted = target(url, self._params, self._group)
         if "@" in url and (credentials := credentials_of(url)):
             origin = origin_of(wanted.url)
@@ -120,7 +120,8 @@ def given_urls(urls: Sequence[str], params: Params, group: str) -> Sources:
     """Each is taken for a URL, never for the name of a file: they may have been sent from elsewhere."""
     if not urls:
         raise UsageError("there is no URL to start from: give one")
-    return Sources([_Source(_name(bare(url)), iter([(1, bare(url), None)]), False) for url in urls], params, group)
+    entries: Iterator[Entry] = ((place, bare(url), None) for place, url in enumerate(urls, 1))
+    return Sources([_Source(_name(bare(urls[0])), entries, False)], params, group)
 
 
 def seed_scope(listed: bool, asked: ScopeKind | None) -> ScopeKind:
@@ -157,12 +158,12 @@ def _is_there(word: str) -> bool:
 
 def _name(text: str) -> str:
     try:
-        return host_of(canonical(_absolute(text)))
+        return host_of(canonical(absolute(text)))
     except InvalidURL:
         return "crawl"
 
 
-def _absolute(text: str) -> str:
+def absolute(text: str) -> str:
     """The URL that a spelling stands for. Raises InvalidURL for what a parser would take, but nobody means."""
     if len(text) >= LINE_CHARS:
         raise InvalidURL(text, "too_long")
@@ -175,7 +176,7 @@ def _absolute(text: str) -> str:
         return f"https:{text}"
     if text.startswith(("/", "\\", ".")):
         raise InvalidURL(text, "malformed")
-    if _AUTHORITY_WITH_USER.match(text):
+    if AUTHORITY_WITH_USER.match(text):
         # An e-mail address.
         raise InvalidURL(text, "not_http")
     return f"https://{text}"

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ada_url import normalize_url
+
 from shoal.errors import UsageError
 from shoal.extract.formats import asked_formats
-from shoal.model import JobSpec, Lane, Limits, Politeness, ScopeKind
+from shoal.model import JobSpec, Lane, Limits, Politeness, ScopeKind, Webhook
 from shoal.spiders.sources import Sources, seed_scope
-from shoal.urls import Params, Scope
+from shoal.urls import Params, Scope, canonical
 from shoal.urls.traps import asked_rules
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("max_pages", "max_depth", "max_bytes", "max_seconds", "max_pages_per_host", "scope", "name")),
     **dict.fromkeys(("max_failure_rate", "max_null_share", "max_change", "max_archive_bytes")),
+    **dict.fromkeys(("webhook", "webhook_secret")),
     **dict.fromkeys(("include", "exclude", "proxy", "header", "cookie", "formats"), ()),
     **dict.fromkeys(("keep_params", "drop_params", "allow_trap"), ()),
     **dict.fromkeys(("sitemaps", "ignore_robots", "allow_private", "refresh", "error_on_limit"), False),
@@ -106,6 +109,7 @@ class Wish:
             max_archive_bytes=given["max_archive_bytes"],
             spider=spider.reference if spider and spider.rules is None else None,
             rules=spider.rules if spider else None,
+            webhook=_webhook(given["webhook"], given["webhook_secret"]),
             output=output,
         )
 
@@ -121,6 +125,16 @@ def proxy_url(url: str) -> str:
     if not re.match(r"(https?|socks5h?|socks4a?)://[^/\s]+", url):
         raise UsageError(f"--proxy {url!r}: give it as http://HOST:PORT (or https, socks5, socks5h)")
     return url
+
+
+def _webhook(url: str | None, secret: str | None) -> Webhook | None:
+    if url is None:
+        if secret is not None:
+            raise UsageError("webhook_secret signs what a webhook is told, and there is none: give webhook too")
+        return None
+    # Only to see that it can be asked for: canonical, it would lose parameters that its owner knows.
+    canonical(url, Params())
+    return Webhook(str(normalize_url(url)), secret)
 
 
 def _names(given: tuple[str, ...]) -> tuple[str, ...]:

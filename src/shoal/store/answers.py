@@ -42,8 +42,8 @@ def claim(store: Store, wanted: Claim, now: float) -> Kept | None:
     with store.write() as db:
         db.execute(delete(table).where(table.c.claimed_at < now - KEPT_S))
         values = {"token": wanted.token, "key": wanted.key, "request": wanted.request, "job": wanted.job}
-        inserted = db.execute(insert_into(db, table).values(**values, claimed_at=now).on_conflict_do_nothing())
-        if inserted.rowcount:
+        unless_there = insert_into(db, table).values(**values, claimed_at=now).on_conflict_do_nothing()
+        if db.execute(unless_there.returning(table.c.key)).first():
             return None
         row = db.execute(select(table).where(*_is(wanted)).with_for_update()).one()
         return Kept(Claim(row.token, row.key, row.request, row.job), row.status, row.body)

@@ -18,6 +18,7 @@ from shoal.store.upsert import Upsert, replace
 _CHUNK = 1000
 _MOST_HOPS = 20
 _UPSERT = Upsert(inputs, replace)
+_IS_SEED = inputs.c.fingerprint.is_not(None) & inputs.c.duplicate_of.is_(None)
 
 
 def add_inputs(db: Connection, job: str, given: Iterable[Input]) -> None:
@@ -26,21 +27,22 @@ def add_inputs(db: Connection, job: str, given: Iterable[Input]) -> None:
         _UPSERT.write(db, [_row(job, one) for one in some])
 
 
+def last_line(db: Connection, job: str) -> int:
+    """0 if there is no input."""
+    return db.execute(select(func.max(inputs.c.line)).where(inputs.c.job == job)).scalar_one() or 0
+
+
+def last_seed_line(db: Connection, job: str) -> int:
+    """Of the inputs that are offered; 0 if none is."""
+    backwards = select(inputs.c.line).where(inputs.c.job == job, _IS_SEED).order_by(inputs.c.line.desc())
+    return db.execute(backwards.limit(1)).scalar_one_or_none() or 0
+
+
 def seed_targets(store: Store, job: str, after_line: int, limit: int) -> list[Input]:
     """The next inputs to offer, in their order: those that were taken, each request once."""
-    wanted = (
-        select(inputs)
-        .where(
-            inputs.c.job == job,
-            inputs.c.line > after_line,
-            inputs.c.fingerprint.is_not(None),
-            inputs.c.duplicate_of.is_(None),
-        )
-        .order_by(inputs.c.line)
-        .limit(limit)
-    )
+    wanted = select(inputs).where(inputs.c.job == job, inputs.c.line > after_line, _IS_SEED)
     with store.read() as db:
-        return [_input(row) for row in db.execute(wanted)]
+        return [_input(row) for row in db.execute(wanted.order_by(inputs.c.line).limit(limit))]
 
 
 def inputs_of(store: Store, job: str, fingerprint: int) -> list[Input]:

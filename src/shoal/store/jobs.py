@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
 from shoal.errors import UnknownJob, UsageError
 from shoal.model import ENDED, Input, JobSpec, JobState, Lane
-from shoal.store.inputs import add_inputs
+from shoal.store.inputs import add_inputs, last_seed_line
 from shoal.store.store import Store
 from shoal.store.tables import jobs
 from shoal.store.text import storable
+from shoal.store.webhooks import note_change
 
 _MOST_CANDIDATES = 10
 
@@ -35,10 +36,23 @@ class Job:
     """Hosts that joined the scope because a seed redirects there."""
     seeded: bool
     """All its inputs have been offered."""
+    offered_line: int
+    """Inputs up to this line were; 0: not all that it began with."""
+    version: int
+    """Of the spec: one more with every change."""
+    told: int
+    """The version whose terms the frontier has."""
     fleet: bool
     """Workers of a fleet crawl it; otherwise one process of its home does."""
+    request_id: str | None
+    """Of the call of the API that began it."""
     extracted_by: str | None
     """The spider that its items were last extracted by, after the crawl; rules as JSON text."""
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What every log line about it carries."""
+        return {"job": self.id, **({"request_id": self.request_id} if self.request_id else {})}
 
     @property
     def gives_items(self) -> bool:
@@ -52,6 +66,7 @@ def create_job(
     inputs: Iterable[Input],
     created_at: float,
     fleet: bool = False,
+    request_id: str | None = None,
 ) -> None:
     """Either the job is there with all its inputs or not at all; any number of inputs passes through.
 
@@ -59,10 +74,10 @@ def create_job(
     """
     with store.write() as db:
         add_inputs(db, id, inputs)
-        _insert_job(db, id, spec(), created_at, fleet)
+        _insert_job(db, id, spec(), created_at, fleet, request_id)
 
 
-def _insert_job(db: Connection, id: str, spec: JobSpec, created_at: float, fleet: bool) -> None:
+def _insert_job(db: Connection, id: str, spec: JobSpec, created_at: float, fleet: bool, request_id: str | None) -> None:
     db.execute(
         insert(jobs).values(
             id=id,
@@ -73,7 +88,11 @@ def _insert_job(db: Connection, id: str, spec: JobSpec, created_at: float, fleet
             seconds=0.0,
             admitted="[]",
             seeded=False,
+            offered_line=0,
+            version=1,
+            told=1,
             fleet=fleet,
+            request_id=request_id,
         )
     )
 
@@ -148,19 +167,72 @@ def earlier_jobs(store: Store, id: str, limit: int) -> list[Job]:
 
 def set_state(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> None:
     """The first run sets `started_at`; an ended state sets `finished_at`, any other takes it back."""
+    with store.write() as db:
+        _set_state(db, id, state, at, reason)
+
+
+def _set_state(db: Connection, id: str, state: JobState, at: float, reason: str | None) -> None:
     words = None if reason is None else storable(reason)
+    note_change(db, id, state, at, words)
     values: dict[str, Any] = {"state": state, "reason": words, "finished_at": at if state in ENDED else None}
     if state is JobState.RUNNING:
         values["started_at"] = func.coalesce(jobs.c.started_at, at)
-    _update(store, id, values)
+    db.execute(update(jobs).where(jobs.c.id == id).values(values))
+
+
+def end_if_seeded(store: Store, id: str, state: JobState, at: float, reason: str | None) -> bool:
+    """As `set_state`; False, and nothing changes, if URLs were appended since it was seen to have no more."""
+    with store.write() as db:
+        # Locked, so that whoever appends finds it ended, or this finds what was appended.
+        seeded = db.execute(select(jobs.c.seeded).where(jobs.c.id == id).with_for_update()).scalar_one()
+        if seeded:
+            _set_state(db, id, state, at, reason)
+    return bool(seeded)
+
+
+def reopen(db: Connection, id: str, at: float) -> None:
+    """A job that had ended goes on, in a transaction that holds it."""
+    _set_state(db, id, JobState.RUNNING, at, None)
 
 
 def add_seconds(store: Store, id: str, seconds: float) -> None:
     _update(store, id, {"seconds": jobs.c.seconds + seconds})
 
 
-def mark_seeded(store: Store, id: str) -> None:
-    _update(store, id, {"seeded": True})
+def mark_seeded(store: Store, id: str, line: int | None = None) -> None:
+    """Its inputs up to this line, or all, have been offered; others may have been appended meanwhile."""
+    with store.write() as db:
+        # Locked, so that whoever appends does so before this looks, or after.
+        db.execute(select(jobs.c.id).where(jobs.c.id == id).with_for_update())
+        last = last_seed_line(db, id)
+        values = {"seeded": line is None or line >= last, "offered_line": last if line is None else line}
+        db.execute(update(jobs).where(jobs.c.id == id).values(values))
+
+
+def change_spec(store: Store, id: str, change: Callable[[JobSpec], JobSpec], version: int | None) -> Job | None:
+    """None, and nothing changes, unless the spec is of this version; any, if none is given.
+
+    Raises UnknownJob, and UsageError of a job that has ended.
+    """
+    with store.write() as db:
+        # Locked: of two that change it at once, the second changes what the first has made of it.
+        row = db.execute(select(jobs).where(jobs.c.id == storable(id)).with_for_update()).one_or_none()
+        if row is None:
+            raise UnknownJob(f"there is no job {id!r}")
+        job = job_of(row)
+        if job.state in ENDED:
+            raise UsageError(f"job {id} is {job.state}: there is nothing to change")
+        if version is not None and version != job.version:
+            return None
+        changed = replace(job, spec=change(job.spec), version=job.version + 1)
+        values = {"spec": changed.spec.to_json(), "version": changed.version}
+        db.execute(update(jobs).where(jobs.c.id == job.id).values(values))
+    return changed
+
+
+def note_told(store: Store, id: str, version: int) -> None:
+    """Also of an older version than was noted: whoever told it last, told it."""
+    _update(store, id, {"told": version})
 
 
 def note_extraction(store: Store, id: str, spider: str) -> None:
@@ -194,6 +266,10 @@ def job_of(row: Row[*tuple[Any, ...]]) -> Job:
         reason=row.reason,
         admitted=tuple(json.loads(row.admitted)),
         seeded=row.seeded,
+        offered_line=row.offered_line,
+        version=row.version,
+        told=row.told,
         fleet=row.fleet,
+        request_id=row.request_id,
         extracted_by=row.extracted_by,
     )

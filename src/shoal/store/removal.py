@@ -1,6 +1,7 @@
 """A job removed with all that was kept for it: rows, and segments of the archive.
 
-The job itself goes last, so that a removal which was interrupted can be repeated.
+The job itself goes last, so that a removal which was interrupted can be repeated. Segments that a process still has in
+its spool reach the archive up to a minute later, and are swept from there.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from sqlalchemy import Table, delete, select, tuple_, update
 
 from shoal.store import tables
 from shoal.store.archive.archive import Archive
+from shoal.store.archive.segments import OPEN, note_stored, open_segments
 from shoal.store.jobs import Job
 from shoal.store.store import Store
 
@@ -16,6 +18,7 @@ _AT_ONCE = 2_000
 _OF_JOBS = (
     *(tables.items, tables.rejects, tables.contents, tables.pages, tables.redirects, tables.dead, tables.drops),
     *(tables.waiting, tables.offers, tables.inputs, tables.cookies, tables.tallies, tables.quality, tables.item_types),
+    tables.deliveries,
 )
 
 
@@ -25,10 +28,28 @@ def remove_job(store: Store, archive: Archive, job: Job) -> None:
     for table in _OF_JOBS:
         while _removed_some(store, table, job.id):
             pass
-    archive.remove(job.id)
+    _remove_segments(store, archive, job.id)
     with store.write() as db:
-        db.execute(delete(tables.segments).where(tables.segments.c.job == job.id))
         db.execute(delete(tables.jobs).where(tables.jobs.c.id == job.id))
+
+
+def sweep_segments(store: Store, archive: Archive) -> None:
+    """Removes those of jobs that were removed."""
+    segments = tables.segments
+    orphaned = select(segments.c.job).distinct().where(segments.c.job.not_in(select(tables.jobs.c.id)))
+    with store.read() as db:
+        jobs = db.execute(orphaned).scalars().all()
+    for job in jobs:
+        _remove_segments(store, archive, job)
+
+
+def _remove_segments(store: Store, archive: Archive, job: str) -> None:
+    """All but what is still in spools: its rows stay, so that it is known of until it is here."""
+    segments = tables.segments
+    note_stored(store, archive, open_segments(store, job=job))
+    archive.remove(job)
+    with store.write() as db:
+        db.execute(delete(segments).where(segments.c.job == job, segments.c.state != OPEN))
 
 
 def _removed_some(store: Store, table: Table, job: str) -> bool:

@@ -38,6 +38,9 @@ jobs = Table(
     Column("reason", Text),
     Column("admitted", Text, nullable=False),
     Column("seeded", Boolean, nullable=False),
+    Column("offered_line", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("told", Integer, nullable=False),
     Column("fleet", Boolean, nullable=False),
     Column("request_id", Text),
     Column("extracted_by", Text),
@@ -54,6 +57,8 @@ inputs = Table(
     Column("host", Text),
     Column("reason", Text),
     Column("duplicate_of", Integer),
+    # What is appended is looked up among all that was given before.
+    Index("inputs_by_fingerprint", "job", "fingerprint"),
 )
 
 pages = Table(
@@ -288,4 +293,65 @@ answers = Table(
     Column("status", Integer),
     Column("body", Text),
     Index("answers_by_time", "claimed_at"),
+)
+
+exclusions = Table(
+    "exclusions",
+    metadata,
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    Column("line", Text, nullable=False),
+)
+
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("host", Text, primary_key=True),
+    Column("rate", Double),
+    Column("paused", Boolean, nullable=False),
+)
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("cron", Text, nullable=False),
+    Column("zone", Text, nullable=False),
+    Column("overlap", Text, nullable=False),
+    Column("job", Text, nullable=False),
+    Column("paused", Boolean, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("due_at", Double, nullable=False),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("job", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("before", Text, nullable=False),
+    Column("reason", Text),
+    Column("at", Double, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    # NULL: it was delivered, or given up.
+    Column("due_at", Double),
+    Column("delivered_at", Double),
+    Column("fault", Text),
+    Index("deliveries_by_job", "job", "at"),
+    Index("deliveries_by_time", "due_at"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("schedule", Text, primary_key=True),
+    Column("tick", Double, primary_key=True),
+    Column("job", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("missed", Integer, nullable=False),
+    Column("reason", Text),
+    Column("claimed_at", Double),
+    # Few are due, and those are looked for in every round.
+    Index("runs_by_state", "state"),
 )

@@ -74,8 +74,8 @@ def _add(store: Store, name: str, scope: Scope, keep: Callable[[str], None]) -> 
     token = f"{PREFIX}{id}{secret}"
     values = {"id": id, "name": storable(name), "scope": scope, "hash": _hash(token), "created_at": time.time()}
     with store.write() as db:
-        inserted = db.execute(insert_into(db, table).values(values).on_conflict_do_nothing())
-        if not inserted.rowcount:
+        unless_taken = insert_into(db, table).values(values).on_conflict_do_nothing()
+        if db.execute(unless_taken.returning(table.c.id)).first() is None:
             return None
         keep(token)
     return token

@@ -23,6 +23,13 @@ class Exclusions:
             if line and not line.startswith("#"):
                 self._add(number, line)
 
+    def with_lines(self, lines: Iterable[str]) -> Exclusions:
+        """These and more. Raises UsageError, with the line, for one that says nothing."""
+        more = Exclusions(lines)
+        more._hosts = {**more._hosts, **self._hosts}
+        more._tests = [*self._tests, *more._tests]
+        return more
+
     def line_for(self, url: str) -> str | None:
         """The line that excludes this canonical URL; None: it may be requested."""
         if self._hosts and (line := self._host_line(url)):

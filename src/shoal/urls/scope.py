@@ -19,18 +19,27 @@ class Scope:
         """`seeds` are canonical URLs. A pattern that cannot work raises UsageError."""
         self._kind = kind
         self._place = _PLACE.get(kind)
-        self._include = [compiled(pattern, "include") for pattern in include]
-        self._exclude = [compiled(pattern, "exclude") for pattern in exclude]
+        self._changes = -1
+        self.set_patterns(include, exclude)
         self._seeds: set[int] = set()
         self._places: set[str] = set()
+        self.add_seeds(seeds)
+
+    def add_seeds(self, seeds: Iterable[str]) -> None:
         for seed in seeds:
             self._seeds.add(fingerprint(seed))
             self.admit(seed)
 
     @property
     def width(self) -> int:
-        """Grows whenever the scope does, so that verdicts given before can be told from later ones."""
-        return len(self._places)
+        """Grows whenever the scope changes, so that verdicts given before can be told from later ones."""
+        return len(self._places) + self._changes
+
+    def set_patterns(self, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
+        """In place of those it has."""
+        self._include = [compiled(pattern, "include") for pattern in include]
+        self._exclude = [compiled(pattern, "exclude") for pattern in exclude]
+        self._changes += 1
 
     def admit(self, url: str) -> None:
         """Widen the scope by the host, domain or directory that a seed redirected to.

@@ -25,6 +25,8 @@ ASKED = Table(
         "no_text": Key(TRUTH, "Keep records of pages only, not their text and links."),
         "no_archive": Key(TRUTH, "Do not keep the raw answers."),
         "max_archive_bytes": Key(_BYTES, "Keep at most so many bytes of them."),
+        "webhook": Key(Text("a URL"), "Tell this address when the job's state changes."),
+        "webhook_secret": Key(Text("a secret"), "Sign what is told."),
         "error_on_limit": Key(TRUTH, "A limit that ended it is an error."),
     },
 )

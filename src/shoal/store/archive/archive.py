@@ -103,12 +103,11 @@ class Archive:
                 yield from self._chunks(segment)
 
     def remove(self, job: str) -> None:
-        """All segments of a job that are here or in the spools of this machine; can be repeated. Raises Unavailable."""
+        """All segments of a job that are here; those in spools are their processes'. Raises Unavailable."""
         self.close()
-        with _translated(self.root / job):
-            for folder in [self.root / job, *self.spools.glob(f"*/{job}")]:
-                if folder.is_dir():
-                    shutil.rmtree(folder)
+        folder = self.root / job
+        with _translated(folder), suppress(FileNotFoundError):
+            shutil.rmtree(folder)
 
     def close(self) -> None:
         while self._files:

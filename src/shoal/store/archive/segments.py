@@ -115,7 +115,7 @@ def require_segments(store: Store, archive: Archive, job: str) -> None:
 
 def machines_lost(store: Store, job: str) -> list[str]:
     """Those that took answers of the job with them."""
-    lost = select(table.c.machine.distinct()).where(table.c.job == job, table.c.state == LOST)
+    lost = select(table.c.machine).distinct().where(table.c.job == job, table.c.state == LOST)
     with store.read() as db:
         return sorted(db.execute(lost).scalars())
 

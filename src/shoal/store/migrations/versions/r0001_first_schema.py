@@ -23,6 +23,9 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text),
         sa.Column("admitted", sa.Text, nullable=False),
         sa.Column("seeded", sa.Boolean, nullable=False),
+        sa.Column("offered_line", sa.Integer, nullable=False),
+        sa.Column("version", sa.Integer, nullable=False),
+        sa.Column("told", sa.Integer, nullable=False),
         sa.Column("fleet", sa.Boolean, nullable=False),
         sa.Column("request_id", sa.Text),
         sa.Column("extracted_by", sa.Text),
@@ -221,7 +224,57 @@ def upgrade() -> None:
         sa.Column("status", sa.Integer),
         sa.Column("body", sa.Text),
     )
+    op.create_table(
+        "exclusions",
+        sa.Column("place", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("line", sa.Text, nullable=False),
+    )
+    op.create_table(
+        "hosts",
+        sa.Column("host", sa.Text, primary_key=True),
+        sa.Column("rate", sa.Double),
+        sa.Column("paused", sa.Boolean, nullable=False),
+    )
+    op.create_table(
+        "schedules",
+        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("name", sa.Text, nullable=False, unique=True),
+        sa.Column("cron", sa.Text, nullable=False),
+        sa.Column("zone", sa.Text, nullable=False),
+        sa.Column("overlap", sa.Text, nullable=False),
+        sa.Column("job", sa.Text, nullable=False),
+        sa.Column("paused", sa.Boolean, nullable=False),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("due_at", sa.Double, nullable=False),
+    )
+    op.create_table(
+        "deliveries",
+        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("job", sa.Text, nullable=False),
+        sa.Column("state", sa.Text, nullable=False),
+        sa.Column("before", sa.Text, nullable=False),
+        sa.Column("reason", sa.Text),
+        sa.Column("at", sa.Double, nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("due_at", sa.Double),
+        sa.Column("delivered_at", sa.Double),
+        sa.Column("fault", sa.Text),
+    )
+    op.create_index("deliveries_by_job", "deliveries", ["job", "at"])
+    op.create_index("deliveries_by_time", "deliveries", ["due_at"])
+    op.create_table(
+        "runs",
+        sa.Column("schedule", sa.Text, primary_key=True),
+        sa.Column("tick", sa.Double, primary_key=True),
+        sa.Column("job", sa.Text, nullable=False),
+        sa.Column("state", sa.Text, nullable=False),
+        sa.Column("missed", sa.Integer, nullable=False),
+        sa.Column("reason", sa.Text),
+        sa.Column("claimed_at", sa.Double),
+    )
+    op.create_index("runs_by_state", "runs", ["state"])
     op.create_index("answers_by_time", "answers", ["claimed_at"])
+    op.create_index("inputs_by_fingerprint", "inputs", ["job", "fingerprint"])
     op.create_index("pages_by_time", "pages", ["job", "fetched_at"])
     op.create_index("segments_by_state", "segments", ["state", "process"])
     op.create_index("waiting_by_job", "waiting", ["job", "id"])

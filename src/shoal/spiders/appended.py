@@ -1,0 +1,67 @@
+"""URLs for a job that is there already, read as they arrive: nothing is held of those that went before.
+
+Which of them are new only the store can tell. A line that is no URL is an input with a reason, as in a list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+from shoal.errors import InvalidURL
+from shoal.model import Input, JobSpec, Target
+from shoal.spiders.lists import ANYTHING_WITH_AT, Entry, bare, spelt_safely, stream_entries, text_lines
+from shoal.spiders.sources import AUTHORITY_WITH_USER, absolute
+from shoal.urls import Params, credentials_of, origin_of, target
+
+SHOWN = "the body"
+
+
+def array_entries(urls: Iterable[str]) -> Iterator[Entry]:
+    return ((place, bare(url), None if bare(url) else "malformed") for place, url in enumerate(urls, 1))
+
+
+def line_entries(stream: BinaryIO, column: str | None) -> Iterator[Entry]:
+    """Plain lines, or CSV if a column is named. Raises UsageError if that is not what comes."""
+    return stream_entries(stream, column, SHOWN)
+
+
+def json_entries(stream: BinaryIO) -> Iterator[Entry]:
+    """Lines of JSON: each a string, or an object with a `url`."""
+    for place, line in enumerate(text_lines(stream, SHOWN), 1):
+        yield place, *_spelt(line.strip())
+
+
+def _spelt(line: str) -> tuple[str, str | None]:
+    try:
+        said = json.loads(line) if line else ""
+    except (ValueError, RecursionError):
+        return line, "not_json"
+    url = said.get("url") if isinstance(said, dict) else said
+    return (bare(url), None) if isinstance(url, str) else (line, "not_json")
+
+
+def read_inputs(entries: Iterable[Entry], spec: JobSpec) -> Iterator[Input]:
+    """Their lines are places in what is read; none is a duplicate yet."""
+    params = Params(frozenset(spec.keep_params), frozenset(spec.drop_params))
+    for line, text, problem in entries:
+        if not text and not problem:
+            continue
+        try:
+            if problem:
+                raise InvalidURL(text, problem)
+            wanted = _target(absolute(text), params, spec)
+        except InvalidURL as error:
+            yield Input(line, spelt_safely(text, ANYTHING_WITH_AT), None, error.reason)
+        else:
+            yield Input(line, spelt_safely(text, AUTHORITY_WITH_USER), wanted)
+
+
+def _target(url: str, params: Params, spec: JobSpec) -> Target:
+    wanted = target(url, params, spec.politeness.group)
+    if "@" in url and (credentials := credentials_of(url)):
+        known = spec.credentials.get(origin_of(wanted.url))
+        if credentials != known:
+            raise InvalidURL(url, "other_credentials" if known else "new_credentials")
+    return wanted

@@ -1,0 +1,182 @@
+"""Schedules: jobs that begin again and again, and what came of each tick.
+
+A tick is written down as a run once, however many look at the clock: `due_at` moves on in the same transaction. The
+run carries the id of its job from the start, so that whoever begins it after another died makes no second one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, delete, insert, select, update
+
+from shoal.errors import UsageError
+from shoal.model import ENDED
+from shoal.store.store import Store
+from shoal.store.tables import jobs
+from shoal.store.tables import runs as run_table
+from shoal.store.tables import schedules as table
+from shoal.store.text import storable
+from shoal.store.upsert import insert_into
+
+KEPT_S = 90 * 86_400.0
+"""Runs older than that are forgotten."""
+CLAIM_S = 120.0
+"""Who claimed a run and has not begun it after so long is taken for dead."""
+
+
+class Overlap(StrEnum):
+    """What becomes of a tick while the job of an earlier one has not ended."""
+
+    SKIP = "skip"
+    QUEUE = "queue"
+    ALLOW = "allow"
+
+
+class RunState(StrEnum):
+    DUE = "due"
+    BEGUN = "begun"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    id: str
+    name: str
+    cron: str
+    zone: str
+    overlap: Overlap
+    job: str
+    """What to submit, as JSON."""
+    paused: bool
+    created_at: float
+    due_at: float
+    """Its next tick."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    schedule: str
+    tick: float
+    job: str
+    """The id that its job has, if there is one."""
+    state: RunState
+    missed: int = 0
+    """Ticks before it that passed while nobody tended."""
+    reason: str | None = None
+
+
+def add_schedule(store: Store, schedule: Schedule) -> None:
+    """Raises UsageError if the name is taken."""
+    values = {**asdict(schedule), "name": storable(schedule.name), "job": storable(schedule.job)}
+    with store.write() as db:
+        added = insert_into(db, table).values(values).on_conflict_do_nothing().returning(table.c.id)
+        if db.execute(added).first() is None:
+            raise UsageError(f"there is a schedule {schedule.name!r} already: remove it first, or choose another name")
+
+
+def list_schedules(store: Store) -> list[Schedule]:
+    with store.read() as db:
+        return [_schedule(row) for row in db.execute(select(table).order_by(table.c.name))]
+
+
+def find_schedule(store: Store, name: str) -> Schedule | None:
+    """By its name or its id."""
+    with store.read() as db:
+        row = db.execute(select(table).where(_named(name))).first()
+    return None if row is None else _schedule(row)
+
+
+def change_schedule(store: Store, id: str, values: Mapping[str, Any]) -> None:
+    with store.write() as db:
+        db.execute(update(table).where(table.c.id == id).values(**values))
+
+
+def remove_schedule(store: Store, id: str) -> None:
+    """With its runs; the jobs that it began stay."""
+    with store.write() as db:
+        db.execute(delete(run_table).where(run_table.c.schedule == id))
+        db.execute(delete(table).where(table.c.id == id))
+
+
+def due_schedules(store: Store, now: float) -> list[Schedule]:
+    due = select(table).where(~table.c.paused, table.c.due_at <= now).order_by(table.c.due_at)
+    with store.read() as db:
+        return [_schedule(row) for row in db.execute(due)]
+
+
+def note_tick(store: Store, schedule: Schedule, run: Run, due_at: float) -> bool:
+    """Makes the tick a run and sets the next; False if another did, or the schedule was changed meanwhile."""
+    as_it_was = table.c.id == schedule.id, table.c.due_at == schedule.due_at, ~table.c.paused
+    with store.write() as db:
+        if not db.execute(update(table).where(*as_it_was).values(due_at=due_at)).rowcount:
+            return False
+        old = run_table.c.schedule == schedule.id, run_table.c.tick < run.tick - KEPT_S
+        db.execute(delete(run_table).where(*old))
+        added = insert_into(db, run_table).values(asdict(run)).on_conflict_do_nothing().returning(run_table.c.tick)
+        return db.execute(added).first() is not None
+
+
+def add_run(store: Store, run: Run) -> None:
+    """Beside the ticks."""
+    with store.write() as db:
+        db.execute(insert(run_table).values(asdict(run)))
+
+
+def due_runs(store: Store) -> list[tuple[Schedule, Run]]:
+    """Oldest first."""
+    due = run_table.c.state == RunState.DUE
+    with store.read() as db:
+        runs = [_run(row) for row in db.execute(select(run_table).where(due).order_by(run_table.c.tick))]
+        of_these = table.c.id.in_({run.schedule for run in runs})
+        known = {row.id: _schedule(row) for row in db.execute(select(table).where(of_these))} if runs else {}
+    return [(known[run.schedule], run) for run in runs if run.schedule in known]
+
+
+def claim_run(store: Store, run: Run, now: float) -> bool:
+    """False if it is another's to begin."""
+    free = run_table.c.claimed_at.is_(None) | (run_table.c.claimed_at < now - CLAIM_S)
+    claimed = update(run_table).where(*_is(run), run_table.c.state == RunState.DUE, free).values(claimed_at=now)
+    with store.write() as db:
+        return db.execute(claimed).rowcount > 0
+
+
+def end_run(store: Store, run: Run, state: RunState, reason: str | None = None) -> None:
+    """DUE: it is to be tried again."""
+    words = None if reason is None else storable(reason)
+    with store.write() as db:
+        db.execute(update(run_table).where(*_is(run)).values(state=state, reason=words, claimed_at=None))
+
+
+def last_runs(store: Store, schedule: str, n: int) -> list[Run]:
+    """Newest first."""
+    newest = select(run_table).where(run_table.c.schedule == schedule).order_by(run_table.c.tick.desc()).limit(n)
+    with store.read() as db:
+        return [_run(row) for row in db.execute(newest)]
+
+
+def unfinished_job(store: Store, schedule: str) -> str | None:
+    """One that the schedule began and that has not ended."""
+    begun = run_table.c.schedule == schedule, run_table.c.job == jobs.c.id, jobs.c.state.not_in(ENDED)
+    with store.read() as db:
+        return db.execute(select(jobs.c.id).where(*begun).order_by(jobs.c.created_at).limit(1)).scalar()
+
+
+def _is(run: Run) -> tuple[ColumnElement[bool], ...]:
+    return run_table.c.schedule == run.schedule, run_table.c.tick == run.tick
+
+
+def _named(name: str) -> ColumnElement[bool]:
+    return (table.c.name == storable(name)) | (table.c.id == storable(name))
+
+
+def _schedule(row: Row[*tuple[Any, ...]]) -> Schedule:
+    return Schedule(**{**row._mapping, "overlap": Overlap(row.overlap)})
+
+
+def _run(row: Row[*tuple[Any, ...]]) -> Run:
+    return Run(row.schedule, row.tick, row.job, RunState(row.state), row.missed, row.reason)

@@ -1,0 +1,68 @@
+"""What an operator or a caller changes: specs of jobs by version, exclusions, words on hosts."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from shoal.errors import UnknownJob, UsageError
+from shoal.model import JobSpec, JobState
+from shoal.store.exclusions import replace_exclusions, stored_exclusions
+from shoal.store.hosts import Word, note_word, stored_words
+from shoal.store.jobs import change_spec, load_job, note_told, set_state
+from shoal.store.store import Store
+from tests.store.make import JOB, job_with
+
+
+def test_of_many_changes_at_once_each_is_made_to_what_the_others_left(store: Store) -> None:
+    job_with(store)
+
+    def add(n: int) -> None:
+        change_spec(store, JOB, lambda spec: replace(spec, exclude=(*spec.exclude, str(n))), None)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(add, range(8)))
+    job = load_job(store, JOB)
+    assert sorted(job.spec.exclude) == [str(n) for n in range(8)]
+    assert (job.version, job.told) == (9, 1)
+    note_told(store, JOB, 9)
+    assert load_job(store, JOB).told == 9
+
+
+def test_a_change_to_another_version_is_not_made(store: Store) -> None:
+    job_with(store)
+    assert change_spec(store, JOB, lambda spec: replace(spec, priority=1), 2) is None
+    changed = change_spec(store, JOB, lambda spec: replace(spec, priority=1), 1)
+    assert changed and changed.version == 2
+    assert load_job(store, JOB).spec.priority == 1
+
+
+def test_what_has_ended_or_is_not_there_cannot_be_changed(store: Store) -> None:
+    def same(spec: JobSpec) -> JobSpec:
+        return spec
+
+    with pytest.raises(UnknownJob):
+        change_spec(store, JOB, same, None)
+    job_with(store)
+    set_state(store, JOB, JobState.DONE, 1.0)
+    with pytest.raises(UsageError, match="done"):
+        change_spec(store, JOB, same, None)
+
+
+def test_exclusions_are_replaced_as_a_whole_in_their_order(store: Store) -> None:
+    replace_exclusions(store, ["b.test", "a.test"])
+    replace_exclusions(store, ["c.test", "", "a.test"])
+    assert stored_exclusions(store) == ["c.test", "", "a.test"]
+    replace_exclusions(store, [])
+    assert stored_exclusions(store) == []
+
+
+def test_the_last_word_on_a_host_stands(store: Store) -> None:
+    note_word(store, Word("a.test", 0.5, False))
+    note_word(store, Word("b.test", None, True))
+    note_word(store, Word("a.test", 2.0, True))
+    assert stored_words(store) == [Word("a.test", 2.0, True), Word("b.test", None, True)]
+    note_word(store, Word("b.test", None, False))
+    assert stored_words(store) == [Word("a.test", 2.0, True)]
