@@ -1,0 +1,52 @@
+"""Changes to a job while it runs."""
+
+from __future__ import annotations
+
+from shoal.control.auth import require_for
+from shoal.control.bridge import bridge
+from shoal.control.figures import find
+from shoal.control.models.changes import Changed, ChangeQuery, JobChange
+from shoal.control.problems import conflict
+from shoal.control.routes import SUBMIT, Reply, Routes
+from shoal.fleet.changes import Preview, change_job, preview
+from shoal.fleet.place import Fleet
+from shoal.jobs.place import nothing_to
+from shoal.model import ENDED
+from shoal.store.jobs import Job
+
+routes = Routes("changes")
+
+
+@routes.patch("/jobs/<id>", SUBMIT, answers={200: Changed}, body=JobChange, query=ChangeQuery)
+def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
+    """Change limits, rate, patterns, lane or priority of a job while it runs.
+
+    Workers follow with their next lease. Only what is given changes, so that two who change different things at once
+    both get what they want; who must not overwrite another's change gives the `version` it has seen. With `preview`
+    nothing is changed, and the answer tells how many queued URLs would be dropped.
+    """
+    found = find(id)
+    if found.state in ENDED:
+        raise conflict(nothing_to("change", found, found.state))
+    require_for(body.model_dump(exclude_unset=True).get("politeness", {}), None)
+    if query.preview:
+        return _previewed(found, body)
+    over = bridge()
+    changed = over.run(change_job(over.fleet, id, body.applied, query.version))
+    if changed is None:
+        raise conflict(f"job {id} is not of version {query.version} any more: look at it again, and repeat")
+    return {"id": id, "version": changed.version}
+
+
+def _previewed(found: Job, body: JobChange) -> Reply:
+    async def look(fleet: Fleet) -> Preview:
+        return await preview(fleet.frontier, found, body.applied(found.spec))
+
+    seen = bridge().run_apart(look)
+    return {
+        "id": found.id,
+        "version": found.version,
+        "queued": seen.queued,
+        "would_drop": seen.estimate,
+        "is_estimate": seen.looked_at < seen.queued,
+    }

@@ -1,0 +1,144 @@
+"""Jobs: submitted, listed, looked at, steered and removed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from shoal.control.auth import require_for
+from shoal.control.bridge import bridge
+from shoal.control.cursor import cursor, place_of
+from shoal.control.figures import figures_of, find
+from shoal.control.idempotency import claimed_job_id
+from shoal.control.models.jobs import Created, JobFigures, JobList, JobOrder, JobsQuery, Steered
+from shoal.control.problems import conflict
+from shoal.control.routes import READ, SUBMIT, Reply, Routes
+from shoal.errors import FrontierLost, UnknownJob
+from shoal.fleet.place import Fleet
+from shoal.fleet.submit import Submitted, submit_asked
+from shoal.jobs.place import nothing_to
+from shoal.model import ENDED, JobState
+from shoal.store.inputs import input_counts
+from shoal.store.jobs import Job, load_job
+from shoal.store.paging import jobs_after
+from shoal.store.removal import remove_job
+
+routes = Routes("jobs")
+_LISTING = "jobs"
+
+
+@routes.post("/jobs", SUBMIT, answers={201: Created}, body=JobOrder, counted=True, keyed=True)
+def submit(body: JobOrder) -> Reply:
+    """Submit a job.
+
+    It is stored with its URLs before this answers, and the fleet takes it from there. URLs that cannot be fetched are
+    listed with the reason; the others are crawled. With an Idempotency-Key a repeated request makes no second job.
+    """
+    options = body.options()
+    require_for(options, body.rules)
+    id = claimed_job_id()
+    if id is not None and (made := _made_before(id)):
+        return made, 201
+
+    async def hand_over(fleet: Fleet) -> Submitted:
+        return await submit_asked(fleet, body.urls, body.rules, body.spider, options, id)
+
+    submitted = bridge().run_apart(hand_over)
+    rejected = [{"url": bad.spelt, "reason": bad.reason} for bad in submitted.bad]
+    return _created(submitted.id, submitted.accepted, submitted.duplicates, rejected, submitted.rejected), 201
+
+
+@routes.get("/jobs", READ, answers={200: JobList}, query=JobsQuery)
+def jobs(query: JobsQuery) -> Reply:
+    """List the jobs, newest first."""
+    where = {name: str(value) for name in ("state", "lane", "name") if (value := getattr(query, name)) is not None}
+    after = place_of(query.cursor, _LISTING, (float, str))
+    found = jobs_after(bridge().store, where, after, query.limit + 1)
+    shown = found[: query.limit]
+    more = len(found) > query.limit
+    return {"jobs": [figures_of(job) for _, job in shown], "next": cursor(_LISTING, shown[-1][0]) if more else None}
+
+
+@routes.get("/jobs/<id>", READ, answers={200: JobFigures})
+def job(id: str) -> Reply:
+    """One job's figures."""
+    return figures_of(find(id))
+
+
+@routes.delete("/jobs/<id>", SUBMIT, answers={204: None})
+def remove(id: str) -> Reply:
+    """Remove a job that has ended, with all its data.
+
+    Its pages, items, dead letters and the segments of its archive are gone afterwards. One that has not ended is to be
+    cancelled first.
+    """
+    found = find(id)
+    if found.state not in ENDED:
+        raise conflict(f"job {id} is {found.state}: cancel it first")
+    over = bridge()
+    over.run(_forget(over.fleet, id))
+    with over.apart() as fleet:
+        remove_job(fleet.store, fleet.archive, found)
+    return None
+
+
+@routes.post("/jobs/<id>/pause", SUBMIT, answers={200: Steered})
+def pause(id: str) -> Reply:
+    """Lease nothing more of a job, for now; what is in flight is finished."""
+    found = _steerable(id, "pause")
+    return _steered(found, JobState.PAUSED, bridge().run(bridge().fleet.pause(found)))
+
+
+@routes.post("/jobs/<id>/resume", SUBMIT, answers={200: Steered})
+def resume(id: str) -> Reply:
+    """Let a paused job go on."""
+    found = _steerable(id, "resume")
+    said = bridge().run(bridge().fleet.resume(found))
+    return _steered(found, JobState.RUNNING if found.started_at else JobState.QUEUED, said)
+
+
+@routes.post("/jobs/<id>/cancel", SUBMIT, answers={200: Steered})
+def cancel(id: str) -> Reply:
+    """End a job for good and keep its data."""
+    found = _steerable(id, "cancel")
+    return _steered(found, JobState.CANCELLED, bridge().run(bridge().fleet.cancel(found)))
+
+
+def _steerable(id: str, wish: str) -> Job:
+    found = find(id)
+    if found.state in ENDED:
+        raise conflict(nothing_to(wish, found, found.state))
+    return found
+
+
+def _steered(found: Job, state: JobState, said: str) -> dict[str, Any]:
+    return {"id": found.id, "state": state, "detail": said}
+
+
+def _made_before(id: str) -> dict[str, Any] | None:
+    """What a process that died before it could answer had made."""
+    with suppress(UnknownJob):
+        load_job(bridge().store, id)
+        counts = input_counts(bridge().store, id)
+        return _created(id, counts.accepted, counts.duplicates, [], counts.rejected)
+    return None
+
+
+def _created(id: str, accepted: int, duplicates: int, rejected: list[Any], rejected_count: int) -> dict[str, Any]:
+    stored = load_job(bridge().store, id)
+    return {
+        "id": id,
+        "name": stored.spec.name,
+        "state": stored.state,
+        "accepted": accepted,
+        "duplicates": duplicates,
+        "rejected": rejected,
+        "rejected_count": rejected_count,
+    }
+
+
+async def _forget(fleet: Fleet, id: str) -> None:
+    with suppress(FrontierLost):
+        if (await fleet.frontier.figures(id)).leased:
+            raise conflict(f"workers still save what they had in flight of job {id}", retry_s=5)
+        await fleet.frontier.erase(id)

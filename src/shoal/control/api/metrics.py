@@ -1,0 +1,18 @@
+"""`/metrics`, for Prometheus: without a token, since nothing in it names a job, a host or a URL."""
+
+from __future__ import annotations
+
+from flask import Response
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+
+from shoal.control.bridge import bridge
+from shoal.control.metrics import exposition
+from shoal.control.routes import Reply, Routes
+
+routes = Routes("metrics", prefix="")
+
+
+@routes.get("/metrics", None, answers={200: ("text/plain",)})
+def metrics() -> Reply:
+    """The fleet in numbers, as Prometheus reads them."""
+    return Response(exposition(bridge()), content_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -1,0 +1,101 @@
+"""Schedules: made, listed, changed, run at once and removed."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import Any
+
+from shoal.control.auth import require_for
+from shoal.control.bridge import bridge
+from shoal.control.models.jobs import JobOrder
+from shoal.control.models.schedules import ScheduleChange, ScheduleList, ScheduleOrder, ScheduleShown
+from shoal.control.problems import Problem, conflict
+from shoal.control.routes import READ, SUBMIT, Reply, Routes
+from shoal.errors import Unavailable, UsageError
+from shoal.fleet.cron import Cron
+from shoal.fleet.scheduled import schedule_record
+from shoal.fleet.schedules import Template, make_schedule, run_now
+from shoal.store.schedules import Schedule, change_schedule, find_schedule, list_schedules, remove_schedule
+
+routes = Routes("schedules")
+
+
+@routes.get("/schedules", READ, answers={200: ScheduleList})
+def schedules() -> Reply:
+    """List the schedules with their next and last runs."""
+    store = bridge().store
+    return {"schedules": [schedule_record(store, schedule) for schedule in list_schedules(store)]}
+
+
+@routes.post("/schedules", SUBMIT, answers={201: ScheduleShown}, body=ScheduleOrder)
+def add_schedule(body: ScheduleOrder) -> Reply:
+    """Begin a job by the clock, again and again.
+
+    The job is checked now as a submitted one is, and what needs an admin there needs one here.
+    """
+    store = bridge().store
+    if find_schedule(store, body.name):
+        raise conflict(f"there is a schedule {body.name!r} already: remove it first, or choose another name")
+    template = _template(body.job)
+    settings = bridge().settings
+    made = make_schedule(store, settings, body.name, body.cron, body.zone, body.overlap, template)
+    return schedule_record(store, made), 201
+
+
+@routes.get("/schedules/<id>", READ, answers={200: ScheduleShown})
+def schedule(id: str) -> Reply:
+    """One schedule, by its id or name."""
+    return schedule_record(bridge().store, _found(id))
+
+
+@routes.patch("/schedules/<id>", SUBMIT, answers={200: ScheduleShown}, body=ScheduleChange)
+def change(id: str, body: ScheduleChange) -> Reply:
+    """Change when or what a schedule begins, or pause it; jobs that it has begun go on."""
+    found = _found(id)
+    change_schedule(bridge().store, found.id, _changes(found, body))
+    return schedule_record(bridge().store, _found(found.id))
+
+
+@routes.post("/schedules/<id>/run", SUBMIT, answers={202: ScheduleShown})
+def run_schedule(id: str) -> Reply:
+    """Begin its job now, besides its ticks; also of one that is paused."""
+    over, found = bridge(), _found(id)
+    over.run(over.connection.check())
+    try:
+        run_now(over.store, found)
+    except UsageError as error:
+        raise conflict(str(error)) from error
+    with suppress(Unavailable):
+        # Tend finds it without being rung.
+        over.run(over.fleet.ring())
+    return schedule_record(over.store, found), 202
+
+
+@routes.delete("/schedules/<id>", SUBMIT, answers={204: None})
+def drop_schedule(id: str) -> Reply:
+    """Remove a schedule; the jobs that it has begun stay."""
+    remove_schedule(bridge().store, _found(id).id)
+    return None
+
+
+def _found(name: str) -> Schedule:
+    found = find_schedule(bridge().store, name)
+    if found is None:
+        raise Problem(404, f"there is no schedule {name!r}")
+    return found
+
+
+def _template(order: JobOrder) -> Template:
+    options = order.options()
+    require_for(options, order.rules)
+    return Template(order.urls, order.rules, order.spider, options)
+
+
+def _changes(found: Schedule, body: ScheduleChange) -> dict[str, Any]:
+    given = body.model_dump(exclude_none=True, exclude={"job"})
+    # From now on: what passed by the old clock, or while it was paused, is not made up for.
+    due_at = Cron(body.cron or found.cron, body.zone or found.zone).after(time.time())
+    changed = given.keys() & {"cron", "zone", "paused"}
+    job = {"job": _template(body.job).checked(bridge().settings, found.name).to_json()} if body.job else {}
+    return {"overlap": found.overlap, **given, **({"due_at": due_at} if changed else {}), **job}

@@ -1,0 +1,129 @@
+"""One page now: an express job of one URL, whose end is waited for, but not for ever and not by everybody at once."""
+
+from __future__ import annotations
+
+import time
+from threading import BoundedSemaphore
+from typing import Any
+
+from shoal.control.auth import require_for
+from shoal.control.bridge import Bridge, bridge
+from shoal.control.figures import standing_of
+from shoal.control.models.scrape import Scraped, ScrapeOrder, StillScraping
+from shoal.control.problems import FieldFault, Problem
+from shoal.control.routes import SUBMIT, Reply, Routes
+from shoal.errors import UsageError
+from shoal.fetch.charset import to_utf8
+from shoal.fleet.place import Fleet
+from shoal.fleet.submit import Submitted, submit_asked
+from shoal.jobs.bodies import kept_body
+from shoal.model import Lane, ScopeKind
+from shoal.store.inputs import input_report
+from shoal.store.jobs import load_job
+from shoal.store.paging import items_after
+from shoal.store.records import list_pages_with_content
+
+routes = Routes("scrape")
+RETRIES = 1
+WAITING = BoundedSemaphore(16)
+"""Half of the threads of a process: the others answer at once, whatever the web does."""
+LOOK_EVERY_S = (0.05, 0.25)
+ITEMS = 1_000
+_MADE = ("markdown", "metadata")
+"""By the worker, if the job says so; text and links are kept of every page."""
+
+
+@routes.post("/scrape", SUBMIT, answers={200: Scraped, 202: StillScraping}, body=ScrapeOrder, counted=True)
+def scrape(body: ScrapeOrder) -> Reply:
+    """Fetch one page now, in the express lane.
+
+    Answers when the page has ended in whatever way, robots.txt and rates obeyed; with 202 and the job's id if that
+    takes longer than timeout_s, or if too many wait already. The job is kept like any other.
+    """
+    until = time.monotonic() + body.timeout_s
+    formats = _formats(body)
+    require_for({}, body.rules)
+    id = bridge().run_apart(lambda fleet: _submit(fleet, body, formats)).id
+    end = _awaited(id, until)
+    if end is None:
+        stands = standing_of(load_job(bridge().store, id))
+        return {"id": id, "state": stands.state, "limiting": stands.limiting}, 202
+    return _scraped(bridge(), id, end, formats, with_items=body.rules is not None)
+
+
+def _formats(body: ScrapeOrder) -> tuple[str, ...]:
+    if body.formats is None:
+        return () if body.rules else ("text",)
+    if body.rules is not None and set(body.formats) - {"html"}:
+        reason = "with rules only html can be had: leave out the rules or the other formats"
+        raise Problem(422, f"formats: {reason}", [FieldFault("formats", reason)])
+    return body.formats
+
+
+async def _submit(fleet: Fleet, body: ScrapeOrder, formats: tuple[str, ...]) -> Submitted:
+    options = {
+        "scope": ScopeKind.LISTED,
+        "lane": Lane.EXPRESS,
+        "retries": RETRIES,
+        "formats": [name for name in formats if name in _MADE],
+        "no_archive": "html" not in formats,
+    }
+    # Wherever the rules begin otherwise.
+    rules = None if body.rules is None else {**body.rules, "start": [body.url]}
+    return await submit_asked(fleet, [] if rules else [body.url], rules, None, options)
+
+
+def _awaited(id: str, until: float) -> dict[str, Any] | None:
+    """How the URL ended; None if it has not, or may not be waited for."""
+    if not WAITING.acquire(blocking=False):
+        return None
+    try:
+        wait_s = LOOK_EVERY_S[0]
+        while (end := _end(id)) is None and (left_s := until - time.monotonic()) > 0:
+            time.sleep(min(wait_s, left_s))
+            wait_s = min(wait_s * 1.5, LOOK_EVERY_S[1])
+        return end
+    finally:
+        WAITING.release()
+
+
+def _end(id: str) -> dict[str, Any] | None:
+    (end,) = input_report(bridge().store, id)
+    return None if end["outcome"] == "queued" else end
+
+
+def _scraped(over: Bridge, id: str, end: dict[str, Any], formats: tuple[str, ...], with_items: bool) -> dict[str, Any]:
+    made = [name for name in formats if name in _MADE]
+    pages = list_pages_with_content(over.store, id, {}, made)
+    page = next((page for page in pages if page["url"] == end["final_url"]), {})
+    shown: dict[str, Any] = dict.fromkeys(("html", "text", "markdown", "links", "metadata"))
+    missing: dict[str, str] = {}
+    shown |= {name: page.get(name) for name in formats if name != "html"}
+    if page and "html" in formats:
+        shown["html"] = _html(over, id, page, missing)
+    missing |= {name: _why(page, end) for name in formats if shown[name] is None and name not in missing}
+    items = [item for _, item in items_after(over.store, id, {}, None, ITEMS)] if with_items else None
+    told = {name: end[name] for name in ("url", "final_url", "status", "outcome", "reason")}
+    about = {name: page.get(name) for name in ("content_type", "title")}
+    return {"id": id, **told, **about, **shown, "items": items, "missing": missing}
+
+
+def _html(over: Bridge, id: str, page: dict[str, Any], missing: dict[str, str]) -> str | None:
+    try:
+        with over.apart() as fleet:
+            kept = kept_body(fleet, id, page["fingerprint"])
+    except UsageError as error:
+        # It may be on another machine until its segment is sealed.
+        missing["html"] = str(error)
+        return None
+    spoken = kept.headers.get("content-type")
+    is_text = any(kind in spoken for kind in ("text/", "xml", "json"))
+    return to_utf8(kept.body, spoken).decode("utf-8", "replace") if is_text else None
+
+
+def _why(page: dict[str, Any], end: dict[str, Any]) -> str:
+    if not page:
+        return f"there is no page: {end['outcome']}{', ' + end['reason'] if end['reason'] else ''}"
+    if not 200 <= page["status"] < 300:
+        return f"the answer was {page['status']}"
+    return f"a page of {page['content_type'] or 'no content type'} has none, or it asks not to be kept"

@@ -1,0 +1,104 @@
+"""More URLs for a job: an array, or lines of any number, stored as they arrive."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
+
+from flask import request
+from werkzeug.exceptions import ClientDisconnected
+
+from shoal.control.bridge import bridge
+from shoal.control.figures import find
+from shoal.control.models.urls import Appended, UrlArray, UrlsQuery
+from shoal.control.problems import FieldFault, Problem, conflict
+from shoal.control.routes import SUBMIT, Reply, Routes
+from shoal.fleet.append import PART, TooMuchQueued, append
+from shoal.fleet.append import Appended as Outcome
+from shoal.fleet.place import Fleet
+from shoal.model import JobState
+from shoal.spiders.appended import array_entries, json_entries, line_entries, read_inputs
+from shoal.spiders.lists import Entry
+from shoal.store.jobs import Job
+
+routes = Routes("urls")
+FULL_RETRY_S = 30
+LINES, NDJSON, CSV = "text/plain", "application/x-ndjson", "text/csv"
+
+
+@routes.post(
+    "/jobs/<id>/urls",
+    SUBMIT,
+    answers={200: Appended},
+    body=UrlArray,
+    query=UrlsQuery,
+    keyed=True,
+    streams=(LINES, NDJSON, CSV),
+)
+def append_urls(id: str, query: UrlsQuery, body: UrlArray | None = None) -> Reply:
+    """Append URLs to a job, which goes on with them if it had ended.
+
+    An array is stored whole or not at all, and may carry an Idempotency-Key. Lines (plain, JSON, or CSV with ?column=)
+    may be any number: they are stored as they arrive, so of a body that breaks off most are kept. A line that is no
+    URL is told with its number and the reason, and the others are kept.
+    """
+    job = find(id)
+    if job.state is JobState.CANCELLED:
+        raise conflict(f"job {id} was cancelled, which is for good: submit these URLs as a job of their own")
+    _check(query)
+    entries = _streamed(query.column) if body is None else array_entries(body.root)
+    return _told(job, _appended(job, entries, whole=body is not None))
+
+
+def _check(query: UrlsQuery) -> None:
+    is_csv = request.mimetype == CSV
+    if is_csv != (query.column is not None):
+        reason = f"name it for {CSV}" if is_csv else f"it is for {CSV}"
+        raise Problem(422, f"column: {reason}", [FieldFault("column", reason)])
+
+
+def _streamed(column: str | None) -> Iterator[Entry]:
+    stream = cast(BinaryIO, io.BufferedReader(_Body(), _Body.AT_ONCE))
+    return json_entries(stream) if request.mimetype == NDJSON else line_entries(stream, column)
+
+
+def _appended(job: Job, entries: Iterator[Entry], whole: bool) -> Outcome:
+    async def hand_over(fleet: Fleet) -> Outcome:
+        return await append(fleet, job, read_inputs(entries, job.spec), whole=whole)
+
+    try:
+        return bridge().run_apart(hand_over)
+    except TooMuchQueued as error:
+        raise Problem(429, str(error), headers={"Retry-After": str(FULL_RETRY_S)}) from error
+
+
+def _told(job: Job, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "accepted": outcome.accepted,
+        "duplicates": outcome.duplicates,
+        "rejected": [{"line": bad.line, "url": bad.spelt, "reason": bad.reason} for bad in outcome.bad],
+        "rejected_count": outcome.rejected,
+    }
+
+
+class _Body(io.RawIOBase):
+    """The request's body as a file, whatever server it comes through."""
+
+    AT_ONCE = 1 << 16
+
+    def __init__(self) -> None:
+        self._stream = request.stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            some = self._stream.read(len(buffer))
+        except (OSError, ClientDisconnected) as error:
+            reason = f"the body broke off: what had come is kept, but for the last {PART:,} lines at most"
+            raise Problem(400, reason) from error
+        buffer[: len(some)] = some
+        return len(some)

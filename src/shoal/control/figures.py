@@ -1,0 +1,125 @@
+"""Jobs as the API tells of them: their figures from frontier and store, and without Redis as far as the store knows."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from flask import current_app
+
+from shoal.control.bridge import Bridge, bridge
+from shoal.errors import FrontierLost, Unavailable, UnknownJob
+from shoal.jobs.overview import Overview, with_stored
+from shoal.jobs.place import Standing, counted
+from shoal.model import ENDED, JobState
+from shoal.store.jobs import Job, load_job
+
+COUNTED_EVERY_S = 1.0
+"""The rows of a job are not counted anew for everybody who asks."""
+COUNTED_SHARE = 0.05
+"""Of the time, at most, goes into counting a job: a million pages take half a second."""
+AWAY_S = 5.0
+"""A Redis that did not answer is not asked again by readers for so long: each would wait two seconds for it."""
+_REMEMBERED = 1_000
+
+
+def find(id: str) -> Job:
+    """Raises UnknownJob; the jobs of a home that its own process crawls are not the fleet's."""
+    job = load_job(bridge().store, id)
+    if not job.fleet:
+        raise UnknownJob(f"job {id} is not the fleet's: it was crawled by `shoal crawl` in the home")
+    return job
+
+
+def figures_of(job: Job) -> dict[str, Any]:
+    return _figures().of(job)
+
+
+def standing_of(job: Job) -> Standing:
+    return _figures().standing(job)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    key: tuple[JobState, float | None]
+    at: float
+    took_s: float
+    seen: Overview
+
+    @property
+    def is_old(self) -> bool:
+        return time.monotonic() - self.at > max(COUNTED_EVERY_S, self.took_s / COUNTED_SHARE)
+
+
+class Figures:
+    """Of one process."""
+
+    def __init__(self, over: Bridge) -> None:
+        self._bridge = over
+        self._away_until = 0.0
+        self._away = ""
+        self._counted: dict[str, _Counted] = {}
+        self._counting: set[str] = set()
+        self._lock = threading.Lock()
+
+    def of(self, job: Job) -> dict[str, Any]:
+        stands = self.standing(job)
+        known = self._counted.get(job.id)
+        # One that has just ended is counted whole, by whoever asks first.
+        if known is None or known.key != (stands.state, job.finished_at):
+            known = self._count(stands)
+        elif known.is_old and self._takes_turn(job.id):
+            try:
+                known = self._count(stands)
+            finally:
+                self._counting.discard(job.id)
+        seen = replace(known.seen, job=job, state=stands.state, frontier=stands.figures, limiting=stands.limiting)
+        return seen.as_dict()
+
+    def _takes_turn(self, id: str) -> bool:
+        """Others who ask meanwhile are told what is known."""
+        with self._lock:
+            if id in self._counting:
+                return False
+            self._counting.add(id)
+            return True
+
+    def _count(self, stands: Standing) -> _Counted:
+        began = time.monotonic()
+        seen = with_stored(self._bridge.fleet, stands)
+        now = time.monotonic()
+        if len(self._counted) >= _REMEMBERED:
+            self._counted.clear()
+        counted = _Counted((stands.state, stands.job.finished_at), now, now - began, seen)
+        self._counted[stands.job.id] = counted
+        return counted
+
+    def standing(self, job: Job) -> Standing:
+        if time.monotonic() < self._away_until:
+            return self._by_store(job)
+        try:
+            return self._bridge.run(self._bridge.fleet.standing(job))
+        except FrontierLost:
+            raise
+        except Unavailable as error:
+            self._away, self._away_until = str(error), time.monotonic() + AWAY_S
+            return self._by_store(job)
+
+    def _by_store(self, job: Job) -> Standing:
+        known = counted(self._bridge.store, job.id)
+        if job.state in ENDED or job.state is JobState.PAUSED:
+            return Standing(job, job.state, known, job.reason)
+        return Standing(job, JobState.WAITING, known, f"{self._away}; what is queued is not known until it does")
+
+
+def register(over: Bridge, extensions: dict[str, Any]) -> None:
+    extensions[_NAME] = Figures(over)
+
+
+def _figures() -> Figures:
+    return cast(Figures, current_app.extensions[_NAME])
+
+
+_NAME = "shoal-figures"

@@ -1,0 +1,30 @@
+"""The first token of a fleet: an admin's, in a file that only the operator can read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shoal.errors import HomeError
+from shoal.jobs.place import make_folder
+from shoal.settings import Settings
+from shoal.store.store import Store
+from shoal.store.tokens import add_first_token
+
+FILE = "admin-token"
+
+
+def make_first_token(store: Store, settings: Settings) -> str | None:
+    """None if there are tokens already. It is in the file before anybody can be asked for it."""
+    make_folder(settings.home)
+    return add_first_token(store, lambda token: _write(settings.home / FILE, token))
+
+
+def _write(path: Path, token: str) -> None:
+    try:
+        # A file that is there may be readable by others, and stays so if it is only written to.
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(token + "\n")
+    except OSError as error:
+        raise HomeError(f"{path} cannot be written: {error.strerror}; choose another home with --home") from error

@@ -1,0 +1,77 @@
+"""`Idempotency-Key`: a POST that is repeated, or sent twice at once, has its effect once, and gets the first answer."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from hashlib import sha256
+
+from flask import Response, g, request
+
+from shoal.control.auth import holder
+from shoal.control.bridge import bridge
+from shoal.control.problems import Problem, conflict
+from shoal.jobs.job_id import new_job_id
+from shoal.store.answers import Claim, Kept, answer, claim, give_up, take_over
+from shoal.store.store import Store
+
+HEADER = "Idempotency-Key"
+WAIT_S = 10.0
+_LOOK_EVERY_S = 0.05
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+def once(make: Callable[[], Response]) -> Response:
+    """What `make` answers, or what it answered to the first request with this key. Failures are not kept."""
+    key = request.headers.get(HEADER)
+    if key is None:
+        return make()
+    if not _KEY.fullmatch(key):
+        raise Problem(422, f"{HEADER}: give 1 to 200 printable ASCII characters")
+    store = bridge().store
+    wanted = Claim(holder().id, key, _asked(), new_job_id())
+    kept = claim(store, wanted, time.time())
+    if kept is None:
+        return _answered(store, wanted, make)
+    if kept.claim.request != wanted.request:
+        raise Problem(422, f"{HEADER} {key} was given with another request: a new one needs a key of its own")
+    return _repeated(store, wanted, kept, make)
+
+
+def claimed_job_id() -> str | None:
+    """The id that a job made by this request must have, so that it is not made twice; None: any."""
+    claimed: str | None = g.get("claimed_job_id")
+    return claimed
+
+
+def _repeated(store: Store, wanted: Claim, kept: Kept, make: Callable[[], Response]) -> Response:
+    deadline = time.monotonic() + WAIT_S
+    while kept.status is None:
+        if take_over(store, kept.claim, time.time()):
+            return _answered(store, kept.claim, make)
+        if time.monotonic() > deadline:
+            raise conflict(f"the first request with this {HEADER} is not answered yet", retry_s=5)
+        time.sleep(_LOOK_EVERY_S)
+        found = claim(store, wanted, time.time())
+        if found is None:
+            # The first one failed, and this is now the first.
+            return _answered(store, wanted, make)
+        kept = found
+    return Response(kept.body, kept.status, content_type="application/json")
+
+
+def _answered(store: Store, claimed: Claim, make: Callable[[], Response]) -> Response:
+    g.claimed_job_id = claimed.job
+    try:
+        response = make()
+    except BaseException:
+        give_up(store, claimed)
+        raise
+    answer(store, claimed, response.status_code, response.get_data(as_text=True))
+    return response
+
+
+def _asked() -> str:
+    asked = f"{request.method} {request.full_path}\n".encode("utf-8", "surrogatepass")
+    return sha256(asked + request.get_data(cache=True)).hexdigest()

@@ -1,0 +1,46 @@
+"""How much a token may ask for: so many submits in a minute, counted in Redis for all processes of the API.
+
+{shoal:0}:submits:<token>:<minute>    how many there were; ends by itself
+"""
+
+from __future__ import annotations
+
+import time
+
+from flask import Response, g
+
+from shoal.control.auth import holder
+from shoal.control.bridge import bridge
+from shoal.control.problems import Problem
+from shoal.frontier.redis.connection import Connection
+from shoal.frontier.redis.shard import TAG
+
+JSON_BYTES = 64 << 20
+SUBMITS = 60
+PER_S = 60
+
+
+def count_submit() -> None:
+    """Raises a Problem if the token has had its share; Unavailable if that cannot be told."""
+    now = int(time.time())
+    reset_s = PER_S - now % PER_S
+    n = bridge().run(_counted(bridge().connection, f"{TAG}:submits:{holder().id}:{now // PER_S}"))
+    g.limit_headers = {
+        "RateLimit-Limit": str(SUBMITS),
+        "RateLimit-Remaining": str(max(0, SUBMITS - n)),
+        "RateLimit-Reset": str(reset_s),
+    }
+    if n > SUBMITS:
+        detail = f"{SUBMITS} submits a minute are a token's share: try again in {reset_s} s, or give more URLs at once"
+        raise Problem(429, detail, headers={"Retry-After": str(reset_s)})
+
+
+def tell(response: Response) -> Response:
+    response.headers.update(g.get("limit_headers", {}))
+    return response
+
+
+async def _counted(connection: Connection, key: str) -> int:
+    n = int(await connection.command("INCR", key))
+    await connection.command("EXPIRE", key, 2 * PER_S)
+    return n

@@ -1,0 +1,23 @@
+"""The operator's exclusions, as the API shows and takes them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from shoal.control.models.given import Body, Told
+
+Line = Annotated[str, Field(max_length=2_000, pattern=r"^[^\r\n\x00]*$")]
+
+
+class ExclusionsGiven(Body):
+    """All of them: those that were given before are gone. A host, the beginning of a URL or a pattern a line."""
+
+    lines: Annotated[tuple[Line, ...], Field(max_length=100_000)]
+
+
+class ExclusionsShown(Told):
+    """What no job of the fleet may request, besides what the settings of its machines exclude."""
+
+    lines: list[str]

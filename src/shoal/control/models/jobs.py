@@ -1,0 +1,193 @@
+"""A job as it is asked for, and its figures."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from shoal.control.models.given import Body, Query, Told
+from shoal.model import JobState, Lane, ScopeKind
+
+Count = Annotated[int, Field(ge=1, le=10**15)]
+Amount = Annotated[int, Field(ge=0, le=10**15)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
+Named = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
+
+
+class LimitsGiven(Body):
+    """What ends the job early."""
+
+    pages: Count | None = None
+    depth: Amount | None = None
+    bytes: Amount | None = None
+    seconds: Annotated[float, Field(ge=0, le=10**9)] | None = None
+    pages_per_host: Count | None = None
+
+
+class PolitenessGiven(Body):
+    """How hosts are treated. `robots: false`, and a rate of 0 or above the operator's max_rate, need an admin."""
+
+    rate: Annotated[float, Field(ge=0, le=10**6)] | None = None
+    per_host: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    group: Literal["host", "domain"] | None = None
+    robots: bool | None = None
+
+
+class WebhookGiven(Body):
+    """Told by POST whenever the job's state changes; signed, if there is a secret."""
+
+    url: Annotated[str, Field(max_length=2000)]
+    secret: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
+
+
+class JobOrder(Body):
+    """What to crawl. `allow_private`, `headers`, `cookies` and `proxies` need an admin."""
+
+    urls: tuple[str, ...] = ()
+    rules: dict[str, Any] | None = Field(None, description="Rules as JSON: see `shoal check` and docs/rules.md.")
+    spider: str | None = Field(None, description="package.module:name, of a module in the operator's SHOAL_SPIDERS.")
+    name: Named | None = None
+    scope: ScopeKind | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    sitemaps: bool | None = None
+    limits: LimitsGiven = LimitsGiven()
+    politeness: PolitenessGiven = PolitenessGiven()
+    lane: Lane | None = None
+    priority: Annotated[int, Field(ge=-(10**6), le=10**6)] | None = None
+    render: Literal["never"] | None = None
+    archive: bool | None = None
+    max_archive_bytes: Amount | None = None
+    text: bool | None = None
+    formats: tuple[str, ...] = ()
+    retries: Annotated[int, Field(ge=0, le=1000)] | None = None
+    refresh: bool | None = None
+    headers: dict[Named, Line] = Field(default_factory=dict)
+    cookies: dict[Named, Line] = Field(default_factory=dict)
+    proxies: tuple[str, ...] = ()
+    keep_params: tuple[Named, ...] = ()
+    drop_params: tuple[Named, ...] = ()
+    allow_traps: tuple[str, ...] = ()
+    allow_private: bool | None = None
+    max_failure_rate: Share | None = None
+    max_null_share: Share | None = None
+    max_change: Share | None = None
+    error_on_limit: bool | None = None
+    webhook: WebhookGiven | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Those that were given, by the names of the flags."""
+        limits = {f"max_{name}": value for name, value in self.limits.model_dump().items()}
+        polite = self.politeness
+        flags = {
+            **{name: getattr(self, name) for name in _SAME},
+            **limits,
+            **{name: getattr(polite, name) for name in ("rate", "per_host", "group")},
+            "ignore_robots": None if polite.robots is None else not polite.robots,
+            "no_archive": None if self.archive is None else not self.archive,
+            "no_text": None if self.text is None else not self.text,
+            "header": [f"{name}: {value}" for name, value in self.headers.items()],
+            "cookie": [f"{name}={value}" for name, value in self.cookies.items()],
+            "proxy": self.proxies,
+            "allow_trap": self.allow_traps,
+            "webhook": self.webhook.url if self.webhook else None,
+            "webhook_secret": self.webhook.secret if self.webhook else None,
+        }
+        return {name: value for name, value in flags.items() if value is not None and value not in ((), [])}
+
+
+_SAME = (
+    *("name", "scope", "include", "exclude", "sitemaps", "lane", "priority", "max_archive_bytes", "formats"),
+    *("retries", "refresh", "keep_params", "drop_params", "allow_private"),
+    *("max_failure_rate", "max_null_share", "max_change", "error_on_limit"),
+)
+
+
+class Rejected(Told):
+    url: str
+    reason: str
+
+
+class Created(Told):
+    """The job is stored with its URLs; the fleet begins by itself."""
+
+    id: str
+    name: str
+    state: JobState
+    accepted: int
+    duplicates: int
+    rejected: list[Rejected] = Field(description="The first thousand.")
+    rejected_count: int
+
+
+class Trap(Told):
+    rule: str
+    links: int
+    samples: list[str]
+    allow: str
+
+
+class WebhookShown(Told):
+    delivered: int
+    waiting: int
+    given_up: int
+    fault: str | None = Field(description="Why the last one that was not delivered was not.")
+
+
+class JobFigures(Told):
+    """One job as it stands."""
+
+    id: str
+    name: str
+    state: JobState
+    lane: Lane
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    found: int
+    queued: int
+    leased: int
+    pages: int
+    redirects: int
+    dead: int
+    dropped: dict[str, int]
+    skipped: dict[str, int]
+    items: int
+    bytes: int
+    by_status: dict[str, int]
+    hosts: int
+    archive_bytes: int
+    unarchived: int
+    limiting: str | None = Field(description="What it waits for, in words; of one that has ended, why.")
+    traps: list[Trap]
+    overrides: list[str]
+    user_agent: str
+    version: int = Field(description="One more with every change to the job.")
+    webhook: WebhookShown | None = Field(description="null: nobody is to be told.")
+
+
+class JobList(Told):
+    """Newest first."""
+
+    jobs: list[JobFigures]
+    next: str | None = Field(description="The cursor of what follows; null at the end.")
+
+
+class JobsQuery(Query):
+    state: Literal["queued", "running", "paused", "done", "limited", "cancelled", "failed"] | None = Field(
+        None, description="As it is stored: a job that waits is queued or running."
+    )
+    lane: Lane | None = None
+    name: str | None = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+    cursor: str | None = None
+
+
+class Steered(Told):
+    """What comes of it, in words."""
+
+    id: str
+    state: JobState
+    detail: str

@@ -1,0 +1,117 @@
+"""Every error of the API as `application/problem+json`: one table from what is raised to what is answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import NamedTuple
+
+from flask import Flask, Response, g
+from pydantic import ValidationError
+from werkzeug.exceptions import HTTPException
+
+from shoal.errors import FrontierFull, FrontierLost, ShoalError, Unavailable, UnknownJob, UsageError
+from shoal.telemetry import Events
+
+MEDIA = "application/problem+json"
+TYPES = "/docs#problem-"
+RETRY_S = 5
+FULL_RETRY_S = 30
+log = Events(__name__)
+
+
+class FieldFault(NamedTuple):
+    field: str
+    """Where it stands, as in `limits.pages` or `urls[3]`."""
+    reason: str
+
+
+class Problem(Exception):
+    """Raised by whoever answers a request, when none of Shoal's own errors says it."""
+
+    def __init__(
+        self, status: int, detail: str, faults: Sequence[FieldFault] = (), headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.faults = faults
+        self.headers = headers or {}
+
+
+class _Meaning(NamedTuple):
+    status: int
+    retry_s: int | None = None
+
+
+_MEANINGS: dict[type[ShoalError], _Meaning] = {
+    UnknownJob: _Meaning(404),
+    UsageError: _Meaning(422),
+    FrontierFull: _Meaning(503, FULL_RETRY_S),
+    FrontierLost: _Meaning(503, FULL_RETRY_S),
+    Unavailable: _Meaning(503, RETRY_S),
+}
+"""The nearest class above counts; what has none here is a bug, and 500."""
+
+
+def register(app: Flask) -> None:
+    app.register_error_handler(Problem, _answer)
+    app.register_error_handler(ShoalError, _answer_ours)
+    app.register_error_handler(ValidationError, _answer_invalid)
+    app.register_error_handler(HTTPException, _answer_http)
+    app.register_error_handler(Exception, _answer_bug)
+
+
+def conflict(detail: str, retry_s: int | None = None) -> Problem:
+    """What was asked for does not go with how things stand."""
+    return Problem(409, detail, headers={} if retry_s is None else {"Retry-After": str(retry_s)})
+
+
+def _answer(problem: Problem) -> Response:
+    title = HTTPStatus(problem.status).phrase
+    body = {
+        "type": f"{TYPES}{problem.status}",
+        "title": title,
+        "status": problem.status,
+        "detail": problem.detail,
+        "request_id": g.get("request_id"),
+        **({"errors": [fault._asdict() for fault in problem.faults]} if problem.faults else {}),
+    }
+    return Response(json.dumps(body), problem.status, dict(problem.headers), content_type=MEDIA)
+
+
+def _answer_ours(error: ShoalError) -> Response:
+    meaning = next((_MEANINGS[kind] for kind in type(error).__mro__ if kind in _MEANINGS), None)
+    if meaning is None:
+        return _answer_bug(error)
+    headers = {} if meaning.retry_s is None else {"Retry-After": str(meaning.retry_s)}
+    return _answer(Problem(meaning.status, str(error), headers=headers))
+
+
+def _answer_invalid(error: ValidationError) -> Response:
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    if any(fault["type"] == "json_invalid" for fault in faults):
+        return _answer(Problem(400, faults[0]["msg"]))
+    named = [FieldFault(_place(fault["loc"]), fault["msg"]) for fault in faults]
+    words = "; ".join(f"{fault.field}: {fault.reason}" for fault in named[:3])
+    return _answer(Problem(422, words, named))
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    return place.removeprefix(".") or "body"
+
+
+def _answer_http(error: HTTPException) -> Response:
+    # As Werkzeug made them: 405 says what is allowed.
+    kept = {
+        name: value for name, value in error.get_headers() if name.lower() not in ("content-type", "content-length")
+    }
+    return _answer(Problem(error.code or 500, error.description or "", headers=kept))
+
+
+def _answer_bug(error: Exception) -> Response:
+    # The one place where a bug of ours ends; the id leads whoever was told of it to this line.
+    log.exception("request_failed", f"request {g.get('request_id')} met a bug")
+    return _answer(Problem(500, "this is a bug in Shoal; the log of the API has it under the request's id"))

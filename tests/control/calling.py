@@ -1,0 +1,64 @@
+"""Calls of the API as another program makes them, with a token of each scope."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from shoal.control.app import create_app
+from shoal.control.bridge import NAME, Bridge
+from shoal.control.problems import MEDIA
+from shoal.jobs.place import make_folder
+from shoal.settings import Settings
+from shoal.store.tokens import Scope, add_token
+
+
+@dataclass
+class Api:
+    client: FlaskClient
+    bridge: Bridge
+    tokens: dict[Scope, str]
+
+    def __call__(
+        self, method: str, path: str, body: Any = None, scope: Scope = Scope.ADMIN, **named: Any
+    ) -> TestResponse:
+        headers = {"Authorization": f"Bearer {self.tokens[scope]}", **named.pop("headers", {})}
+        if body is not None and "data" not in named:
+            named["data"], headers["Content-Type"] = json.dumps(body), "application/json"
+        return self.client.open(f"/api/v1{path}", method=method, headers=headers, **named)
+
+    def get(self, path: str, **named: Any) -> Any:
+        answered = self("GET", path, **named)
+        assert answered.status_code == 200, answered.text
+        return answered.get_json()
+
+    def submit(self, *urls: str, **options: Any) -> str:
+        answered = self("POST", "/jobs", {"urls": list(urls), **options})
+        assert answered.status_code == 201, answered.text
+        return str(answered.get_json()["id"])
+
+
+@contextmanager
+def api_over(settings: Settings) -> Iterator[Api]:
+    make_folder(settings.home)
+    app = create_app(settings)
+    bridge: Bridge = app.extensions[NAME]
+    try:
+        tokens = {scope: add_token(bridge.store, scope, scope) for scope in Scope}
+        yield Api(app.test_client(), bridge, tokens)
+    finally:
+        bridge.close()
+
+
+def problem(answered: TestResponse, status: int) -> dict[str, Any]:
+    assert answered.status_code == status, answered.text
+    assert answered.content_type == MEDIA
+    told: dict[str, Any] = answered.get_json()
+    assert told["status"] == status and told["detail"] and told["request_id"] == answered.headers["X-Request-Id"]
+    return told

@@ -1,0 +1,38 @@
+"""An API over a fleet that a test plays by hand: a private Redis, SQLite in the home, Flask's own client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.control.calling import Api, api_over
+from tests.control.live import Live, living
+from tests.fleet.by_hand import FleetShell
+from tests.frontier.redis_server import RedisServer
+
+
+@pytest.fixture(scope="session")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, redis: RedisServer) -> FleetShell:
+    redis.client.flushall()
+    return FleetShell(tmp_path, redis)
+
+
+@pytest.fixture
+def api(fleet: FleetShell) -> Iterator[Api]:
+    with api_over(fleet.settings) as api:
+        yield api
+
+
+@pytest.fixture(scope="session")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """One for all tests: none may harm it."""
+    with living(tmp_path_factory.mktemp("live")) as live:
+        yield live

@@ -1,0 +1,152 @@
+"""The client against a real API: a job from submit to export, any number of URLs, and answers that never come."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.client import BATCH, Client, Job
+from shoal.control.models.jobs import Created, JobFigures
+from shoal.control.models.urls import Appended
+from shoal.errors import ApiError, Unavailable, UsageError
+from shoal.store.tokens import Scope
+from tests.control.live import Live, free_port
+from tests.fleet.proxy import Proxy
+
+POLITE = {"rate": 0}
+NOWHERE = "https://example.invalid/"
+
+
+@pytest.fixture
+def shoal(live: Live) -> Iterator[Client]:
+    with Client(live.url, live.tokens[Scope.ADMIN]) as client:
+        yield client
+
+
+def test_a_job_from_submit_to_export(live: Live, shoal: Client, tmp_path: Path) -> None:
+    urls = [live.page(number) for number in range(200, 205)]
+    made = shoal.submit([*urls, "mailto:x"], scope="listed", politeness=POLITE, name="five")
+    assert (made["accepted"], made["rejected"]) == (5, [{"url": "mailto:x", "reason": "not_http"}])
+    job = shoal.wait(made["id"], timeout_s=60)
+    assert (job["state"], job["pages"], job["name"]) == ("done", 5, "five")
+    assert sorted(page["url"] for page in shoal.pages(made["id"], status=200)) == sorted(urls)
+    assert list(shoal.pages(made["id"], status=404)) == []
+    assert [other["id"] for other in shoal.jobs(name="five")] == [made["id"]]
+    assert shoal.explain(made["id"], urls[0])["outcome"] == "page"
+    size = shoal.export(made["id"], tmp_path / "five.csv", what="inputs")
+    assert size == (tmp_path / "five.csv").stat().st_size and len((tmp_path / "five.csv").read_text().splitlines()) == 7
+    assert list(tmp_path.iterdir()) == [tmp_path / "five.csv"]
+    shoal.remove(made["id"])
+    with pytest.raises(ApiError) as unknown:
+        shoal.job(made["id"])
+    assert unknown.value.status == 404
+
+
+def test_what_the_types_say_is_what_the_api_tells() -> None:
+    from shoal import client
+
+    assert Job.__annotations__.keys() == JobFigures.model_fields.keys()
+    assert client.Submitted.__annotations__.keys() == Created.model_fields.keys()
+    assert client.Appended.__annotations__.keys() == Appended.model_fields.keys()
+
+
+def test_any_number_of_urls_is_appended_and_each_bad_one_told_by_its_place(shoal: Client) -> None:
+    job = shoal.submit([NOWHERE], lane="slow")["id"]
+    shoal.pause(job)
+    urls = (f"{NOWHERE}{number}" if number % 4_000 else "/bad" for number in range(1, BATCH + 5_001))
+    told = shoal.append(job, urls)
+    assert (told["accepted"], told["rejected_count"]) == (BATCH + 5_000 - 3, 3)
+    assert [bad["line"] for bad in told["rejected"]] == [4_000, 8_000, 12_000]
+    shoal.cancel(job)
+
+
+def test_a_file_is_appended_as_it_is(shoal: Client) -> None:
+    job = shoal.submit([NOWHERE], lane="slow")["id"]
+    shoal.pause(job)
+    told = shoal.append_lines(job, io.BytesIO(b"shop,site\nOne,example.invalid/1\nTwo,\n"), column="site")
+    assert (told["accepted"], told["rejected"]) == (1, [{"line": 3, "url": "", "reason": "empty"}])
+    assert "goes on" in shoal.resume(job) and "cancelled" in shoal.cancel(job)
+
+
+def test_every_item_and_page_is_listed_over_any_number_of_cursors(live: Live, shoal: Client) -> None:
+    rules = {"name": "books", "start": [live.site.url("/")], "follow": [{"css": "a"}]}
+    rules["items"] = [{"each": "article.product_pod", "fields": {"title": {"css": "h3 a"}}}]
+    job = shoal.submit(rules=rules, politeness=POLITE)["id"]
+    figures = shoal.wait(job, timeout_s=60)
+    assert figures["items"] > 20
+    assert len(list(shoal.items(job))) == figures["items"]
+    whole = list(shoal._parts(f"/jobs/{job}/pages", "pages", {}, limit=7))
+    assert len({page["url"] for page in whole}) == len(whole) == figures["pages"] > 7
+    lines = b"".join(shoal.exported(job)).splitlines()
+    assert len([json.loads(line) for line in lines]) == figures["items"]
+
+
+def test_dead_letters_are_listed_and_tried_again(shoal: Client) -> None:
+    job = shoal.submit(["http://127.0.0.1:9/"], retries=0)["id"]
+    assert shoal.wait(job, timeout_s=60)["state"] == "failed"
+    (letter,) = shoal.dead(job)
+    assert letter["url"] == "http://127.0.0.1:9/" and list(shoal.dead(job, host="example.com")) == []
+    assert (shoal.retry(job, host="example.com"), shoal.retry(job)) == (0, 1)
+
+
+def test_a_job_that_does_not_end_in_time_is_told_of(shoal: Client) -> None:
+    job = shoal.submit([NOWHERE], lane="slow")["id"]
+    shoal.pause(job)
+    with pytest.raises(TimeoutError, match=r"paused after 0\.1 s"):
+        shoal.wait(job, timeout_s=0.1)
+
+
+def test_one_page_now(live: Live, shoal: Client) -> None:
+    told = shoal.scrape(live.page(300), "text", "links")
+    assert told["outcome"] == "page" and told["text"] and told["links"]
+
+
+def test_an_error_has_the_fields_of_the_problem(live: Live, shoal: Client) -> None:
+    with pytest.raises(ApiError) as wrong:
+        shoal.submit([NOWHERE], limits={"pages": 0})
+    error = wrong.value
+    assert (error.status, error.title, error.exit_code) == (422, "Unprocessable Entity", 2)
+    assert error.errors[0]["field"] == "limits.pages" and error.request_id and "limits.pages" in str(error)
+    with Client(live.url, "shoal_wrong") as stranger, pytest.raises(ApiError) as refused:
+        stranger.job("x")
+    assert refused.value.status == 401
+
+
+def test_an_answer_that_never_came_makes_no_second_job(live: Live) -> None:
+    with (
+        Proxy(int(live.url.rpartition(":")[2])) as between,
+        Client(f"http://127.0.0.1:{between.port}", live.tokens[Scope.ADMIN]) as shoal,
+    ):
+        between.break_answers(2)
+        job = shoal.submit([NOWHERE], name="only-once", lane="slow")["id"]
+        assert between.breaks_left == 0
+        assert [made["id"] for made in shoal.jobs(name="only-once")] == [job]
+
+
+def test_an_export_that_breaks_off_leaves_no_file(live: Live, tmp_path: Path) -> None:
+    with (
+        Proxy(int(live.url.rpartition(":")[2])) as between,
+        Client(f"http://127.0.0.1:{between.port}", live.tokens[Scope.ADMIN], patience_s=0.1) as shoal,
+    ):
+        job = shoal.submit([NOWHERE], lane="slow")["id"]
+        between.break_answers(1)
+        with pytest.raises(Unavailable, match="does not answer"):
+            shoal.export(job, tmp_path / "pages.jsonl")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_an_api_that_is_away_is_named() -> None:
+    address = f"http://127.0.0.1:{free_port()}"
+    with Client(address, "shoal_x", patience_s=0.1) as shoal, pytest.raises(Unavailable, match=address):
+        shoal.job("x")
+
+
+def test_what_is_no_address_or_no_format_is_refused(shoal: Client, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="HOST:PORT"):
+        Client("127.0.0.1:8000", "x")
+    with pytest.raises(UsageError, match=r"\.parquet"):
+        shoal.export("x", tmp_path / "pages.xml")

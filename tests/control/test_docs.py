@@ -1,0 +1,90 @@
+"""The API's pages can be followed: every curl line and every example runs, and no call is missing."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from shoal import client
+from shoal.control.app import ROUTES
+from shoal.store.tokens import Scope
+from tests.control.live import Live
+
+DOCS = Path(__file__).parents[2] / "docs"
+GUIDE, BULK, REFERENCE = DOCS / "guide.md", DOCS / "bulk.md", DOCS / "reference" / "api.md"
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.+?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def placed(live: Live, text: str) -> str:
+    """With the addresses of this test in place of those in the docs."""
+    return text.replace("127.0.0.1:9000", live.site.url("").removeprefix("http://")).replace(
+        "http://127.0.0.1:8000", live.url
+    )
+
+
+def typed(live: Live, folder: Path, text: str) -> str:
+    """What the lines print, in a shell that ends at the first that fails."""
+    (folder / "shoal-data").mkdir(exist_ok=True)
+    (folder / "shoal-data" / "admin-token").write_text(live.tokens[Scope.ADMIN] + "\n")
+    shell = ["bash", "-e", "-u", "-o", "pipefail", "-c", placed(live, text)]
+    ran = subprocess.run(shell, cwd=folder, capture_output=True, text=True, timeout=90)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def test_the_ten_lines_of_the_guide_go_from_submit_to_export(live: Live, tmp_path: Path) -> None:
+    (lines,) = blocks(GUIDE, "sh")
+    assert len(lines.splitlines()) == 10
+    printed = typed(live, tmp_path, lines)
+    assert '"rejected_count": 1' in printed and printed.rstrip().endswith("page")
+    assert len((tmp_path / "pages.csv").read_text().splitlines()) == 9
+
+
+def test_a_spreadsheet_comes_back_with_what_became_of_each_row(live: Live, tmp_path: Path) -> None:
+    (given, report), (lines,), (answer,) = blocks(BULK, "csv"), blocks(BULK, "sh"), blocks(BULK, "json")
+    (tmp_path / "shops.csv").write_text(placed(live, given))
+    typed(live, tmp_path, lines)
+    told = json.loads((tmp_path / "appended.json").read_text())
+    assert told.pop("id") and told == json.loads(answer)
+    expected = list(csv.DictReader(placed(live, report).splitlines()))
+    assert list(csv.DictReader((tmp_path / "report.csv").read_text().splitlines())) == expected
+
+
+def test_the_examples_of_the_reference_run(live: Live, tmp_path: Path) -> None:
+    (tmp_path / "urls.txt").write_text(f"{live.page(400)}\n")
+    more, one = blocks(REFERENCE, "sh")
+    begin = blocks(BULK, "sh")[0].splitlines(keepends=True)[:2]
+    printed = typed(live, tmp_path, "".join([*begin, more, one]))
+    assert '"accepted": 1' in printed and "Pebble & Pine" in printed
+
+
+def test_the_client_in_the_reference_runs(live: Live, tmp_path: Path) -> None:
+    (text,) = blocks(REFERENCE, "python")
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        exec(compile(placed(live, text), "api.md", "exec"), {"TOKEN": live.tokens[Scope.ADMIN]})
+    finally:
+        os.chdir(before)
+    assert len((tmp_path / "pages.csv").read_text().splitlines()) == 9
+
+
+def test_every_call_is_in_the_reference() -> None:
+    calls = {
+        f"`{operation.method} {operation.path.replace('<', '{').replace('>', '}')}` | {operation.scope or '–'} |"
+        for routes in ROUTES
+        for operation in routes.operations
+    }
+    assert [call for call in sorted(calls) if call not in REFERENCE.read_text()] == []
+
+
+def test_every_call_of_the_client_is_in_the_reference() -> None:
+    said = set(re.findall(r"\w+", REFERENCE.read_text().partition("## From Python")[2]))
+    assert {name for name in vars(client.Client) if not name.startswith("_")} - said <= {"close"}

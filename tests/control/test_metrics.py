@@ -1,0 +1,135 @@
+"""The fleet in numbers: those of all its processes, living or gone, in a form that Prometheus takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.request import urlopen
+
+from prometheus_client.parser import text_string_to_metric_families
+
+import shoal
+from shoal.engine.ending import dead
+from shoal.fleet.place import Fleet
+from shoal.fleet.tally import Tally, tallied
+from shoal.frontier.contract import Caller
+from shoal.frontier.redis.shard import TAG
+from shoal.model import Lane
+from shoal.practice import Shop, running
+from tests.control.calling import Api, api_over
+from tests.control.live import serving
+from tests.control.prometheus import Samples, promtool, samples
+from tests.fleet.by_hand import FleetShell, fleet_shell
+from tests.fleet.running import Running
+
+DOCS = Path(shoal.__file__).parents[2] / "docs" / "metrics.md"
+
+
+def scraped(api: Api) -> str:
+    answered = api.client.get("/metrics")
+    assert answered.status_code == 200 and answered.content_type.startswith("text/plain")
+    promtool("check", "metrics", given=answered.text)
+    return answered.text
+
+
+def test_the_numbers_of_an_idle_fleet_are_there_documented_and_to_the_liking_of_promtool(api: Api) -> None:
+    text = scraped(api)
+    told = samples(text)
+    assert told["shoal_up", ("redis",)] == told["shoal_up", ("database",)] == 1
+    assert told["shoal_requests_ended_total", ("batch", "done")] == 0
+    assert told["shoal_jobs", ("done",)] == 0
+    named = set(re.findall(r"^\| `(shoal_\w+)` \|", DOCS.read_text(), flags=re.MULTILINE))
+    families = {
+        {"counter": f"{family.name}_total"}.get(family.type, family.name)
+        for family in text_string_to_metric_families(text)
+    }
+    assert named == families
+
+
+def test_what_is_queued_and_leased_is_told_by_lane_with_its_age(api: Api, fleet: FleetShell) -> None:
+    fleet.redis.client.set(f"{TAG}:clock", "2000000000")
+    job = api.submit("http://a.test/1", "http://a.test/2", "http://b.test/1", lane="express")
+    fleet.begin(job)
+    fleet.redis.client.set(f"{TAG}:clock", "2000000007.5")
+    told = samples(scraped(api))
+    assert told["shoal_requests_queued", ("express",)] == 3 and told["shoal_requests_queued", ("batch",)] == 0
+    assert told["shoal_queue_age_seconds", ("express",)] == 7.5
+    assert told["shoal_lease_age_seconds", ()] == 0
+    leased = len(fleet.lease())
+    fleet.redis.client.set(f"{TAG}:clock", "2000000010")
+    told = samples(scraped(api))
+    assert told["shoal_requests_leased", ("express",)] == leased >= 2
+    assert told["shoal_lease_age_seconds", ()] == 2.5
+    assert told["shoal_jobs", ("running",)] == 1
+    assert told["shoal_frontier_memory_bytes", ()] > 0 == told["shoal_frontier_memory_limit_bytes", ()]
+
+
+def test_a_paused_job_keeps_nobody_waiting(api: Api, fleet: FleetShell) -> None:
+    fleet.redis.client.set(f"{TAG}:clock", "2000000000")
+    job = api.submit("http://a.test/1")
+    fleet.begin(job)
+    api("POST", f"/jobs/{job}/pause")
+    fleet.redis.client.set(f"{TAG}:clock", "2000000100")
+    told = samples(scraped(api))
+    assert told["shoal_requests_queued", ("batch",)] == 1 and told["shoal_queue_age_seconds", ("batch",)] == 0
+
+
+def test_who_is_at_work_is_told_by_lane_and_role(api: Api, fleet: FleetShell) -> None:
+    fleet.man(Lane.BATCH, in_flight=5, unstored=7, waiting_for="Redis")
+    told = samples(scraped(api))
+    assert told["shoal_workers", ("batch",)] == 1 and told["shoal_workers", ("express",)] == 0
+    assert told["shoal_processes", ("child",)] == told["shoal_processes", ("tend",)] == 1
+    assert told["shoal_requests_in_flight", ()] == 5 and told["shoal_requests_unstored", ()] == 7
+    assert told["shoal_processes_waiting", ()] == 1
+
+
+def test_what_is_sent_again_because_nobody_confirmed_it_counts_once(fleet: FleetShell, api: Api) -> None:
+    job = api.submit("http://a.test/1")
+    fleet.begin(job)
+    (lease,) = fleet.lease()
+    tally = Tally("child-1")
+    tally.add(Lane.BATCH, dead(lease, "http", 503, "gone"))
+
+    async def act(place: Fleet) -> None:
+        await tally.send(place.frontier)
+        call, counts = Caller("child-2").next(), {"ended batch dead": 2}
+        for _ in range(3):
+            await place.frontier.count(call, counts)
+        assert await tallied(place.frontier) == {("ended", "batch", "dead"): 3, ("failed", "batch", "503"): 1}
+
+    fleet.by_hand(act)
+    assert samples(scraped(api))["shoal_attempts_failed_total", ("503", "batch")] == 1
+
+
+def test_without_redis_it_still_answers_and_says_so(tmp_path: Path) -> None:
+    with fleet_shell(tmp_path) as fleet, api_over(fleet.settings) as api:
+        scraped(api)
+        fleet.redis.kill()
+        told = samples(scraped(api))
+    assert told["shoal_up", ("redis",)] == 0 and told["shoal_up", ("database",)] == 1
+    assert told["shoal_jobs", ("done",)] == 0
+    assert not any(name.startswith("shoal_requests") for name, _ in told)
+
+
+def pages_of(told: Samples) -> dict[str, float]:
+    return {
+        "ended": told["shoal_requests_ended_total", ("batch", "done")],
+        "timed": told["shoal_page_duration_seconds_count", ("batch",)],
+        "beyond": told["shoal_page_duration_seconds_bucket", ("batch", "+Inf")],
+    }
+
+
+def test_a_crawl_is_counted_whole_and_its_workers_may_be_gone(tmp_path: Path) -> None:
+    shop = Shop(hosts=1, categories=2, products=20, troubled=False)
+    with running(shop, log=tmp_path / "site.log") as site, Running(tmp_path, processes=1) as fleet:
+        job = fleet.submit(site.url(), "--rate", "0")
+        figures = fleet.until_ended(job)
+        fleet.workers[0].terminate()
+        fleet.workers[0].ended()
+        with serving(fleet.environment, tmp_path) as (url, _), urlopen(f"{url}/metrics") as answered:
+            told = samples(answered.read().decode())
+        pages = figures["pages"]
+        assert pages_of(told) == {"ended": pages, "timed": pages, "beyond": pages} and pages > 20
+        assert told["shoal_page_bytes_total", ("batch",)] == figures["bytes"]
+        assert told["shoal_requests_ended_total", ("batch", "redirect")] == figures["redirects"]
+        assert told["shoal_requests_queued", ("batch",)] == told["shoal_workers", ("batch",)] == 0

@@ -1,0 +1,83 @@
+"""A POST that is repeated has its effect once; a token that asks too often is told when to come back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from sqlalchemy import update
+
+from shoal.control.limits import PER_S, SUBMITS
+from shoal.store.answers import ABANDONED_S
+from shoal.store.jobs import list_jobs
+from shoal.store.tables import answers
+from shoal.store.tokens import Scope
+from tests.control.calling import Api, problem
+
+BODY = {"urls": ["https://example.com/"]}
+KEY = {"Idempotency-Key": "first"}
+
+
+def jobs(api: Api) -> list[str]:
+    return [job.id for job in list_jobs(api.bridge.store, 100)]
+
+
+def test_a_repeated_submit_gets_the_first_answer_and_makes_no_second_job(api: Api) -> None:
+    first, again = (api("POST", "/jobs", BODY, headers=KEY) for _ in range(2))
+    assert first.status_code == again.status_code == 201
+    assert first.get_json() == again.get_json()
+    assert jobs(api) == [first.get_json()["id"]]
+
+
+def test_two_at_once_get_one_job(api: Api) -> None:
+    begin = threading.Barrier(4)
+
+    def submit(_: int) -> str:
+        begin.wait()
+        answered = api("POST", "/jobs", BODY, headers=KEY)
+        assert answered.status_code == 201, answered.text
+        return str(answered.get_json()["id"])
+
+    with ThreadPoolExecutor(4) as pool:
+        ids = set(pool.map(submit, range(4)))
+    assert ids == set(jobs(api)) and len(ids) == 1
+
+
+def test_a_key_belongs_to_one_request_of_one_token(api: Api) -> None:
+    api("POST", "/jobs", BODY, headers=KEY)
+    problem(api("POST", "/jobs", {"urls": ["https://example.org/"]}, headers=KEY), 422)
+    assert api("POST", "/jobs", BODY, Scope.SUBMIT, headers=KEY).status_code == 201
+    assert len(jobs(api)) == 2
+    problem(api("POST", "/jobs", BODY, headers={"Idempotency-Key": "x" * 201}), 422)
+
+
+def test_a_request_that_failed_may_be_repeated(api: Api) -> None:
+    wrong = {"urls": ["mailto:x"]}
+    problem(api("POST", "/jobs", wrong, headers=KEY), 422)
+    problem(api("POST", "/jobs", wrong, headers=KEY), 422)
+    assert api("POST", "/jobs", BODY, headers=KEY).status_code == 201
+
+
+def test_what_a_process_made_before_it_died_is_not_made_again(api: Api) -> None:
+    first = api("POST", "/jobs", BODY, headers=KEY).get_json()
+    with api.bridge.store.write() as db:
+        # As if it had been killed between storing the job and its answer.
+        db.execute(update(answers).values(status=None, body=None, claimed_at=time.time() - ABANDONED_S - 1))
+    again = api("POST", "/jobs", BODY, headers=KEY)
+    assert again.status_code == 201
+    assert again.get_json() == first and jobs(api) == [first["id"]]
+
+
+def test_a_token_has_its_share_of_submits_in_a_minute(api: Api) -> None:
+    while PER_S - time.time() % PER_S < 5:
+        time.sleep(0.2)
+    answered = [api("POST", "/jobs", {}, Scope.SUBMIT) for _ in range(SUBMITS)]
+    assert {one.status_code for one in answered} == {422}
+    assert (answered[0].headers["RateLimit-Limit"], answered[-1].headers["RateLimit-Remaining"]) == (str(SUBMITS), "0")
+    refused = api("POST", "/jobs", BODY, Scope.SUBMIT)
+    problem(refused, 429)
+    assert 0 < int(refused.headers["Retry-After"]) <= PER_S
+    assert refused.headers["RateLimit-Reset"] == refused.headers["Retry-After"]
+    assert api("POST", "/jobs", BODY, Scope.ADMIN).status_code == 201
+    assert api("GET", "/jobs", scope=Scope.SUBMIT).status_code == 200

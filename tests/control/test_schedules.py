@@ -1,0 +1,79 @@
+"""Schedules over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shoal.store.schedules import RunState, last_runs
+from shoal.store.tokens import Scope
+from tests.control.calling import Api, problem
+
+ORDER: dict[str, Any] = {
+    "name": "news",
+    "cron": "30 4 * * mon",
+    "zone": "Europe/Berlin",
+    "job": {"urls": ["https://example.com/"], "limits": {"pages": 5}, "headers": {"X-Key": "secret"}},
+}
+
+
+def test_a_schedule_is_made_shown_changed_and_removed(api: Api) -> None:
+    made = api("POST", "/schedules", ORDER)
+    assert made.status_code == 201, made.text
+    told = made.get_json()
+    assert (told["name"], told["overlap"], told["paused"]) == ("news", "skip", False)
+    assert len(told["next_runs"]) == 3 and all("T04:30:00+0" in at for at in told["next_runs"])
+    assert told["job"]["options"] == {"name": "news", "refresh": True, "max_pages": 5}
+    assert "secret" not in made.text
+    assert api.get("/schedules") == {"schedules": [told]} and api.get("/schedules/news") == told
+    changed = api("PATCH", f"/schedules/{told['id']}", {"cron": "0 5 * * *", "overlap": "queue", "paused": True})
+    assert (changed.get_json()["cron"], changed.get_json()["next_runs"]) == ("0 5 * * *", [])
+    assert api.get("/schedules/news")["overlap"] == "queue"
+    assert api("DELETE", "/schedules/news").status_code == 204
+    problem(api("GET", "/schedules/news"), 404)
+
+
+def test_run_now_is_refused_while_an_earlier_job_has_not_ended(api: Api) -> None:
+    id = api("POST", "/schedules", ORDER).get_json()["id"]
+    ran = api("POST", "/schedules/news/run")
+    assert ran.status_code == 202, ran.text
+    (run,) = last_runs(api.bridge.store, id, 5)
+    assert run.state is RunState.DUE
+    assert ran.get_json()["runs"] == [
+        {"at": ran.get_json()["runs"][0]["at"], "state": "due", "job": None, "missed": 0, "reason": None}
+    ]
+    # Nobody tends here: the job is made as tend would.
+    made = api("POST", "/jobs", {"urls": ["https://example.com/"]}).get_json()["id"]
+    with api.bridge.store.write() as db:
+        db.exec_driver_sql(f"UPDATE runs SET job = '{made}', state = 'begun'")
+    assert made in problem(api("POST", "/schedules/news/run"), 409)["detail"]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"cron": "61 * * * *"}, "cron"),
+        ({"zone": "Mars/Olympus"}, "zone"),
+        ({"overlap": "often"}, "overlap"),
+        ({"job": {"urls": ["mailto:x"]}}, "urls"),
+        ({"job": {"urls": ["https://example.com/"], "spider": "os.path:join"}}, "spider"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_what_cannot_work_is_refused_and_nothing_is_kept(api: Api, change: dict[str, Any], named: str) -> None:
+    assert named in problem(api("POST", "/schedules", {**ORDER, **change}), 422)["detail"]
+    assert api.get("/schedules") == {"schedules": []}
+
+
+def test_a_name_is_taken_once(api: Api) -> None:
+    assert api("POST", "/schedules", ORDER).status_code == 201
+    problem(api("POST", "/schedules", ORDER), 409)
+
+
+def test_what_needs_an_admin_in_a_job_needs_one_in_a_schedule(api: Api) -> None:
+    problem(api("POST", "/schedules", ORDER, scope=Scope.SUBMIT), 403)
+    modest = {**ORDER, "job": {"urls": ["https://example.com/"]}}
+    problem(api("POST", "/schedules", modest, scope=Scope.READ), 403)
+    assert api("POST", "/schedules", modest, scope=Scope.SUBMIT).status_code == 201
+    problem(api("PATCH", "/schedules/news", {"job": ORDER["job"]}, scope=Scope.SUBMIT), 403)

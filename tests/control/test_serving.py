@@ -1,0 +1,150 @@
+"""`shoal api` as an operator runs it: the first token, stopping and reloading, and clients that send slowly or too
+much."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import stat
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.control.first_token import FILE
+from shoal.control.serving import HEAD_S
+from tests.fleet.by_hand import FleetShell
+
+START_S = 30.0
+URL = "https://example.com/"
+
+
+@dataclass
+class Served:
+    process: subprocess.Popen[str]
+    port: int
+    token: str
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answered = connection.getresponse()
+            return answered.status, json.loads(answered.read() or b"null")
+        finally:
+            connection.close()
+
+    def drip(self, head: bytes) -> socket.socket:
+        slow = socket.create_connection(("127.0.0.1", self.port))
+        slow.sendall(head)
+        return slow
+
+    def ended(self) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=START_S)
+        return self.process.returncode, out, err
+
+
+@contextmanager
+def served(fleet: FleetShell, *options: str) -> Iterator[Served]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = fleet.start("api", "--port", str(port), *options)
+    running = Served(process, port, "")
+    try:
+        deadline = time.monotonic() + START_S
+        while not _answers(running):
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        running.token = (fleet.home / FILE).read_text().strip()
+        yield running
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def _answers(running: Served) -> bool:
+    with suppress(OSError, http.client.HTTPException):
+        return running.ask("GET", "/livez")[0] == 200
+    return False
+
+
+def test_the_first_token_is_printed_once_and_kept_in_a_file_that_only_its_owner_reads(fleet: FleetShell) -> None:
+    with served(fleet) as api:
+        status, made = api.ask("POST", "/api/v1/jobs", {"urls": [URL]})
+        assert (status, made["accepted"]) == (201, 1)
+        api.process.send_signal(signal.SIGTERM)
+        code, out, err = api.ended()
+    assert (code, out.strip()) == (0, api.token)
+    assert stat.S_IMODE((fleet.home / FILE).stat().st_mode) == 0o600
+    assert f"http://127.0.0.1:{api.port}/api/v1" in err
+    with served(fleet) as again:
+        assert again.ask("GET", f"/api/v1/jobs/{made['id']}")[1]["id"] == made["id"]
+        again.process.send_signal(signal.SIGINT)
+        code, out, err = again.ended()
+    assert (code, out) == (0, "")
+
+
+def test_a_reload_refuses_nobody(fleet: FleetShell) -> None:
+    with served(fleet, "--processes", "1") as api:
+        api.process.send_signal(signal.SIGHUP)
+        until = time.monotonic() + 3
+        while time.monotonic() < until:
+            assert api.ask("GET", "/api/v1/jobs")[0] == 200
+
+
+def test_whoever_sends_a_head_slowly_holds_no_thread_for_long(fleet: FleetShell) -> None:
+    with served(fleet, "--threads", "2") as api:
+        slow = [api.drip(b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ") for _ in range(2)]
+        time.sleep(0.2)
+        began = time.monotonic()
+        assert api.ask("GET", "/livez")[0] == 200
+        assert time.monotonic() - began < HEAD_S + 5
+        for one in slow:
+            one.close()
+
+
+def test_a_body_of_two_gigabytes_is_refused_before_it_is_sent(fleet: FleetShell) -> None:
+    with served(fleet) as api:
+        head = f"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.token}\r\n"
+        head += f"Content-Type: application/json\r\nContent-Length: {2 << 30}\r\n\r\n"
+        with api.drip(head.encode()) as big:
+            assert big.recv(1000).startswith(b"HTTP/1.1 413 ")
+        chunked = head.partition("Content-Length")[0] + "Transfer-Encoding: chunked\r\n\r\n"
+        with api.drip(chunked.encode()) as big:
+            piece = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
+            with suppress(ConnectionError):
+                for _ in range(66):
+                    big.sendall(piece)
+            assert big.recv(1000).startswith(b"HTTP/1.1 413 ")
+        assert _memory_bytes(api.process.pid) < 400 << 20
+
+
+def _memory_bytes(pid: int) -> int:
+    """The most that one of its processes took."""
+    children = subprocess.run(["ps", "--ppid", str(pid), "-o", "rss="], capture_output=True, text=True, check=True)
+    return max(int(line) for line in children.stdout.split()) * 1024
+
+
+def test_without_a_fleet_it_says_what_is_missing(fleet: FleetShell) -> None:
+    ran = fleet("api", env={"SHOAL_REDIS_URL": ""})
+    assert ran.code == 2 and "SHOAL_REDIS_URL" in ran.err
+
+
+def test_tokens_are_made_listed_and_removed_by_command(fleet: FleetShell) -> None:
+    made = fleet("token", "add", "marketing", "--scope", "submit")
+    assert made.code == 0 and made.out.startswith("shoal_") and made.out.count("\n") == 1
+    assert fleet("token", "add", "marketing").code == 2
+    listed = fleet("token", "list")
+    assert "marketing" in listed.out and "submit" in listed.out and made.out.strip() not in listed.out
+    (record,) = fleet("token", "list", "--json").lines
+    assert (record["name"], record["scope"], record["used_at"]) == ("marketing", "submit", None)
+    assert fleet("token", "remove", "marketing").code == 0
+    assert fleet("token", "remove", "marketing").code == 2
+    assert fleet("token", "list").out == ""
