@@ -16,6 +16,8 @@ servers:
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends redis-server; } || true
 	@command -v nginx > /dev/null || test -x /usr/sbin/nginx || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends nginx-light; } || true
+	@command -v promtool > /dev/null || test $$(id -u) != 0 || \
+		{ apt-get update -q && apt-get install -q --yes --no-install-recommends prometheus; } || true
 	@test -n "$(wildcard /usr/lib/postgresql/*/bin/postgres)" || command -v postgres > /dev/null || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends postgresql; } || true
 

@@ -26,7 +26,8 @@ def versus_lines(figures: Versus) -> Iterator[str]:
     yield f"- Versions: {versions}"
     yield f"- Site: {figures.pages:,} pages with {LINKS} links each, fewer for whom they would take too long"
     yield f"- Runs: {len(figures.runs[OURS])} of each, every one with a Redis of its own (append-only file)"
-    yield f"- Ours: `shoal worker --processes 1 --concurrency {CONCURRENCY}`, `shoal tend`, `shoal submit --no-text`; SQLite"
+    ours = f"`shoal worker --processes 1 --concurrency {CONCURRENCY}`, `shoal tend`, `shoal submit --no-text`"
+    yield f"- Ours: {ours}; SQLite"
     yield "- Figures: CPU of the workers from the first URL to the last page; all had started and waited for it"
     yield ""
     yield (

@@ -9,11 +9,13 @@
     ├── Unavailable           5  a database, Redis or archive that does not answer, or is held by another
     │   ├── DiskFull          5  one that has no room to write; nothing of what was to be written is
     │   ├── FrontierLost      5  a frontier that does not know a job which it was given
-    │   └── FrontierFull      5  a Redis at its maxmemory: nothing more is queued or leased until there is room
+    │   ├── FrontierFull      5  a Redis at its maxmemory: nothing more is queued or leased until there is room
+    │   └── TooMuchQueued     5  (fleet/append.py) a frontier that has no room for what a job has already
     ├── TwistedPage           1  (extract/faults.py) a page whose tree would cost far more than its size
     ├── CastError             1  (extract/faults.py) a text that does not spell a value of the wanted kind
     ├── BadJson               1  (extract/faults.py) a body that is no JSON
     ├── NoPage                4  (jobs/one_page.py) an answer that is no page, or none
+    ├── ApiError            2, 5  an answer of the API that is an error, with the fields of its problem+json
     ├── ExtractionFailed      3  an extraction that replaced nothing
     └── StaleCall             1  a frontier call older than one already answered
 
@@ -23,7 +25,9 @@ The number is the exit code a command ends with.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 
 class ShoalError(Exception):
@@ -75,3 +79,16 @@ class StaleCall(ShoalError):
 
 class ExtractionFailed(ShoalError):
     exit_code = 3
+
+
+class ApiError(ShoalError):
+    """What the API answered; `status` is of HTTP, and `errors` name the fields that were wrong."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        super().__init__(str(problem.get("detail") or problem.get("title") or status))
+        self.status = status
+        self.title: str | None = problem.get("title")
+        self.detail: str | None = problem.get("detail")
+        self.request_id: str | None = problem.get("request_id")
+        self.errors: list[dict[str, str]] = problem.get("errors", [])
+        self.exit_code = 5 if status in (429, 502, 503, 504) else 1 if status == 500 else 2

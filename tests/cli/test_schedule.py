@@ -1,0 +1,81 @@
+"""`shoal schedule`, with a tend that acts on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.cli.crawling import until
+from tests.fleet.running import Running
+
+RULES = """
+name: books
+start: [https://example.com/]
+items: [{fields: {title: {css: h1}}}]
+"""
+
+
+@pytest.fixture
+def shoal(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+@pytest.fixture
+def tended(tmp_path: Path) -> Iterator[Running]:
+    with Running(tmp_path, workers=0) as fleet:
+        yield fleet
+
+
+def test_a_schedule_is_added_listed_paused_and_removed(shoal: Shell) -> None:
+    (shoal.folder / "list.txt").write_text("https://example.com/a\nnonsense:\nhttps://example.com/b\n")
+    added = shoal("schedule", "add", "news", "--cron", "30 4 * * mon", "--zone", "Europe/Berlin", "@list.txt")
+    assert added.code == 0, added.err
+    assert "schedule news begins 20" in added.err and "line 2" in added.err
+    listed = shoal("schedule", "list")
+    assert "30 4 * * mon" in listed.out and all(len(line) <= 80 for line in listed.out.splitlines())
+    (record,) = shoal("schedule", "list", "--json").lines
+    assert record["job"]["urls"] == 2 and record["job"]["options"]["scope"] == "listed"
+    assert "is paused" in shoal("schedule", "pause", "news").err
+    assert "paused" in shoal("schedule", "list").out
+    assert "begins" in shoal("schedule", "pause", "news", "--off").err
+    assert "is removed" in shoal("schedule", "remove", "news").err
+    assert "there is no schedule yet" in shoal("schedule", "list").err
+
+
+def test_rules_and_options_are_kept_with_the_schedule(shoal: Shell) -> None:
+    (shoal.folder / "books.yaml").write_text(RULES)
+    added = shoal("schedule", "add", "books", "--cron", "0 4 * * *", "books.yaml", "--rate", "0.5", "--json")
+    assert added.code == 0, added.err
+    (record,) = added.lines
+    assert record["job"]["rules"] and record["job"]["options"] == {"name": "books", "refresh": True, "rate": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--cron", "every day", "https://example.com"), "minute, hour, day"),
+        (("--cron", "0 4 * * *", "--zone", "Nowhere", "https://example.com"), "Nowhere"),
+        (("--cron", "0 4 * * *", "mailto:x"), "none of the sources"),
+        (("--cron", "0 4 * * *", "https://ann:pass@example.com"), "no passwords"),
+        (("--cron", "0 4 * * *", "shops.books:books"), "shops"),
+    ],
+)
+def test_what_cannot_work_is_told_and_not_kept(shoal: Shell, words: tuple[str, ...], said: str) -> None:
+    ran = shoal("schedule", "add", "news", *words)
+    assert ran.code == 2 and said in ran.err
+    assert shoal("schedule", "list", "--json").out == ""
+
+
+def test_tend_begins_what_is_run_by_hand(tended: Running) -> None:
+    assert tended("schedule", "add", "news", "--cron", "0 4 1 1 *", "https://example.com").code == 0
+    ran = tended("schedule", "run", "news")
+    assert ran.code == 0, ran.err
+    job = ran.out.strip()
+    until(lambda: tended("job", job, "--json").code == 0)
+    assert tended.figures(job)["name"] == "news"
+    again = tended("schedule", "run", "news")
+    assert again.code == 2 and f"job {job} has not ended" in again.err
+    until(lambda: f"begun, job {job}" in tended("schedule", "list").out)
