@@ -14,7 +14,7 @@ from benchmarks.growth_report import growth_lines, soak_lines
 from benchmarks.growth_site import serving
 from benchmarks.soak import links, soak
 
-SMALL = Stages(few=700, many=4_000, window=200, settling=200)
+SMALL = Stages(few=1_600, many=8_000, window=600, settling=200)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -77,7 +77,7 @@ def test_growth_measures_both_windows_and_every_start(shape: str, tmp_path: Path
     assert min(grown.start_s, grown.resume_s, grown.start_beside_s) > 0
     assert grown.peak_bytes > 30_000_000
     text = "\n".join(growth_lines(Growth(SMALL, [grown])))
-    assert f"| {shape} | 4,000 | " in text
+    assert f"| {shape} | 8,000 | " in text
 
 
 def test_soak_survives_its_kill_and_looks_at_memory_all_the_while(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from shoal.frontier.record import offer_of
 from shoal.model import JobState, Offer, Outcome
 from shoal.store.ended import ended_requests
 from shoal.store.inputs import seed_targets
-from shoal.store.jobs import Job, mark_seeded, set_state
+from shoal.store.jobs import Job, begin, mark_seeded
 from shoal.store.offers import kept_offers
 from shoal.store.store import Store
 from shoal.store.writer import Writer
@@ -60,7 +60,11 @@ class Restoring:
             line = await self._offer_seeds(job, job.offered_line, on_offer)
         else:
             await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
-            await self._writer.run(set_state, job.id, JobState.RUNNING, time.time())
+            state = await self._writer.run(begin, job.id, time.time())
+            if state is not JobState.RUNNING:
+                # An operator was quicker; what is paused is begun when it goes on.
+                await self._frontier.erase(job.id)
+                return
             line = await self._offer_seeds(job, 0, on_offer)
             # Only now does the job's time begin: a list of a million takes a while to be offered.
             # With what it has by now: it may have been changed meanwhile.

@@ -189,6 +189,9 @@ class Tend:
 
     async def _look_after(self, job: Job) -> None:
         await self._count_seconds(job, COUNT_EVERY_S)
+        if job.state is JobState.PAUSED and await self._frontier.knows(job.id):
+            # The word may have come between the frontier's learning of the job and the store's.
+            await self._frontier.pause(job.id)
         if (job.seeded or job.offered_line) and not await self._frontier.knows(job.id):
             # Lost, or taken up again: URLs were appended when it had ended.
             self._bring_in(job, "restored", self._restoring.rebuild(job))

@@ -180,6 +180,16 @@ def _set_state(db: Connection, id: str, state: JobState, at: float, reason: str 
     db.execute(update(jobs).where(jobs.c.id == id).values(values))
 
 
+def begin(store: Store, id: str, at: float) -> JobState:
+    """A job that waits to be taken up is running from now on; says what it is, if it was paused or cancelled instead."""
+    with store.write() as db:
+        state = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar_one())
+        if state is not JobState.QUEUED:
+            return state
+        _set_state(db, id, JobState.RUNNING, at, None)
+    return JobState.RUNNING
+
+
 def end_if_seeded(store: Store, id: str, state: JobState, at: float, reason: str | None) -> bool:
     """As `set_state`; False, and nothing changes, if URLs were appended since it was seen to have no more."""
     with store.write() as db:
