@@ -192,7 +192,9 @@ class Engine:
                 await self._finish(background, SAVE_S)
             await self._underway.report_landings()
         except self._patience.waits_out as reason:
-            # Only when stopping. What could not be saved is still leased, and returns later.
+            if not self.stopping:
+                raise
+            # What could not be saved is still leased, and returns later.
             log.warning("stopped_unsaved", f"stopped, and what was in flight is fetched again: {reason}")
         finally:
             self._underway.cancel()

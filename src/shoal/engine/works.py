@@ -79,6 +79,8 @@ class Works:
             async with self._turns[job]:
                 # Another lease may have come while it was waited for.
                 if not self._leases[job]:
-                    work = self._known.pop(job)
+                    await self._source.retire(self._known[job])
+                if not self._leases[job]:
+                    del self._known[job]
                     self._used_at.pop(job, None)
-                    await self._source.retire(work)
+                    del self._leases[job]

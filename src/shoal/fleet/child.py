@@ -67,7 +67,12 @@ class Child:
 
     def slice(self, lane: Lane) -> bool:
         """Leases from this lane and every better one for the length of a slice. True: there is more to do."""
-        return asyncio.run_coroutine_threadsafe(self._slice(lane), self._loop).result()
+        slice = asyncio.run_coroutine_threadsafe(self._slice(lane), self._loop)
+        try:
+            return slice.result()
+        finally:
+            # One that Celery cuts off must not take the permission of the next.
+            slice.cancel()
 
     def end(self) -> None:
         """Saves what it can of what is in flight, and gives the rest back."""
@@ -77,6 +82,8 @@ class Child:
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._work())
+            if not self._is_over():
+                raise RuntimeError("the crawl ended, and nobody told it to")
             self._ended.set()
             # A slice may still wait to hear that it is over.
             self._loop.run_forever()
@@ -102,6 +109,8 @@ class Child:
         self._ready.set()
         beside = [asyncio.create_task(work) for work in (self._beat(), self._enrol(frontier), self._retire())]
         beside.append(asyncio.create_task(self._tend(writer, spools, archive)))
+        for task in beside:
+            task.add_done_callback(_must_not_fail)
         try:
             await self._engine.serve()
             await self._engine.retire(0.0)
@@ -223,6 +232,12 @@ class Child:
 
     def _is_over(self) -> bool:
         return self._stopping or told_to_stop()
+
+
+def _must_not_fail(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (fault := task.exception()):
+        log.error("crawl_failed", f"this process ends, and another takes its place: {fault!r}")
+        os._exit(EXIT_FAULT)
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
