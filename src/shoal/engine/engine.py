@@ -130,6 +130,10 @@ class Engine:
         """In words, what keeps the engine from working at all, such as a full disk."""
         return self._patience.waiting_for
 
+    def is_held(self, job: str) -> bool:
+        """Whether leases of it are out here."""
+        return self._works.is_held(job)
+
     def lane_of(self, job: str) -> Lane:
         """Of a job that something is in flight of."""
         return self._works[job].spec.lane

@@ -63,6 +63,10 @@ class Works:
                 await self._source.renew(work)
             work.edition = lease.edition
 
+    def is_held(self, job: str) -> bool:
+        """Whether leases of it are out here."""
+        return self._leases[job] > 0
+
     def hold(self, leases: Iterable[Lease]) -> None:
         """The jobs of these are in use until `let_go`."""
         self._leases.update(lease.job for lease in leases)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 
+from shoal.engine.ending import Ending
 from shoal.engine.engine import DRAIN_S, SAVE_S, Engine
 from shoal.errors import Unavailable
 from shoal.fetch.open_files import raise_open_files
@@ -60,6 +61,7 @@ class Child:
         self._lane: Lane | None = None
         self._news = asyncio.Event()
         self._told_ended = 0
+        self._is_express_over = False
         self._tally = Tally(self._life.id)
         self._spool_trouble = Trouble(log)
         self._thread = threading.Thread(target=self._run, name="crawl", daemon=True)
@@ -104,7 +106,7 @@ class Child:
         spools = Spools(archive, machine(), ON_A_FLEET)
         source = Source(store, writer, spools, read_exclusions(settings.exclusions), settings.spiders)
         self._engine = Engine(frontier, writer, self._life.mark, settings.concurrency, self._life.id, source)
-        self._engine.on_ending = lambda end: self._tally.add(self._engine.lane_of(end.lease.job), end)
+        self._engine.on_ending = self._note_ending
         self._connection = frontier.connection
         self._ready.set()
         beside = [asyncio.create_task(work) for work in (self._beat(), self._enrol(frontier), self._retire())]
@@ -151,10 +153,18 @@ class Child:
             self._work_in(None)
             self._engine.permit(())
 
+    def _note_ending(self, end: Ending) -> None:
+        lane = self._engine.lane_of(end.lease.job)
+        self._tally.add(lane, end)
+        if lane is Lane.EXPRESS and not self._engine.is_held(end.lease.job):
+            self._is_express_over = True
+
     async def _tell_of_rest(self) -> None:
-        """Once: a job may have ended with it, and whoever tends the fleet need not find out by and by."""
-        if self._engine.is_resting and self._engine.ended > self._told_ended:
-            self._told_ended = self._engine.ended
+        """Once: a job may have ended with it, and whoever tends the fleet need not find out by and by. Of urgent ones
+        also while others go on."""
+        rests = self._engine.is_resting and self._engine.ended > self._told_ended
+        if rests or self._is_express_over:
+            self._told_ended, self._is_express_over = self._engine.ended, False
             await self._engine.insist(ring, self._connection)
 
     def _work_in(self, lane: Lane | None) -> None:
