@@ -148,6 +148,15 @@ async def test_new_terms_leave_a_job_as_active_as_it_is(bench: Bench, word: str,
     assert len(await bench.lease()) == leased
 
 
+@pytest.mark.parametrize("word", ["pause", "cancel"])
+async def test_a_job_that_was_not_lost_stays_as_it_is_when_it_is_restored(bench: Bench, word: str) -> None:
+    await bench.job(gap_s=0, per_host=1)
+    await bench.offer(*urls("a", 3))
+    await getattr(bench.frontier, word)("job")
+    await bench.frontier.open_job("job", Terms(gap_s=0), lost=True)
+    assert await bench.lease() == []
+
+
 async def test_a_job_that_is_not_known_has_no_terms_to_change(bench: Bench) -> None:
     with pytest.raises(FrontierLost):
         await bench.frontier.change("gone", Terms())

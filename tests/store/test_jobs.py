@@ -10,12 +10,15 @@ from shoal.store.inputs import seed_targets
 from shoal.store.jobs import (
     add_seconds,
     admit,
+    begin,
     create_job,
+    end_if_seeded,
     find_job,
     list_jobs,
     load_job,
     mark_seeded,
     set_state,
+    steer,
     unfinished,
 )
 from shoal.store.store import Store
@@ -105,6 +108,24 @@ def test_changes_touch_no_other_job(store: Store) -> None:
     mark_seeded(store, "a")
     add_seconds(store, "a", 1.0)
     assert load_job(store, "b") == before
+
+
+def test_what_has_ended_is_steered_no_more(store: Store) -> None:
+    job_with(store)
+    mark_seeded(store, JOB)
+    assert steer(store, JOB, JobState.PAUSED, 1.0)
+    assert begin(store, JOB, 2.0) is JobState.PAUSED
+    assert steer(store, JOB, JobState.CANCELLED, 3.0)
+    assert not steer(store, JOB, JobState.PAUSED, 4.0)
+    assert end_if_seeded(store, JOB, JobState.DONE, 5.0, None)
+    job = load_job(store, JOB)
+    assert (job.state, job.finished_at) == (JobState.CANCELLED, 3.0)
+
+
+def test_a_job_that_waits_begins_once(store: Store) -> None:
+    job_with(store)
+    assert [begin(store, JOB, at) for at in (1.0, 2.0)] == [JobState.RUNNING, JobState.RUNNING]
+    assert load_job(store, JOB).started_at == 1.0
 
 
 def test_jobs_are_listed_newest_first(store: Store) -> None:

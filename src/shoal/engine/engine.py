@@ -130,6 +130,10 @@ class Engine:
         """In words, what keeps the engine from working at all, such as a full disk."""
         return self._patience.waiting_for
 
+    def is_held(self, job: str) -> bool:
+        """Whether leases of it are out here."""
+        return self._works.is_held(job)
+
     def lane_of(self, job: str) -> Lane:
         """Of a job that something is in flight of."""
         return self._works[job].spec.lane
@@ -192,7 +196,9 @@ class Engine:
                 await self._finish(background, SAVE_S)
             await self._underway.report_landings()
         except self._patience.waits_out as reason:
-            # Only when stopping. What could not be saved is still leased, and returns later.
+            if not self.stopping:
+                raise
+            # What could not be saved is still leased, and returns later.
             log.warning("stopped_unsaved", f"stopped, and what was in flight is fetched again: {reason}")
         finally:
             self._underway.cancel()

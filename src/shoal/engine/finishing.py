@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from shoal.frontier.contract import Frontier
@@ -16,11 +17,12 @@ async def finish(frontier: Frontier, store: Store, job: Job, rest: str) -> JobSt
     figures = await frontier.figures(job.id)
     state, reason = ended(rest, job.spec, figures.pages, figures.dead)
     if state in (JobState.DONE, JobState.LIMITED):
-        poor = _judge_quality(store, job)
+        # Millions of items take a while, and whoever ends a job has others to see to.
+        poor = await asyncio.to_thread(_judge_quality, store, job)
         state, reason = (JobState.FAILED, poor) if poor else (state, reason)
     if not job.fleet:
         set_state(store, job.id, state, time.time(), reason)
-    elif not end_if_seeded(store, job.id, state, time.time(), reason):
+    elif not await asyncio.to_thread(end_if_seeded, store, job.id, state, time.time(), reason):
         return job.state
     # Dead letters may be tried again, and must not lead to what the job has already.
     if rest == "empty" and not figures.dead:

@@ -26,6 +26,7 @@ from shoal.engine.refresh import Known
 from shoal.engine.sitemaps import sitemap_offer, sitemap_offers
 from shoal.engine.starts import Given, Starts
 from shoal.engine.work import SITEMAP, Work
+from shoal.errors import FrontierLost
 from shoal.fetch.exchange import Exchange, Failure, retry_after_s
 from shoal.frontier.contract import Frontier
 from shoal.model import Landing, Lease, Offer, Outcome
@@ -185,7 +186,11 @@ class Travels:
         return end
 
     async def _is_over(self, work: Work) -> bool:
-        return await self._patience.insist(self._frontier.over, work.job) is not None
+        try:
+            return await self._patience.insist(self._frontier.over, work.job) is not None
+        except FrontierLost:
+            # The lease is lost with it: the sitemap is read again when the job is back.
+            return True
 
     async def _sitemap_parts(self, body: bytes) -> AsyncGenerator[SitemapPart, None]:
         if is_big_sitemap(body):

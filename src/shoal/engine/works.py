@@ -63,6 +63,10 @@ class Works:
                 await self._source.renew(work)
             work.edition = lease.edition
 
+    def is_held(self, job: str) -> bool:
+        """Whether leases of it are out here."""
+        return self._leases[job] > 0
+
     def hold(self, leases: Iterable[Lease]) -> None:
         """The jobs of these are in use until `let_go`."""
         self._leases.update(lease.job for lease in leases)
@@ -79,6 +83,8 @@ class Works:
             async with self._turns[job]:
                 # Another lease may have come while it was waited for.
                 if not self._leases[job]:
-                    work = self._known.pop(job)
+                    await self._source.retire(self._known[job])
+                if not self._leases[job]:
+                    del self._known[job]
                     self._used_at.pop(job, None)
-                    await self._source.retire(work)
+                    del self._leases[job]

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 
+from shoal.engine.ending import Ending
 from shoal.engine.engine import DRAIN_S, SAVE_S, Engine
 from shoal.errors import Unavailable
 from shoal.fetch.open_files import raise_open_files
@@ -60,6 +61,7 @@ class Child:
         self._lane: Lane | None = None
         self._news = asyncio.Event()
         self._told_ended = 0
+        self._is_express_over = False
         self._tally = Tally(self._life.id)
         self._spool_trouble = Trouble(log)
         self._thread = threading.Thread(target=self._run, name="crawl", daemon=True)
@@ -67,7 +69,12 @@ class Child:
 
     def slice(self, lane: Lane) -> bool:
         """Leases from this lane and every better one for the length of a slice. True: there is more to do."""
-        return asyncio.run_coroutine_threadsafe(self._slice(lane), self._loop).result()
+        slice = asyncio.run_coroutine_threadsafe(self._slice(lane), self._loop)
+        try:
+            return slice.result()
+        finally:
+            # One that Celery cuts off must not take the permission of the next.
+            slice.cancel()
 
     def end(self) -> None:
         """Saves what it can of what is in flight, and gives the rest back."""
@@ -77,6 +84,8 @@ class Child:
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._work())
+            if not self._is_over():
+                raise RuntimeError("the crawl ended, and nobody told it to")
             self._ended.set()
             # A slice may still wait to hear that it is over.
             self._loop.run_forever()
@@ -97,11 +106,13 @@ class Child:
         spools = Spools(archive, machine(), ON_A_FLEET)
         source = Source(store, writer, spools, read_exclusions(settings.exclusions), settings.spiders)
         self._engine = Engine(frontier, writer, self._life.mark, settings.concurrency, self._life.id, source)
-        self._engine.on_ending = lambda end: self._tally.add(self._engine.lane_of(end.lease.job), end)
+        self._engine.on_ending = self._note_ending
         self._connection = frontier.connection
         self._ready.set()
         beside = [asyncio.create_task(work) for work in (self._beat(), self._enrol(frontier), self._retire())]
         beside.append(asyncio.create_task(self._tend(writer, spools, archive)))
+        for task in beside:
+            task.add_done_callback(_must_not_fail)
         try:
             await self._engine.serve()
             await self._engine.retire(0.0)
@@ -142,10 +153,18 @@ class Child:
             self._work_in(None)
             self._engine.permit(())
 
+    def _note_ending(self, end: Ending) -> None:
+        lane = self._engine.lane_of(end.lease.job)
+        self._tally.add(lane, end)
+        if lane is Lane.EXPRESS and not self._engine.is_held(end.lease.job):
+            self._is_express_over = True
+
     async def _tell_of_rest(self) -> None:
-        """Once: a job may have ended with it, and whoever tends the fleet need not find out by and by."""
-        if self._engine.is_resting and self._engine.ended > self._told_ended:
-            self._told_ended = self._engine.ended
+        """Once: a job may have ended with it, and whoever tends the fleet need not find out by and by. Of urgent ones
+        also while others go on."""
+        rests = self._engine.is_resting and self._engine.ended > self._told_ended
+        if rests or self._is_express_over:
+            self._told_ended, self._is_express_over = self._engine.ended, False
             await self._engine.insist(ring, self._connection)
 
     def _work_in(self, lane: Lane | None) -> None:
@@ -223,6 +242,12 @@ class Child:
 
     def _is_over(self) -> bool:
         return self._stopping or told_to_stop()
+
+
+def _must_not_fail(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (fault := task.exception()):
+        log.error("crawl_failed", f"this process ends, and another takes its place: {fault!r}")
+        os._exit(EXIT_FAULT)
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:

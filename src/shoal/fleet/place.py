@@ -21,7 +21,7 @@ from shoal.jobs.place import Standing, counted, make_folder, nothing_to
 from shoal.model import ENDED, Figures, JobState
 from shoal.settings import Settings
 from shoal.store.archive.archive import Archive
-from shoal.store.jobs import Job, set_state
+from shoal.store.jobs import Job, load_job, steer
 from shoal.store.offers import forget_offers
 from shoal.store.store import Store
 
@@ -103,14 +103,15 @@ class Fleet:
         # One that the frontier does not know, because it is new or lost, is given to it when it goes on.
         with suppress(FrontierLost):
             await self.frontier.pause(job.id)
-        set_state(self.store, job.id, JobState.PAUSED, time.time())
+        self._steer("pause", job, JobState.PAUSED)
         return f"job {job.id} is paused; workers finish what they have in flight"
 
     async def resume(self, job: Job) -> str:
         _check_not_ended("resume", job)
+        # The store first: whoever tends the fleet pauses what the store says is paused.
+        self._steer("resume", job, JobState.RUNNING if job.started_at else JobState.QUEUED)
         with suppress(FrontierLost):
             await self.frontier.resume(job.id)
-        set_state(self.store, job.id, JobState.RUNNING if job.started_at else JobState.QUEUED, time.time())
         await self.ring()
         return f"job {job.id} goes on"
 
@@ -118,11 +119,15 @@ class Fleet:
         _check_not_ended("cancel", job)
         with suppress(FrontierLost):
             await self.frontier.cancel(job.id)
-        set_state(self.store, job.id, JobState.CANCELLED, time.time())
+        self._steer("cancel", job, JobState.CANCELLED)
         # Kept for rebuilding it, which nobody will.
         forget_offers(self.store, job.id)
         await self.ring()
         return f"job {job.id} is cancelled; workers save what they have in flight"
+
+    def _steer(self, wish: str, job: Job, state: JobState) -> None:
+        if not steer(self.store, job.id, state, time.time()):
+            raise UsageError(nothing_to(wish, job, load_job(self.store, job.id).state))
 
     @contextmanager
     def at_rest(self, job: Job) -> Iterator[None]:

@@ -16,12 +16,13 @@ from shoal.engine.calls import Calls
 from shoal.engine.overflow import Overflow
 from shoal.engine.patience import Patience
 from shoal.fleet.changes import tell_terms
-from shoal.frontier.contract import Ended, Frontier
+from shoal.frontier.contract import Ended
 from shoal.frontier.record import offer_of
+from shoal.frontier.redis import RedisFrontier
 from shoal.model import JobState, Offer, Outcome
 from shoal.store.ended import ended_requests
 from shoal.store.inputs import seed_targets
-from shoal.store.jobs import Job, begin, mark_seeded
+from shoal.store.jobs import Job, begin, load_job, mark_seeded
 from shoal.store.offers import kept_offers
 from shoal.store.store import Store
 from shoal.store.writer import Writer
@@ -31,7 +32,7 @@ KEPT_AT_ONCE = 100
 OUTCOMES = {"page": Outcome.DONE, "redirect": Outcome.REDIRECT, "dead": Outcome.DEAD, "drop": Outcome.DROP}
 
 
-async def rebuild(frontier: Frontier, store: Store, job: Job) -> None:
+async def rebuild(frontier: RedisFrontier, store: Store, job: Job) -> None:
     """By hand, beside a tend that may do the same. Raises Unavailable."""
     stopping = asyncio.Event()
     patience = Patience(stopping, ())
@@ -44,7 +45,7 @@ async def rebuild(frontier: Frontier, store: Store, job: Job) -> None:
 
 
 class Restoring:
-    def __init__(self, frontier: Frontier, calls: Calls, overflow: Overflow, writer: Writer) -> None:
+    def __init__(self, frontier: RedisFrontier, calls: Calls, overflow: Overflow, writer: Writer) -> None:
         self._frontier = frontier
         self._calls = calls
         self._overflow = overflow
@@ -53,7 +54,7 @@ class Restoring:
         """By the monotonic clock: when the last part was brought in."""
 
     async def seed(self, job: Job, on_offer: Callable[[], None]) -> None:
-        """`on_offer` is called whenever there is something to lease. Raises FrontierLost."""
+        """`on_offer` is called as soon as there is something to lease. Raises FrontierLost."""
         if job.offered_line:
             # Workers must know them for inputs before they lease them.
             await self._frontier.touch(job.id)
@@ -74,26 +75,36 @@ class Restoring:
     async def rebuild(self, job: Job) -> None:
         """Raises FrontierLost if it is lost once more meanwhile."""
         # First what has ended, so that offering it again leads to nothing.
-        await self._open(job, lost=True)
+        terms = terms_of(job.spec, job.seconds)
+        await self._frontier.open_job(job.id, terms, lost=True)
         await self._recall_ended(job)
-        await self._open(job, lost=False)
+        if not await self._frontier.knows(job.id):
+            await self._frontier.open_job(job.id, terms)
+            await self._heed_operator(job.id)
         line = await self._offer_seeds(job, 0, lambda: None)
         await self._offer_kept(job)
+        await self._heed_operator(job.id)
         await self._writer.run(mark_seeded, job.id, line)
 
-    async def _open(self, job: Job, lost: bool) -> None:
-        await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds), lost=lost)
-        if job.state is JobState.PAUSED:
-            await self._frontier.pause(job.id)
+    async def _heed_operator(self, id: str) -> None:
+        """A word that the frontier could not hear, because it did not know the job."""
+        state = (await self._writer.run(load_job, id)).state
+        if state is JobState.PAUSED:
+            await self._frontier.pause(id)
+        elif state is JobState.CANCELLED:
+            await self._frontier.cancel(id)
 
     async def _offer_seeds(self, job: Job, line: int, on_offer: Callable[[], None]) -> int | None:
         """Those after this line; gives that of the last, and None if the job takes no more of them."""
+        begun = False
         while part := await self._writer.read(seed_targets, job.id, line, SEEDS_AT_ONCE):
             line = part[-1].line
             targets = [given.target for given in part if given.target is not None]
             await self._overflow.offer_known([Offer(job.id, targets)])
             self.moved_at = time.monotonic()
-            on_offer()
+            if not begun:
+                on_offer()
+            begun = True
             if await self._frontier.over(job.id):
                 return None
         return line

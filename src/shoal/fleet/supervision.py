@@ -83,7 +83,11 @@ class Part:
         code = self._process.poll()
         if code is not None:
             return self._down(_ended_with(code))
-        silent = time.monotonic() - (self.progressed_at(self._process.pid) or self._started_at + START_S)
+        progressed_at = self.progressed_at(self._process.pid)
+        if progressed_at is None or progressed_at < self._started_at:
+            # What was seen before it started says nothing of it.
+            progressed_at = self._started_at + START_S
+        silent = time.monotonic() - progressed_at
         if silent <= silent_s:
             return None
         self.kill()

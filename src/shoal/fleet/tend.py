@@ -11,6 +11,7 @@ import asyncio
 import os
 import time
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 from celery import Celery
@@ -19,7 +20,7 @@ from shoal.engine.calls import Calls
 from shoal.engine.finishing import finish
 from shoal.engine.overflow import Overflow
 from shoal.engine.patience import Patience
-from shoal.errors import Unavailable
+from shoal.errors import FrontierFull, Unavailable
 from shoal.fleet import roster, slices
 from shoal.fleet.changes import tell_terms
 from shoal.fleet.life import Life, bury_dead, machine
@@ -36,7 +37,7 @@ from shoal.model import JobState, Lane
 from shoal.settings import Settings
 from shoal.store.archive.archive import Archive
 from shoal.store.hosts import stored_words
-from shoal.store.jobs import Job, add_seconds, unfinished
+from shoal.store.jobs import Job, add_seconds, load_job, unfinished
 from shoal.store.offers import forget_offers
 from shoal.store.removal import sweep_segments
 from shoal.store.writer import Writer
@@ -102,6 +103,8 @@ class Tend:
         self._restoring = Restoring(frontier, calls, self._overflow, writer)
         self._bringing_in: dict[str, asyncio.Task[bool]] = {}
         """Jobs that are being seeded or rebuilt."""
+        self._rebuilt: list[asyncio.Task[bool]] | None = None
+        """Of a frontier that was lost; rounds go on meanwhile, so that small jobs need not wait for big ones."""
         self._fault: BaseException | None = None
         """A bug, met by what was brought in: tend ends with it, and whoever started tend starts it again."""
         self._counted_at: dict[str, float] = {}
@@ -144,9 +147,20 @@ class Tend:
             await roster.write(self._connection, roster.Entry(self._life.id, "tend", machine(), os.getpid()))
             if await self._holds_lock():
                 await self._tend()
+            else:
+                self._counted_at.clear()
             self._trouble.over()
         except Unavailable as reason:
+            # Time in which nothing could be done is not counted.
+            self._counted_at.clear()
             self._trouble.waits(str(reason))
+            if isinstance(reason, FrontierFull):
+                await self._make_room()
+
+    async def _make_room(self) -> None:
+        """What a full Redis allows: leases that expired return, and the keys of ended jobs go."""
+        with suppress(Unavailable):
+            await self._frontier.reap()
 
     async def _holds_lock(self) -> bool:
         mine = self._life.id.encode()
@@ -177,21 +191,29 @@ class Tend:
 
     async def _restore_if_lost(self, jobs: list[Job]) -> None:
         """Also after a restart of Redis, which may have lost its last second."""
+        if self._rebuilt is not None:
+            if not all(task.done() for task in self._rebuilt):
+                return
+            whole = all(not task.cancelled() and task.exception() is None and task.result() for task in self._rebuilt)
+            self._rebuilt = None
+            if whole:
+                await self._frontier.declare_whole()
+                return
         if await self._frontier.is_whole():
             return
         for word in await self._writer.read(stored_words):
             await self._frontier.override(word.host, rate=word.rate, paused=word.paused)
-        rebuilt = [self._bring_in(job, "restored", self._restoring.rebuild(job)) for job in jobs if job.started_at]
-        words = f"Redis is new, or was restarted: {len(rebuilt)} jobs are restored from the store"
-        log.info("frontier_lost", words, jobs=len(rebuilt))
-        if all(await asyncio.gather(*rebuilt)):
-            await self._frontier.declare_whole()
+        lost = [job for job in jobs if job.started_at]
+        self._rebuilt = [self._bring_in(job, "restored", self._restoring.rebuild(job)) for job in lost]
+        words = f"Redis is new, or was restarted: {len(lost)} jobs are restored from the store"
+        log.info("frontier_lost", words, jobs=len(lost))
+        if not lost:
+            self._ring.set()
 
     async def _look_after(self, job: Job) -> None:
         await self._count_seconds(job, COUNT_EVERY_S)
         if job.state is JobState.PAUSED and await self._frontier.knows(job.id):
-            # The word may have come between the frontier's learning of the job and the store's.
-            await self._frontier.pause(job.id)
+            await self._hold_still(job)
         if (job.seeded or job.offered_line) and not await self._frontier.knows(job.id):
             # Lost, or taken up again: URLs were appended when it had ended.
             self._bring_in(job, "restored", self._restoring.rebuild(job))
@@ -205,6 +227,15 @@ class Tend:
             brought_back = await self._overflow.bring_back(job.id)
             if rest not in (None, "paused") and not (rest == "empty" and brought_back):
                 await self._finish(job, str(rest))
+
+    async def _hold_still(self, job: Job) -> None:
+        """The word may have come between the frontier's learning of the job and the store's, or been taken back since
+        this round began."""
+        if await self._frontier.rest(job.id) == "paused":
+            return
+        await self._frontier.pause(job.id)
+        if (await self._writer.run(load_job, job.id)).state is not JobState.PAUSED:
+            await self._frontier.resume(job.id)
 
     def _bring_in(self, job: Job, done: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[bool]:
         """Says whether it came to its end; if not, it is tried again at the next round."""

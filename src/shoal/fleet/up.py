@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -30,7 +31,7 @@ from shoal.settings import UP_FILE, Settings, next_database
 LOOK_EVERY_S = 0.25
 LOOK_AROUND_EVERY_S = 2.0
 REDIS_WITHIN_S = 20.0
-END_WITHIN_S = {"api": 25.0, "worker": 25.0, "tend": 10.0, "redis": 20.0}
+END_WITHIN_S = {"api": 25.0, "worker": 40.0, "tend": 10.0, "redis": 20.0}
 """In the order in which they end: workers while there is still somebody to give their requests back to."""
 HOLD_TRIES = 10
 HOLD_WAIT_S = 0.02
@@ -110,11 +111,13 @@ class Up:
             if pid is None:
                 continue
             self._say(f"{name}, process {pid}, was left by an earlier shoal up: it is ended")
-            os.kill(pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
             deadline = time.monotonic() + within_s
             while left_behind(self.settings.home, name):
                 if time.monotonic() > deadline:
-                    os.kill(pid, signal.SIGKILL)
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
                 await asyncio.sleep(0.05)
 
     async def _until_redis_answers(self) -> None:

@@ -107,7 +107,8 @@ class Watch:
             elif sign.parent == os.getpid() and sign.silent_s > self._settings.silent_s:
                 words = f"process {sign.pid} has made no progress for {sign.silent_s:.0f} s: it is replaced"
                 log.error("child_silent", words, child=sign.pid)
-                os.kill(sign.pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(sign.pid, signal.SIGKILL)
             elif sign.silent_s > self._settings.lease_s / KEEPS_PER_LEASE:
                 await self._keep_blameable(sign, frontier)
 

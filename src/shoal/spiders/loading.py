@@ -47,7 +47,7 @@ def _run_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except ShoalError as error:
         raise UsageError(f"{path}: {error}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         # Whatever the user's file raises while it is loaded is told with its place.
         raise UsageError(f"{path} cannot be loaded: {type(error).__name__}: {error}{_line_in(path, error)}") from error
     return module
@@ -58,6 +58,9 @@ def _import(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(f"module {name} cannot be imported: {error}; is it installed here?") from error
+    except (Exception, SystemExit) as error:
+        # Whatever the user's module raises while it is loaded: a worker must outlive it, and say so.
+        raise UsageError(f"module {name} cannot be loaded: {type(error).__name__}: {error}") from error
 
 
 def _spider_in(module: ModuleType, name: str | None, place: str) -> Spider:

@@ -180,8 +180,17 @@ def _set_state(db: Connection, id: str, state: JobState, at: float, reason: str 
     db.execute(update(jobs).where(jobs.c.id == id).values(values))
 
 
+def steer(store: Store, id: str, state: JobState, at: float) -> bool:
+    """As `set_state`, by an operator's word; False, and nothing changes, if the job has ended meanwhile."""
+    with store.write() as db:
+        now = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar_one())
+        if now not in ENDED:
+            _set_state(db, id, state, at, None)
+    return now not in ENDED
+
+
 def begin(store: Store, id: str, at: float) -> JobState:
-    """A job that waits to be taken up is running from now on; says what it is, if it was paused or cancelled instead."""
+    """A job that waits to be taken up is running from now on; says what it is: an operator may have been quicker."""
     with store.write() as db:
         state = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar_one())
         if state is not JobState.QUEUED:
@@ -194,10 +203,11 @@ def end_if_seeded(store: Store, id: str, state: JobState, at: float, reason: str
     """As `set_state`; False, and nothing changes, if URLs were appended since it was seen to have no more."""
     with store.write() as db:
         # Locked, so that whoever appends finds it ended, or this finds what was appended.
-        seeded = db.execute(select(jobs.c.seeded).where(jobs.c.id == id).with_for_update()).scalar_one()
-        if seeded:
+        row = db.execute(select(jobs.c.seeded, jobs.c.state).where(jobs.c.id == id).with_for_update()).one()
+        # What an operator has ended stays as it is.
+        if row.seeded and row.state not in ENDED:
             _set_state(db, id, state, at, reason)
-    return bool(seeded)
+    return bool(row.seeded)
 
 
 def reopen(db: Connection, id: str, at: float) -> None:

@@ -52,7 +52,7 @@ class SqliteFrontier(Outlook):
             "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, pages_max, pages_per_host, "
             "bytes_max, stop_at, edition) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT(name) DO UPDATE SET edition = edition + 1, "
-            "state = CASE job.state WHEN 'lost' THEN excluded.state ELSE 'active' END, "
+            "state = CASE excluded.state WHEN 'lost' THEN job.state ELSE 'active' END, "
             "lane = excluded.lane, priority = excluded.priority, gap_s = excluded.gap_s, "
             "per_host = excluded.per_host, robots = excluded.robots, pages_max = excluded.pages_max, "
             "pages_per_host = excluded.pages_per_host, bytes_max = excluded.bytes_max, stop_at = excluded.stop_at",

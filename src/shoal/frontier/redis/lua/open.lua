@@ -19,7 +19,8 @@ end
 
 local function state_of(job, known)
   if args.known then return job.state end
-  return args.lost and (not known or job.state == 'lost') and 'lost' or 'active'
+  if not args.lost then return 'active' end
+  return known and job.state or 'lost'
 end
 
 local known = args.known and job_of(args.job) or find_job(args.job)
