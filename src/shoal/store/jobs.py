@@ -181,7 +181,7 @@ def _set_state(db: Connection, id: str, state: JobState, at: float, reason: str 
 
 
 def begin(store: Store, id: str, at: float) -> JobState:
-    """A job that waits to be taken up is running from now on; says what it is, if it was paused or cancelled instead."""
+    """A job that waits to be taken up runs from now on; says what it is, if it was paused or cancelled instead."""
     with store.write() as db:
         state = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar_one())
         if state is not JobState.QUEUED:
