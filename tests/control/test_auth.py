@@ -68,6 +68,23 @@ def test_what_spares_hosts_or_reaches_inside_needs_an_admin(api: Api, options: d
     assert api("POST", "/jobs", {"urls": [URL], **options}).status_code == 201
 
 
+@pytest.mark.parametrize("options", ADMINS, ids=lambda options: next(iter(options)))
+def test_a_job_with_what_needs_an_admin_is_fed_by_an_admin_only(api: Api, options: dict[str, Any]) -> None:
+    job = api.submit(URL, **options)
+    lines = {"data": URL + "b", "headers": {"Content-Type": "text/plain"}}
+    assert "admin" in problem(api("POST", f"/jobs/{job}/urls", [URL + "a"], Scope.SUBMIT), 403)["detail"]
+    problem(api("POST", f"/jobs/{job}/urls", scope=Scope.SUBMIT, **lines), 403)
+    problem(api("PATCH", f"/jobs/{job}", {"include": ["*"]}, Scope.SUBMIT), 403)
+    assert api("PATCH", f"/jobs/{job}", {"priority": 1}, Scope.SUBMIT).status_code == 200
+    assert api("POST", f"/jobs/{job}/urls", [URL + "a"]).get_json()["accepted"] == 1
+
+
+def test_a_job_with_a_password_is_fed_by_an_admin_only(api: Api) -> None:
+    job = api.submit("https://ann:pw@example.com/")
+    answered = api("POST", f"/jobs/{job}/urls", [URL + "a"], Scope.SUBMIT)
+    assert "credentials" in problem(answered, 403)["detail"] and "pw" not in answered.text
+
+
 def test_rules_do_not_smuggle_in_what_needs_an_admin(api: Api) -> None:
     rules = {"name": "books", "start": [URL], "items": [{"fields": {"title": "h1"}}]}
     for options in ({"allow_private": True}, {"ignore_robots": True}, {"rate": 0}, {"header": ["X: y"]}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from shoal.control.bridge import Bridge
+from shoal.errors import Unavailable
 from shoal.settings import Settings
 from shoal.store.batch import Batch, save
 from shoal.store.jobs import list_jobs
@@ -59,6 +62,23 @@ def test_when_redis_is_back_so_are_writes(api: Api, fleet: FleetShell) -> None:
     while "Redis" in (api.get(f"/jobs/{job}")["limiting"] or ""):
         assert time.monotonic() < deadline
         time.sleep(0.2)
+
+
+def test_a_database_that_is_away_is_not_waited_for_by_everybody_in_turn(fleet: FleetShell) -> None:
+    # It takes the connection and says nothing.
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        url = f"postgresql://shoal@127.0.0.1:{mute.getsockname()[1]}/shoal"
+        bridge = Bridge(replace(fleet.settings, database_url=url))
+        began = time.monotonic()
+        with pytest.raises(Unavailable):
+            bridge.store  # noqa: B018
+        alone_s = time.monotonic() - began
+        began = time.monotonic()
+        for _ in range(8):
+            with pytest.raises(Unavailable):
+                bridge.store  # noqa: B018
+        assert time.monotonic() - began < max(alone_s, 1)
+        bridge.close()
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
 import shoal
+from shoal.control.metrics import KEPT_S, exposition
 from shoal.engine.ending import dead
 from shoal.fleet.place import Fleet
 from shoal.fleet.tally import Tally, tallied
@@ -26,10 +28,20 @@ DOCS = Path(shoal.__file__).parents[2] / "docs" / "metrics.md"
 
 
 def scraped(api: Api) -> str:
-    answered = api.client.get("/metrics")
-    assert answered.status_code == 200 and answered.content_type.startswith("text/plain")
-    promtool("check", "metrics", given=answered.text)
-    return answered.text
+    """As it is now."""
+    text = exposition(api.bridge).decode()
+    promtool("check", "metrics", given=text)
+    return text
+
+
+def test_who_asks_again_at_once_is_told_the_same(api: Api) -> None:
+    first = api.client.get("/metrics")
+    assert first.status_code == 200 and first.content_type.startswith("text/plain")
+    began = time.monotonic()
+    api.submit("http://a.test/1")
+    again = api.client.get("/metrics").text
+    assert again == first.text or time.monotonic() - began > KEPT_S / 2
+    assert samples(scraped(api))["shoal_jobs", ("queued",)] == 1
 
 
 def test_the_numbers_of_an_idle_fleet_are_there_documented_and_to_the_liking_of_promtool(api: Api) -> None:

@@ -6,13 +6,13 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from sqlalchemy import update
+from sqlalchemy import select, update
 
 from shoal.control.limits import PER_S, SUBMITS
-from shoal.store.answers import ABANDONED_S
+from shoal.store.answers import ABANDONED_S, Claim, answer, claim, give_up, take_over
 from shoal.store.jobs import list_jobs
 from shoal.store.tables import answers
-from shoal.store.tokens import Scope
+from shoal.store.tokens import Scope, list_tokens
 from tests.control.calling import Api, problem
 
 BODY = {"urls": ["https://example.com/"]}
@@ -69,6 +69,42 @@ def test_what_a_process_made_before_it_died_is_not_made_again(api: Api) -> None:
     assert again.get_json() == first and jobs(api) == [first["id"]]
 
 
+def test_a_claim_that_was_taken_over_is_the_firsts_again_when_the_second_fails(api: Api) -> None:
+    store, now = api.bridge.store, time.time()
+    first = Claim("t", "k", "hash", "job-1", now - ABANDONED_S - 1)
+    assert claim(store, first) is None
+    second = take_over(store, first, now)
+    assert second is not None and second.job == "job-1" and take_over(store, first, now) is None
+    give_up(store, first)
+    give_up(store, second)
+    kept = claim(store, Claim("t", "k", "hash", "job-2", now))
+    assert kept is not None and kept.claim == first, "neither removed what may be the other's"
+    answer(store, first, 201, "{}")
+    kept = claim(store, Claim("t", "k", "hash", "job-2", now))
+    assert kept is not None and (kept.status, kept.body) == (201, "{}")
+
+
+def test_whoever_waits_for_a_key_that_another_request_then_has_is_refused(api: Api) -> None:
+    store = api.bridge.store
+    (token,) = [one for one in list_tokens(store) if one.scope is Scope.ADMIN]
+    with ThreadPoolExecutor(1) as pool:
+        first = Claim(token.id, "first", request_hash(api), "job-1", time.time())
+        assert claim(store, first) is None
+        waiting = pool.submit(api, "POST", "/jobs", BODY, headers=KEY)
+        time.sleep(0.3)
+        assert not waiting.done()
+        with store.write() as db:
+            db.execute(update(answers).values(request="another", status=201, body="{}"))
+        problem(waiting.result(10), 422)
+
+
+def request_hash(api: Api) -> str:
+    """Of BODY, as the API keeps it."""
+    assert api("POST", "/jobs", BODY, headers={"Idempotency-Key": "other"}).status_code == 201
+    with api.bridge.store.read() as db:
+        return str(db.execute(select(answers.c.request)).scalar_one())
+
+
 def test_a_token_has_its_share_of_submits_in_a_minute(api: Api) -> None:
     while PER_S - time.time() % PER_S < 5:
         time.sleep(0.2)
@@ -81,3 +117,9 @@ def test_a_token_has_its_share_of_submits_in_a_minute(api: Api) -> None:
     assert refused.headers["RateLimit-Reset"] == refused.headers["Retry-After"]
     assert api("POST", "/jobs", BODY, Scope.ADMIN).status_code == 201
     assert api("GET", "/jobs", scope=Scope.SUBMIT).status_code == 200
+
+
+def test_whatever_begins_work_counts_as_a_submit(api: Api) -> None:
+    job = api.submit("https://example.com/")
+    for path in ("/schedules", "/schedules/none/run", f"/jobs/{job}/dead/retry"):
+        assert "RateLimit-Remaining" in api("POST", path, {}).headers, path

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from shoal.store.schedules import RunState, last_runs
+from shoal.fleet.cron import Cron
+from shoal.store.schedules import RunState, find_schedule, last_runs
 from shoal.store.tokens import Scope
 from tests.control.calling import Api, problem
 
@@ -32,6 +35,19 @@ def test_a_schedule_is_made_shown_changed_and_removed(api: Api) -> None:
     assert api.get("/schedules/news")["overlap"] == "queue"
     assert api("DELETE", "/schedules/news").status_code == 204
     problem(api("GET", "/schedules/news"), 404)
+
+
+def test_of_changes_at_once_none_is_lost(api: Api) -> None:
+    id = api("POST", "/schedules", ORDER).get_json()["id"]
+    changes: list[dict[str, Any]] = [{"overlap": "queue"}, {"cron": "0 5 * * *"}, {"zone": "UTC"}, {"paused": False}]
+    with ThreadPoolExecutor(len(changes)) as pool:
+        answered = list(pool.map(lambda change: api("PATCH", f"/schedules/{id}", change), changes))
+    assert {one.status_code for one in answered} == {200}
+    told = api.get("/schedules/news")
+    assert (told["overlap"], told["cron"], told["zone"]) == ("queue", "0 5 * * *", "UTC")
+    found = find_schedule(api.bridge.store, id)
+    assert found is not None and found.due_at == Cron("0 5 * * *", "UTC").after(time.time())
+    assert api("PATCH", f"/schedules/{id}", {}).status_code == 200
 
 
 def test_run_now_is_refused_while_an_earlier_job_has_not_ended(api: Api) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from shoal.control.api import scrape
+from shoal.store.jobs import load_job
+from shoal.store.removal import remove_job
 from tests.control.calling import Api, problem
 from tests.control.live import Live
 
@@ -61,6 +64,16 @@ def test_what_takes_longer_is_a_job_to_ask_for(api: Api) -> None:
     assert answered.status_code == 202 and 0.3 <= time.monotonic() - began < 5
     assert told["state"] == "waiting" and "no worker" in told["limiting"]
     assert api.get(f"/jobs/{told['id']}")["lane"] == "express"
+
+
+def test_a_job_that_is_removed_while_its_page_is_waited_for_is_not_there(api: Api) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(api, "POST", "/scrape", {"url": URL, "timeout_s": 30})
+        while not (jobs := api.get("/jobs")["jobs"]):
+            time.sleep(0.05)
+        with api.bridge.apart() as fleet:
+            remove_job(fleet.store, fleet.archive, load_job(fleet.store, jobs[0]["id"]))
+        problem(waiting.result(20), 404)
 
 
 def test_when_many_wait_already_the_next_does_not(api: Api) -> None:

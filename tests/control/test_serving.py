@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 import signal
 import socket
 import stat
@@ -108,6 +109,27 @@ def test_whoever_sends_a_head_slowly_holds_no_thread_for_long(fleet: FleetShell)
         assert time.monotonic() - began < HEAD_S + 5
         for one in slow:
             one.close()
+
+
+def test_streams_leave_half_of_the_threads_to_others(fleet: FleetShell) -> None:
+    with served(fleet, "--threads", "2") as api:
+        _, made = api.ask("POST", "/api/v1/jobs", {"urls": [URL]})
+        head = f"POST /api/v1/jobs/{made['id']}/urls HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.token}\r\n"
+        head += "Content-Type: Text/Plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+        with api.drip(head.encode()) as first, api.drip(head.encode()) as second:
+            # Whichever came second; the other is still being read.
+            refused, *_ = select.select([first, second], [], [], 10)[0]
+            told = refused.recv(1000)
+            assert told.startswith(b"HTTP/1.1 503 ") and b"Retry-After" in told
+            refused.close()
+            assert api.ask("GET", "/livez")[0] == 200
+            going_on = second if refused is first else first
+            line = f"{URL}a\n".encode()
+            going_on.sendall(b"%x\r\n%b\r\n0\r\n\r\n" % (len(line), line))
+            assert going_on.recv(1000).startswith(b"HTTP/1.1 200 ")
+        with api.drip(head.encode()) as third:
+            third.sendall(b"0\r\n\r\n")
+            assert third.recv(1000).startswith(b"HTTP/1.1 422 "), "there is room again"
 
 
 def test_a_body_of_two_gigabytes_is_refused_before_it_is_sent(fleet: FleetShell) -> None:

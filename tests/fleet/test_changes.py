@@ -106,7 +106,7 @@ def test_a_word_on_a_host_outlives_a_redis_that_is_wiped(tmp_path: Path, site: S
         job = fleet.submit(site.url())
         until(lambda: fleet.figures(job)["queued"] == 1)
         host = site.url().split("/")[2]
-        fleet.by_hand(lambda opened: override(opened, host, rate=0.5, paused=True))
+        fleet.by_hand(lambda opened: override(opened, host, {"rate": 0.5, "paused": True}))
         fleet.redis.client.flushall()
         (state,) = until(lambda: [one for one in fleet.by_hand(lambda opened: opened.frontier.hosts()) if one.paused])
         assert (state.name, state.rate) == (host, 0.5)

@@ -61,7 +61,7 @@ def hourly(store: Store, settings: Settings, overlap: Overlap = Overlap.SKIP, **
 def pass_ticks(store: Store, schedule: Schedule, hours: int) -> None:
     """As if its next tick had been so many hours ago."""
     last = time.time() // HOUR_S * HOUR_S
-    change_schedule(store, schedule.id, {"due_at": last - (hours - 1) * HOUR_S})
+    change_schedule(store, schedule.id, lambda _: {"due_at": last - (hours - 1) * HOUR_S})
 
 
 def fire(store: Store, settings: Settings, times: int = 1) -> None:
@@ -167,7 +167,7 @@ def test_a_run_whose_maker_died_is_begun_by_the_next_and_not_twice(
 def test_a_job_that_cannot_be_made_any_more_fails_with_the_reason(store: Store, settings: Settings) -> None:
     schedule = hourly(store, settings)
     gone = Template([], None, "gone.module:news").to_json()
-    change_schedule(store, schedule.id, {"job": gone})
+    change_schedule(store, schedule.id, lambda _: {"job": gone})
     run_now(store, schedule)
     fire(store, settings)
     (failed,) = last_runs(store, schedule.id, 9)

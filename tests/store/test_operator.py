@@ -10,7 +10,7 @@ import pytest
 from shoal.errors import UnknownJob, UsageError
 from shoal.model import JobSpec, JobState
 from shoal.store.exclusions import replace_exclusions, stored_exclusions
-from shoal.store.hosts import Word, note_word, stored_words
+from shoal.store.hosts import Word, change_word, stored_words
 from shoal.store.jobs import change_spec, load_job, note_told, set_state
 from shoal.store.store import Store
 from tests.store.make import JOB, job_with
@@ -60,9 +60,11 @@ def test_exclusions_are_replaced_as_a_whole_in_their_order(store: Store) -> None
 
 
 def test_the_last_word_on_a_host_stands(store: Store) -> None:
-    note_word(store, Word("a.test", 0.5, False))
-    note_word(store, Word("b.test", None, True))
-    note_word(store, Word("a.test", 2.0, True))
+    change_word(store, "a.test", {"rate": 0.5})
+    change_word(store, "b.test", {"paused": True})
+    assert change_word(store, "a.test", {"rate": 2.0}) == Word("a.test", 2.0, False)
+    assert change_word(store, "a.test", {"paused": True}) == Word("a.test", 2.0, True), "the rate was not spoken of"
     assert stored_words(store) == [Word("a.test", 2.0, True), Word("b.test", None, True)]
-    note_word(store, Word("b.test", None, False))
+    change_word(store, "b.test", {"paused": False})
+    assert change_word(store, "c.test", {}) == Word("c.test", None, False)
     assert stored_words(store) == [Word("a.test", 2.0, True)]

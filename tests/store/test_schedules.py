@@ -61,7 +61,7 @@ def test_only_one_of_many_makes_a_run_of_a_tick(store: Store) -> None:
 
 def test_a_schedule_that_is_paused_has_no_ticks(store: Store) -> None:
     add_schedule(store, SCHEDULE)
-    change_schedule(store, "s1", {"paused": True})
+    change_schedule(store, "s1", lambda _: {"paused": True})
     assert due_schedules(store, 200.0) == []
     assert not note_tick(store, SCHEDULE, RUN, 200.0)
 

@@ -14,6 +14,7 @@ from shoal.errors import UsageError
 from shoal.frontier.contract import HostState
 from shoal.jobs.hosts import find_host, host_record, override
 from shoal.jobs.place import Place
+from shoal.store.hosts import Said
 
 HEADER = ("rate", "slowed", "in flight", "next", "crawl-delay", "latency", "host")
 NUMBERS = frozenset(range(len(HEADER) - 1))
@@ -52,12 +53,12 @@ async def _overridden(place: Place, name: str, rate: str | None, paused: bool | 
     state = await find_host(place.frontier, name)
     if rate is None and paused is None:
         return state
-    await override(
-        place,
-        state.name,
-        rate=state.rate if rate is None else _rate(rate),
-        paused=state.paused if paused is None else paused,
-    )
+    said: Said = {}
+    if rate is not None:
+        said["rate"] = _rate(rate)
+    if paused is not None:
+        said["paused"] = paused
+    await override(place, state.name, said)
     return await find_host(place.frontier, state.name)
 
 

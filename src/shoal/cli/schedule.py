@@ -141,8 +141,8 @@ def pause(session: Session, label: str, off: bool) -> None:
     """
     with open_store(session) as store:
         found = _found(store, label)
-        due_at = Cron(found.cron, found.zone).after(time.time())
-        change_schedule(store, found.id, {"paused": not off, "due_at": due_at})
+        now = time.time()
+        change_schedule(store, found.id, lambda one: {"paused": not off, "due_at": Cron(one.cron, one.zone).after(now)})
         changed = _found(store, found.id)
         _tell(session, store, changed, f"begins {_next_run(changed)}" if off else "is paused")
 

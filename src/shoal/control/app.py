@@ -9,7 +9,8 @@ from uuid import uuid4
 from flask import Flask, Response, g, request
 
 from shoal import telemetry
-from shoal.control import figures, limits, problems
+from shoal.control import figures, limits, problems, streams
+from shoal.control import metrics as told
 from shoal.control.api import (
     changes,
     exclusions,
@@ -31,6 +32,7 @@ from shoal.control.routes import API, Routes
 from shoal.settings import Settings
 
 REQUEST_ID = "X-Request-Id"
+THREADS = 32
 _GIVEN_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
 log = telemetry.Events(__name__)
@@ -52,11 +54,16 @@ ROUTES: tuple[Routes, ...] = (
 )
 
 
-def create_app(settings: Settings) -> Flask:
-    """Raises UsageError if the settings name no fleet. To be called in the process that serves it."""
+def create_app(settings: Settings, threads: int = THREADS) -> Flask:
+    """`threads`: how many answer requests. To be called in the process that serves it.
+
+    Raises UsageError if the settings name no fleet.
+    """
     app = Flask("shoal", static_folder=None)
     app.extensions[NAME] = over = Bridge(settings)
     figures.register(over, app.extensions)
+    told.register(over, app.extensions)
+    streams.register(threads, app.extensions)
     app.config["MAX_CONTENT_LENGTH"] = limits.JSON_BYTES
     # A path with a slash too many is no other path.
     app.url_map.strict_slashes = True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from shoal.store.store import Store
 
 NAME = "shoal"
 ANSWER_S = 10.0
+AWAY_S = 3.0
+"""A database that could not be opened is not tried again for so long: each request would wait for it in turn."""
 
 T = TypeVar("T")
 
@@ -34,6 +37,7 @@ class Bridge:
         self.settings = settings
         self._fleet = Fleet(settings)
         self._opening = threading.Lock()
+        self._away, self._away_until = "", 0.0
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._turn, name="bridge", daemon=True).start()
 
@@ -55,12 +59,15 @@ class Bridge:
     def fleet(self) -> Fleet:
         """Its store may be used in any thread, all else of it only in `run`."""
         with self._opening:
+            if time.monotonic() < self._away_until:
+                raise Unavailable(self._away)
             try:
                 # Opened here, once: on first use two threads would each open one.
                 self._fleet.store  # noqa: B018
-            except (UsageError, HomeError) as error:
+            except (UsageError, HomeError, Unavailable) as error:
+                self._away, self._away_until = str(error), time.monotonic() + AWAY_S
                 # Not the caller's fault.
-                raise Unavailable(str(error)) from error
+                raise Unavailable(self._away) from error
         return self._fleet
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float = ANSWER_S) -> T:

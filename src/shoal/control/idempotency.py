@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import sha256
 
 from flask import Response, g, request
@@ -13,7 +14,7 @@ from shoal.control.auth import holder
 from shoal.control.bridge import bridge
 from shoal.control.problems import Problem, conflict
 from shoal.jobs.job_id import new_job_id
-from shoal.store.answers import Claim, Kept, answer, claim, give_up, take_over
+from shoal.store.answers import Claim, answer, claim, give_up, take_over
 from shoal.store.store import Store
 
 HEADER = "Idempotency-Key"
@@ -30,35 +31,27 @@ def once(make: Callable[[], Response]) -> Response:
     if not _KEY.fullmatch(key):
         raise Problem(422, f"{HEADER}: give 1 to 200 printable ASCII characters")
     store = bridge().store
-    wanted = Claim(holder().id, key, _asked(), new_job_id())
-    kept = claim(store, wanted, time.time())
-    if kept is None:
-        return _answered(store, wanted, make)
-    if kept.claim.request != wanted.request:
-        raise Problem(422, f"{HEADER} {key} was given with another request: a new one needs a key of its own")
-    return _repeated(store, wanted, kept, make)
+    wanted = Claim(holder().id, key, _asked(), new_job_id(), time.time())
+    deadline = time.monotonic() + WAIT_S
+    # Looked at each time anew: the first one may fail, and this, or another with this key, become the first.
+    while (kept := claim(store, wanted)) is not None:
+        if kept.claim.request != wanted.request:
+            raise Problem(422, f"{HEADER} {key} was given with another request: a new one needs a key of its own")
+        if kept.status is not None:
+            return Response(kept.body, kept.status, content_type="application/json")
+        if taken := take_over(store, kept.claim, time.time()):
+            return _answered(store, taken, make)
+        if time.monotonic() > deadline:
+            raise conflict(f"the first request with this {HEADER} is not answered yet", retry_s=5)
+        time.sleep(_LOOK_EVERY_S)
+        wanted = replace(wanted, at=time.time())
+    return _answered(store, wanted, make)
 
 
 def claimed_job_id() -> str | None:
     """The id that a job made by this request must have, so that it is not made twice; None: any."""
     claimed: str | None = g.get("claimed_job_id")
     return claimed
-
-
-def _repeated(store: Store, wanted: Claim, kept: Kept, make: Callable[[], Response]) -> Response:
-    deadline = time.monotonic() + WAIT_S
-    while kept.status is None:
-        if take_over(store, kept.claim, time.time()):
-            return _answered(store, kept.claim, make)
-        if time.monotonic() > deadline:
-            raise conflict(f"the first request with this {HEADER} is not answered yet", retry_s=5)
-        time.sleep(_LOOK_EVERY_S)
-        found = claim(store, wanted, time.time())
-        if found is None:
-            # The first one failed, and this is now the first.
-            return _answered(store, wanted, make)
-        kept = found
-    return Response(kept.body, kept.status, content_type="application/json")
 
 
 def _answered(store: Store, claimed: Claim, make: Callable[[], Response]) -> Response:

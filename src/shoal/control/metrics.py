@@ -6,11 +6,14 @@ docs/metrics.md has every name.
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from flask import current_app
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -32,13 +35,41 @@ from shoal.store.jobs import count_jobs
 
 ANSWER_S = 5.0
 """Prometheus waits for ten."""
+KEPT_S = 2.0
+"""Who asks so soon after another is told the same: anybody may ask, and it takes looking at every lane and job."""
 _ROLES = ("child", "tend")
+_NAME = "shoal-metrics"
 
 
 def exposition(over: Bridge) -> bytes:
     registry = CollectorRegistry()
     registry.register(_Fleet(over))
     return generate_latest(registry)
+
+
+class _Kept:
+    """The exposition of a moment ago."""
+
+    def __init__(self, over: Bridge) -> None:
+        self._bridge = over
+        self._lock = threading.Lock()
+        self._text, self._until = b"", 0.0
+
+    def told(self) -> bytes:
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._text = exposition(self._bridge)
+                self._until = time.monotonic() + KEPT_S
+            return self._text
+
+
+def register(over: Bridge, extensions: dict[str, Any]) -> None:
+    extensions[_NAME] = _Kept(over)
+
+
+def kept_exposition() -> bytes:
+    """That of the app which answers the current request."""
+    return cast(_Kept, current_app.extensions[_NAME]).told()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from shoal.control.auth import authorize
 from shoal.control.idempotency import once
 from shoal.control.limits import JSON_BYTES, count_submit
 from shoal.control.problems import FieldFault, Problem
+from shoal.control.streams import streaming
 from shoal.store.tokens import Scope
 
 READ, SUBMIT, ADMIN = Scope.READ, Scope.SUBMIT, Scope.ADMIN
@@ -112,13 +113,14 @@ def _view(operation: Operation, function: View) -> Callable[..., Response]:
         query = _query(operation.query)
         if query is not None:
             given["query"] = query
-        streams = request.mimetype in operation.streams
-        if streams:
+        if request.mimetype in operation.streams:
             # Of any length: the function bounds what it holds. None would mean the limit of the app.
             request.max_content_length = sys.maxsize
-        elif operation.body is not None:
+            with streaming():
+                return _response(function(**given))
+        if operation.body is not None:
             given["body"] = _body(operation)
-        if operation.keyed and not streams:
+        if operation.keyed:
             return once(lambda: _response(function(**given)))
         return _response(function(**given))
 

@@ -6,6 +6,7 @@ address. Celery is not imported here: commands look and steer without it.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -79,7 +80,7 @@ class Fleet:
             paused = paused or await self.frontier.rest(job.id) == "paused"
         except FrontierLost as error:
             # It has not begun, went when it had ended, or is being restored.
-            figures = counted(self.store, job.id) if job.started_at else Figures()
+            figures = await asyncio.to_thread(counted, self.store, job.id) if job.started_at else Figures()
             lost = str(error) if job.started_at else None
         if job.state in ENDED:
             return Standing(job, job.state, figures, job.reason)

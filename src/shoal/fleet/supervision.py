@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,9 +114,11 @@ class Part:
 
     def _bound_log(self) -> None:
         """Its writers append, so what they write next is at the beginning."""
-        if self.log.stat().st_size > LOG_BYTES:
-            shutil.copyfile(self.log, self.log.with_suffix(".log.1"))
-            os.truncate(self.log, 0)
+        with suppress(OSError):
+            # Somebody removed it, or there is no room for a copy: the process is looked after all the same.
+            if self.log.stat().st_size > LOG_BYTES:
+                shutil.copyfile(self.log, self.log.with_suffix(".log.1"))
+                os.truncate(self.log, 0)
 
 
 def left_behind(home: Path, name: str) -> int | None:

@@ -9,7 +9,7 @@ from shoal.errors import UsageError
 from shoal.frontier.contract import Frontier, HostState
 from shoal.jobs.place import Place
 from shoal.store.columns import iso_time
-from shoal.store.hosts import Word, note_word
+from shoal.store.hosts import Said, change_word, stored_word
 
 NAMES_NEAR = 3
 
@@ -24,10 +24,16 @@ async def find_host(frontier: Frontier, name: str) -> HostState:
     return found
 
 
-async def override(place: Place, host: str, *, rate: float | None, paused: bool) -> None:
+async def override(place: Place, host: str, said: Said) -> None:
     """An operator's word on a host, for good: a frontier that is lost gets it back from the store."""
-    note_word(place.store, Word(host, rate, paused))
-    await place.frontier.override(host, rate=rate, paused=paused)
+    word = change_word(place.store, host, said)
+    while True:
+        await place.frontier.override(host, rate=word.rate, paused=word.paused)
+        now = stored_word(place.store, host)
+        # Another word may have been told before this one, which is older.
+        if now == word:
+            return
+        word = now
 
 
 def host_record(state: HostState) -> dict[str, Any]:

@@ -6,7 +6,7 @@ for is taken over with that name, and finds the job if it was made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, delete, select, update
 
@@ -27,6 +27,10 @@ class Claim:
     """What was asked for, as a hash."""
     job: str
     """The id of a job made for it."""
+    at: float
+    """When it was claimed: tells it from that of somebody who took it over."""
+    before: float | None = None
+    """When somebody else had claimed it, whom it was taken over from and who may be alive after all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +41,27 @@ class Kept:
     body: str | None
 
 
-def claim(store: Store, wanted: Claim, now: float) -> Kept | None:
+def claim(store: Store, wanted: Claim) -> Kept | None:
     """None: the claim is ours. Otherwise what is kept; of one that was abandoned we take over the job's id."""
+    values = {"token": wanted.token, "key": wanted.key, "request": wanted.request, "job": wanted.job}
     with store.write() as db:
-        db.execute(delete(table).where(table.c.claimed_at < now - KEPT_S))
-        values = {"token": wanted.token, "key": wanted.key, "request": wanted.request, "job": wanted.job}
-        unless_there = insert_into(db, table).values(**values, claimed_at=now).on_conflict_do_nothing()
-        if db.execute(unless_there.returning(table.c.key)).first():
-            return None
-        row = db.execute(select(table).where(*_is(wanted)).with_for_update()).one()
-        return Kept(Claim(row.token, row.key, row.request, row.job), row.status, row.body)
+        db.execute(delete(table).where(table.c.claimed_at < wanted.at - KEPT_S))
+        unless_there = insert_into(db, table).values(**values, claimed_at=wanted.at).on_conflict_do_nothing()
+        while db.execute(unless_there.returning(table.c.key)).first() is None:
+            row = db.execute(select(table).where(*_is(wanted)).with_for_update()).one_or_none()
+            # None: given up in between.
+            if row is not None:
+                return Kept(Claim(row.token, row.key, row.request, row.job, row.claimed_at), row.status, row.body)
+    return None
 
 
-def take_over(store: Store, abandoned: Claim, now: float) -> bool:
-    """Whether the claim, which nobody answered for, is ours now."""
-    stale = table.c.status.is_(None), table.c.claimed_at < now - ABANDONED_S
+def take_over(store: Store, abandoned: Claim, now: float) -> Claim | None:
+    """The claim, which nobody answered for, as ours; None if it is not to be had."""
+    if abandoned.at >= now - ABANDONED_S:
+        return None
     with store.write() as db:
-        return db.execute(update(table).where(*_is(abandoned), *stale).values(claimed_at=now)).rowcount > 0
+        taken = update(table).where(*_is_open(abandoned)).values(claimed_at=now)
+        return replace(abandoned, at=now, before=abandoned.at) if db.execute(taken).rowcount else None
 
 
 def answer(store: Store, claimed: Claim, status: int, body: str) -> None:
@@ -62,10 +70,16 @@ def answer(store: Store, claimed: Claim, status: int, body: str) -> None:
 
 
 def give_up(store: Store, claimed: Claim) -> None:
-    """For a request that failed: its repetition is tried anew."""
+    """For a request that failed: its repetition is tried anew. One that was taken over is as it was before."""
+    ours = _is_open(claimed)
+    back = update(table).where(*ours).values(claimed_at=claimed.before)
     with store.write() as db:
-        db.execute(delete(table).where(*_is(claimed), table.c.status.is_(None)))
+        db.execute(delete(table).where(*ours) if claimed.before is None else back)
 
 
 def _is(claimed: Claim) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return table.c.token == claimed.token, table.c.key == claimed.key
+
+
+def _is_open(claimed: Claim) -> tuple[ColumnElement[bool], ...]:
+    return *_is(claimed), table.c.claimed_at == claimed.at, table.c.status.is_(None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -67,7 +67,7 @@ def input_counts(store: Store, job: str) -> InputCounts:
         return InputCounts._make(db.execute(wanted).one())
 
 
-def input_report(store: Store, job: str) -> Iterator[dict[str, Any]]:
+def input_report(store: Store, job: str) -> Generator[dict[str, Any], None, None]:
     """One row per input, in order, with how its request ended when redirects are followed."""
     with store.read() as db:
         after_line = -1

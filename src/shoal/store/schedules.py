@@ -6,7 +6,7 @@ run carries the id of its job from the start, so that whoever begins it after an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -91,9 +91,14 @@ def find_schedule(store: Store, name: str) -> Schedule | None:
     return None if row is None else _schedule(row)
 
 
-def change_schedule(store: Store, id: str, values: Mapping[str, Any]) -> None:
+def change_schedule(store: Store, id: str, change: Callable[[Schedule], Mapping[str, Any]]) -> None:
+    """`change` gives the columns that are to be others, of the schedule as it is; one that is gone stays gone."""
     with store.write() as db:
-        db.execute(update(table).where(table.c.id == id).values(**values))
+        # Locked: of two that change it at once, the second changes what the first has made of it.
+        row = db.execute(select(table).where(table.c.id == id).with_for_update()).one_or_none()
+        values = change(_schedule(row)) if row is not None else {}
+        if values:
+            db.execute(update(table).where(table.c.id == id).values(**values))
 
 
 def remove_schedule(store: Store, id: str) -> None:

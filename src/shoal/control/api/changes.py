@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.control.auth import require_for
+from shoal.control.auth import require_for, require_to_feed
 from shoal.control.bridge import bridge
 from shoal.control.figures import find
 from shoal.control.models.changes import Changed, ChangeQuery, JobChange
@@ -29,10 +29,12 @@ def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
     if found.state in ENDED:
         raise conflict(nothing_to("change", found, found.state))
     require_for(body.model_dump(exclude_unset=True).get("politeness", {}), None)
+    if body.model_fields_set & {"include", "exclude"}:
+        # Which may lead it to more URLs.
+        require_to_feed(found.spec)
     if query.preview:
         return _previewed(found, body)
-    over = bridge()
-    changed = over.run(change_job(over.fleet, id, body.applied, query.version))
+    changed = bridge().run_apart(lambda fleet: change_job(fleet, id, body.applied, query.version))
     if changed is None:
         raise conflict(f"job {id} is not of version {query.version} any more: look at it again, and repeat")
     return {"id": id, "version": changed.version}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from shoal.control.bridge import bridge
 from shoal.control.cursor import cursor, place_of
 from shoal.control.models.fleet import HostChange, HostList, HostShown, HostsQuery
@@ -10,6 +12,7 @@ from shoal.control.routes import ADMIN, READ, Reply, Routes
 from shoal.fleet.place import Fleet
 from shoal.frontier.contract import HostState
 from shoal.jobs.hosts import host_record, override
+from shoal.store.hosts import Said
 
 routes = Routes("hosts")
 _LISTING = "hosts"
@@ -32,13 +35,10 @@ def hosts(query: HostsQuery) -> Reply:
 @routes.patch("/hosts/<host>", ADMIN, answers={200: HostShown}, body=HostChange)
 def change_host(host: str, body: HostChange) -> Reply:
     """Override a host's rate, pause it, or let it go on; workers follow at their next lease."""
-    given = body.model_fields_set
 
     async def change(fleet: Fleet) -> HostState:
         before = _named(await fleet.frontier.hosts(), host)
-        rate = body.rate if "rate" in given else before.rate
-        paused = body.paused if "paused" in given else before.paused
-        await override(fleet, before.name, rate=rate, paused=paused)
+        await override(fleet, before.name, cast(Said, body.model_dump(exclude_unset=True)))
         return _named(await fleet.frontier.hosts(), host)
 
     return host_record(bridge().run_apart(change))

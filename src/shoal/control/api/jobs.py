@@ -86,14 +86,14 @@ def remove(id: str) -> Reply:
 def pause(id: str) -> Reply:
     """Lease nothing more of a job, for now; what is in flight is finished."""
     found = _steerable(id, "pause")
-    return _steered(found, JobState.PAUSED, bridge().run(bridge().fleet.pause(found)))
+    return _steered(found, JobState.PAUSED, bridge().run_apart(lambda fleet: fleet.pause(found)))
 
 
 @routes.post("/jobs/<id>/resume", SUBMIT, answers={200: Steered})
 def resume(id: str) -> Reply:
     """Let a paused job go on."""
     found = _steerable(id, "resume")
-    said = bridge().run(bridge().fleet.resume(found))
+    said = bridge().run_apart(lambda fleet: fleet.resume(found))
     return _steered(found, JobState.RUNNING if found.started_at else JobState.QUEUED, said)
 
 
@@ -101,7 +101,7 @@ def resume(id: str) -> Reply:
 def cancel(id: str) -> Reply:
     """End a job for good and keep its data."""
     found = _steerable(id, "cancel")
-    return _steered(found, JobState.CANCELLED, bridge().run(bridge().fleet.cancel(found)))
+    return _steered(found, JobState.CANCELLED, bridge().run_apart(lambda fleet: fleet.cancel(found)))
 
 
 def _steerable(id: str, wish: str) -> Job:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from flask import Response
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
-from shoal.control.bridge import bridge
-from shoal.control.metrics import exposition
+from shoal.control.metrics import kept_exposition
 from shoal.control.routes import Reply, Routes
 
 routes = Routes("metrics", prefix="")
@@ -15,4 +14,4 @@ routes = Routes("metrics", prefix="")
 @routes.get("/metrics", None, answers={200: ("text/plain",)})
 def metrics() -> Reply:
     """The fleet in numbers, as Prometheus reads them."""
-    return Response(exposition(bridge()), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+    return Response(kept_exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4)

@@ -64,7 +64,7 @@ def dead(id: str, query: DeadQuery) -> Reply:
     return {"groups": dead_groups(bridge().store, find(id).id, _where(query), by)}
 
 
-@routes.post("/jobs/<id>/dead/retry", SUBMIT, answers={200: Retried}, body=RetryOrder, keyed=True)
+@routes.post("/jobs/<id>/dead/retry", SUBMIT, answers={200: Retried}, body=RetryOrder, counted=True, keyed=True)
 def retry(id: str, body: RetryOrder) -> Reply:
     """Try dead letters again; a job that had ended goes on with them."""
     found = find(id)

@@ -28,7 +28,7 @@ def schedules() -> Reply:
     return {"schedules": [schedule_record(store, schedule) for schedule in list_schedules(store)]}
 
 
-@routes.post("/schedules", SUBMIT, answers={201: ScheduleShown}, body=ScheduleOrder)
+@routes.post("/schedules", SUBMIT, answers={201: ScheduleShown}, body=ScheduleOrder, counted=True)
 def add_schedule(body: ScheduleOrder) -> Reply:
     """Begin a job by the clock, again and again.
 
@@ -53,11 +53,13 @@ def schedule(id: str) -> Reply:
 def change(id: str, body: ScheduleChange) -> Reply:
     """Change when or what a schedule begins, or pause it; jobs that it has begun go on."""
     found = _found(id)
-    change_schedule(bridge().store, found.id, _changes(found, body))
+    # Here, not while it is locked: this may load a spider.
+    job = {"job": _template(body.job).checked(bridge().settings, found.name).to_json()} if body.job else {}
+    change_schedule(bridge().store, found.id, lambda now: {**_changes(now, body), **job})
     return schedule_record(bridge().store, _found(found.id))
 
 
-@routes.post("/schedules/<id>/run", SUBMIT, answers={202: ScheduleShown})
+@routes.post("/schedules/<id>/run", SUBMIT, answers={202: ScheduleShown}, counted=True)
 def run_schedule(id: str) -> Reply:
     """Begin its job now, besides its ticks; also of one that is paused."""
     over, found = bridge(), _found(id)
@@ -95,7 +97,6 @@ def _template(order: JobOrder) -> Template:
 def _changes(found: Schedule, body: ScheduleChange) -> dict[str, Any]:
     given = body.model_dump(exclude_none=True, exclude={"job"})
     # From now on: what passed by the old clock, or while it was paused, is not made up for.
-    due_at = Cron(body.cron or found.cron, body.zone or found.zone).after(time.time())
-    changed = given.keys() & {"cron", "zone", "paused"}
-    job = {"job": _template(body.job).checked(bridge().settings, found.name).to_json()} if body.job else {}
-    return {"overlap": found.overlap, **given, **({"due_at": due_at} if changed else {}), **job}
+    if given.keys() & {"cron", "zone", "paused"}:
+        given["due_at"] = Cron(body.cron or found.cron, body.zone or found.zone).after(time.time())
+    return given

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -12,7 +13,7 @@ from shoal.control.figures import standing_of
 from shoal.control.models.scrape import Scraped, ScrapeOrder, StillScraping
 from shoal.control.problems import FieldFault, Problem
 from shoal.control.routes import SUBMIT, Reply, Routes
-from shoal.errors import UsageError
+from shoal.errors import UnknownJob, UsageError
 from shoal.fetch.charset import to_utf8
 from shoal.fleet.place import Fleet
 from shoal.fleet.submit import Submitted, submit_asked
@@ -88,7 +89,11 @@ def _awaited(id: str, until: float) -> dict[str, Any] | None:
 
 
 def _end(id: str) -> dict[str, Any] | None:
-    (end,) = input_report(bridge().store, id)
+    with closing(input_report(bridge().store, id)) as ends:
+        # Others may have appended more.
+        end = next(ends, None)
+    if end is None:
+        raise UnknownJob(f"job {id} was removed before it could be answered")
     return None if end["outcome"] == "queued" else end
 
 

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO, cast
 from flask import request
 from werkzeug.exceptions import ClientDisconnected
 
+from shoal.control.auth import require_to_feed
 from shoal.control.bridge import bridge
 from shoal.control.figures import find
 from shoal.control.models.urls import Appended, UrlArray, UrlsQuery
@@ -41,9 +42,11 @@ def append_urls(id: str, query: UrlsQuery, body: UrlArray | None = None) -> Repl
 
     An array is stored whole or not at all, and may carry an Idempotency-Key. Lines (plain, JSON, or CSV with ?column=)
     may be any number: they are stored as they arrive, so of a body that breaks off most are kept. A line that is no
-    URL is told with its number and the reason, and the others are kept.
+    URL is told with its number and the reason, and the others are kept. A job that was given what needs an admin, or
+    has a password, is fed by an admin only.
     """
     job = find(id)
+    require_to_feed(job.spec)
     if job.state is JobState.CANCELLED:
         raise conflict(f"job {id} was cancelled, which is for good: submit these URLs as a job of their own")
     _check(query)
