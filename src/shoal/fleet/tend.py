@@ -218,7 +218,10 @@ class Tend:
             # Lost, or taken up again: URLs were appended when it had ended.
             self._bring_in(job, "restored", self._restoring.rebuild(job))
         elif not job.seeded and job.state is not JobState.PAUSED:
-            self._bring_in(job, "seeded", self._restoring.seed(job, self._ring.set))
+            # As it is now: its seeding may have ended since this round began.
+            now = await self._writer.read(load_job, job.id)
+            if not now.seeded:
+                self._bring_in(now, "seeded", self._restoring.seed(now, self._ring.set))
         elif job.seeded:
             if job.told != job.version:
                 # Whoever changed it could not, or died.
