@@ -21,6 +21,7 @@ from shoal.practice import Running as Site
 from shoal.practice import Shop, running
 from shoal.store.tokens import Scope, add_token
 from tests.fleet.running import Running
+from tests.frontier.redis_server import free_port
 
 SHOP = Shop(hosts=2, categories=3, products=24, troubled=False)
 START_S = 30.0
@@ -82,12 +83,6 @@ def serving(environment: dict[str, str], folder: Path) -> Iterator[tuple[str, in
         process.send_signal(signal.SIGTERM)
         process.wait(30)
         log.close()
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def memory_bytes(parent: int) -> int:

@@ -14,8 +14,9 @@ from shoal.control.models.jobs import Created, JobFigures
 from shoal.control.models.urls import Appended
 from shoal.errors import ApiError, Unavailable, UsageError
 from shoal.store.tokens import Scope
-from tests.control.live import Live, free_port
+from tests.control.live import Live
 from tests.fleet.proxy import Proxy
+from tests.frontier.redis_server import free_port
 
 POLITE = {"rate": 0}
 NOWHERE = "https://example.invalid/"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ import redis
 from shoal.practice import Running as Site
 from shoal.practice import Shop, running
 from tests.fleet.running import Running
+from tests.frontier.redis_server import free_port
 
 GONE_WITHIN_S = 20.0
 NO_ONE_THERE = "127.0.0.1:1"
@@ -134,7 +134,7 @@ def _celery(fleet: Running, *words: str) -> str:
 @contextmanager
 def _flower(fleet: Running) -> Iterator[str]:
     pytest.importorskip("flower", reason="flower is missing: pip install flower")
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "celery", "-A", "shoal.fleet", "flower", f"--port={port}", "--address=127.0.0.1"]
     env = fleet.environment | {"FLOWER_UNAUTHENTICATED_API": "true"}
     with subprocess.Popen(command, env=env, cwd=fleet.folder, stderr=subprocess.DEVNULL) as process:
@@ -152,10 +152,3 @@ def _workers(address: str) -> dict[str, dict[str, list[dict[str, str]]]]:
     except OSError:
         return {}
     return told if any("active_queues" in worker for worker in told.values()) else {}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -22,6 +22,7 @@ from shoal.fleet import roster
 from shoal.fleet.life import Life, machine
 from shoal.fleet.opening import Opening
 from shoal.fleet.place import ring
+from shoal.fleet.slices import is_work
 from shoal.fleet.source import Source
 from shoal.fleet.stopping import told_to_stop
 from shoal.fleet.tally import Tally
@@ -40,8 +41,6 @@ from shoal.urls.exclusions import read_exclusions
 LOOK_EVERY_S = 0.25
 IDLE_S = 2.0
 """A slice that finds nothing to do for so long ends."""
-SOON_S = 5.0
-"""What may be leased within this time is something to do."""
 RETIRE_AFTER_S = 120.0
 TEND_SPOOLS_S = 5.0
 EXIT_FAULT = 70
@@ -172,8 +171,7 @@ class Child:
         self._news.set()
 
     async def _is_there_work(self, lanes: Sequence[Lane]) -> bool:
-        ready_in_s = await self._engine.ready_in(lanes)
-        return ready_in_s is not None and ready_in_s < SOON_S
+        return is_work(await self._engine.ready_in(lanes))
 
     async def _beat(self) -> None:
         """The loop itself says that it turns; what it says is when the engine last got anywhere."""

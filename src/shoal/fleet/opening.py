@@ -14,7 +14,8 @@ from shoal.settings import Settings
 from shoal.store.store import Store
 
 TRY_EVERY_S = 2.0
-_AT_ONCE = Bounds(connections=2, answer_s=2.0, patience_s=1.0)
+AT_ONCE = Bounds(connections=2, answer_s=2.0, patience_s=1.0)
+"""For whoever has better to do than to wait for Redis."""
 
 
 class Opening:
@@ -45,7 +46,7 @@ class Opening:
         assert self._settings.redis_url is not None
         while not self._is_over():
             try:
-                await (await RedisFrontier.open(self._settings.redis_url, _AT_ONCE)).close()
+                await (await RedisFrontier.open(self._settings.redis_url, AT_ONCE)).close()
             except Unavailable as reason:
                 await self._wait(str(reason))
             else:

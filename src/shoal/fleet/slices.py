@@ -16,6 +16,8 @@ from shoal.fleet.roster import Entry
 from shoal.model import Lane
 
 TASK = "shoal.slice"
+SOON_S = 5.0
+"""What may be leased within this time is something to do."""
 
 
 def publish(app: Celery, lane: Lane, n: int = 1) -> None:
@@ -32,6 +34,11 @@ def waiting(app: Celery, lane: Lane) -> int:
             return int(channel.queue_declare(lane.value, passive=True).message_count)
         except ChannelError:
             return 0
+
+
+def is_work(ready_in_s: float | None) -> bool:
+    """Whether slices are wanted, by when something may be leased."""
+    return ready_in_s is not None and ready_in_s < SOON_S
 
 
 def gaps(roster: list[Entry], wanting: set[Lane]) -> dict[Lane, int]:

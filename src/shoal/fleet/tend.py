@@ -48,8 +48,6 @@ BEAT_EVERY_S = 1.0
 MOURN_EVERY_S = 60.0
 COUNT_EVERY_S = 10.0
 END_S = 2.0
-SOON_S = 5.0
-"""A lane wants slices if something may be leased within this time."""
 LOCK = f"{TAG}:tend:lock"
 LOCK_S = 10.0
 
@@ -292,8 +290,7 @@ class Tend:
                 await asyncio.to_thread(slices.publish, self._app, lane, missing)
 
     async def _is_ready(self, lane: Lane) -> bool:
-        ready_in_s = await self._frontier.next_ready_in([lane])
-        return ready_in_s is not None and ready_in_s < SOON_S
+        return slices.is_work(await self._frontier.next_ready_in([lane]))
 
     async def _beat(self) -> None:
         """A round may take long while much is brought in, as long as that moves."""

@@ -22,17 +22,16 @@ from shoal.engine.engine import KEEPS_PER_LEASE
 from shoal.errors import Unavailable
 from shoal.fleet import roster, slices
 from shoal.fleet.life import Life, Sign, bury_dead, signs
-from shoal.fleet.opening import Opening
+from shoal.fleet.opening import AT_ONCE, Opening
 from shoal.fleet.trouble import Trouble
 from shoal.frontier.contract import Caller
-from shoal.frontier.redis import Bounds, RedisFrontier
+from shoal.frontier.redis import RedisFrontier
 from shoal.model import Lane
 from shoal.settings import Settings
 from shoal.telemetry import Events
 
 LOOK_EVERY_S = 0.5
 LOOK_AROUND_EVERY_S = 5.0
-_BOUNDS = Bounds(connections=2, answer_s=2.0, patience_s=1.0)
 
 log = Events(__name__)
 
@@ -65,7 +64,7 @@ class Watch:
 
     async def _keep(self) -> None:
         opening = Opening(self._settings, self._life, self._over.is_set, self._trouble)
-        bounds = replace(_BOUNDS, lease_s=self._settings.lease_s)
+        bounds = replace(AT_ONCE, lease_s=self._settings.lease_s)
         store, frontier = await opening.store(), await opening.frontier(bounds)
         if store is None or frontier is None:
             return
