@@ -4,6 +4,8 @@
     ├── UsageError            2  a flag, pattern, list or setting that cannot work
     │   ├── InvalidURL        2  text that is no fetchable URL; `reason` says why
     │   ├── UnknownJob        2  a name that no job has
+    │   ├── UnknownHost       2  a name that no host has whom anything was asked of
+    │   ├── NeedsAdmin        2  what only an admin may ask for over the API
     │   └── BadSelector       2  (extract/faults.py) a selector that cannot work, with its column
     ├── HomeError             2  the home is not one of ours, or from a newer version
     ├── Unavailable           5  a database, Redis or archive that does not answer, or is held by another
@@ -46,6 +48,14 @@ class InvalidURL(UsageError):
 
 
 class UnknownJob(UsageError):
+    pass
+
+
+class UnknownHost(UsageError):
+    pass
+
+
+class NeedsAdmin(UsageError):
     pass
 
 

@@ -140,8 +140,8 @@ class Running(FleetShell):
         command = [sys.executable, "-m", "shoal", "worker", "--processes", str(self.processes), *options]
         return self._started(self.workers, f"worker-{len(self.workers)}", command, env)
 
-    def start_celery_worker(self, *options: str) -> Role:
-        command = [sys.executable, "-m", "celery", "-A", "shoal.fleet", "worker", *options]
+    def start_celery_worker(self, *options: str, app: str = "shoal.fleet") -> Role:
+        command = [sys.executable, "-m", "celery", "-A", app, "worker", *options]
         return self._started(self.workers, f"worker-{len(self.workers)}", command, {})
 
     def start_tend(self, **env: str) -> Role:

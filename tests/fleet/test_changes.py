@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from shoal.fleet.changes import change_job
 from shoal.fleet.exclusions import exclude
 from shoal.fleet.place import Fleet
 from shoal.jobs.hosts import override
-from shoal.model import JobSpec
+from shoal.model import JobSpec, ScopeKind
 from shoal.practice import Running as Site
 from shoal.practice import Shop, running
 from shoal.store.jobs import Job, change_spec, load_job
+from shoal.store.tables import drops
 from tests.cli.crawling import until
 from tests.fleet.running import Running
 
@@ -73,6 +75,29 @@ def test_what_a_new_pattern_excludes_is_dropped_from_the_queue_and_the_rest_is_f
     assert fetched < figures["dropped"]["excluded"]
 
 
+def test_what_a_narrower_scope_does_not_cover_is_dropped_from_the_queue(fleet: Running, site: Site) -> None:
+    job = begun(fleet, site)
+    change(fleet, job, scope=ScopeKind.LISTED)
+    fleet.until_ended(job)
+    figures = fleet.figures(job)
+    assert figures["state"] == "done" and set(figures["dropped"]) == {"off_scope"}
+    assert_balanced(figures)
+    fetched = [entry.path for entry in site.log()]
+    assert len(fetched) < SHOP.products and len(fetched) <= figures["pages"] + 1, "one is robots.txt"
+    explained = fleet("explain", job, dropped_url(fleet, job))
+    assert "scope was changed" in explained.out, explained.out + explained.err
+
+
+def test_a_wider_scope_counts_for_links_that_are_found_from_then_on(fleet: Running, site: Site) -> None:
+    seeds = [site.url(f"/?n={number}") for number in range(3 * FEW)]
+    job = fleet.submit(*seeds, "--scope", "listed", "--rate", str(SLOW), "--allow-private")
+    until(lambda: fleet.figures(job)["pages"] >= FEW)
+    spec = load_spec(fleet, job)
+    change(fleet, job, scope=ScopeKind.HOST, politeness=replace(spec.politeness, rate=0))
+    fleet.until_ended(job)
+    assert fleet.figures(job)["pages"] > len(seeds) + SHOP.products
+
+
 def test_the_fleets_exclusions_hold_for_jobs_that_run_and_for_new_ones(fleet: Running, site: Site) -> None:
     job = begun(fleet, site)
     host = site.url().split("/")[2]
@@ -110,6 +135,14 @@ def test_a_word_on_a_host_outlives_a_redis_that_is_wiped(tmp_path: Path, site: S
         fleet.redis.client.flushall()
         (state,) = until(lambda: [one for one in fleet.by_hand(lambda opened: opened.frontier.hosts()) if one.paused])
         assert (state.name, state.rate) == (host, 0.5)
+
+
+def dropped_url(fleet: Running, job: str) -> str:
+    async def act(opened: Fleet) -> str:
+        with opened.store.read() as db:
+            return str(db.execute(select(drops.c.url).where(drops.c.job == job).limit(1)).scalar_one())
+
+    return fleet.by_hand(act)
 
 
 def load_spec(fleet: Running, job: str) -> JobSpec:

@@ -13,7 +13,7 @@ import pytest
 from shoal.errors import Unavailable
 from shoal.fleet.schedules import Schedules, Template, make_schedule, run_now
 from shoal.fleet.submit import submit_asked
-from shoal.model import JobState
+from shoal.model import Asker, JobState
 from shoal.settings import Settings
 from shoal.store.jobs import list_jobs, load_job, set_state
 from shoal.store.schedules import (
@@ -154,7 +154,7 @@ def test_a_run_whose_maker_died_is_begun_by_the_next_and_not_twice(
     async def hand_over() -> None:
         async with fleet.opened() as opened:
             opened.__dict__["store"] = store
-            await submit_asked(opened, [URL], None, None, {}, run.job)
+            await submit_asked(opened, [URL], None, None, {}, run.job, by=Asker.OPERATOR)
             opened.__dict__.pop("store")
 
     asyncio.run(hand_over())
@@ -203,3 +203,24 @@ def find(store: Store) -> Schedule:
 def run_again(store: Store, schedule: Schedule) -> Run:
     """A further tick that is due, whatever the overlap."""
     return run_now(store, replace(schedule, overlap=Overlap.ALLOW))
+
+
+@pytest.mark.parametrize(
+    ("by", "when_made", "at_tend", "may"),
+    [
+        (Asker.ADMIN, True, False, True),
+        (Asker.ADMIN, False, True, False),
+        (Asker.SUBMITTER, True, True, False),
+        (Asker.OPERATOR, True, False, True),
+    ],
+)
+def test_what_a_schedules_jobs_may_reach_is_settled_when_it_is_made(
+    store: Store, settings: Settings, by: Asker, when_made: bool, at_tend: bool, may: bool
+) -> None:
+    template = Template([URL], by=by)
+    allowing = replace(settings, allow_private=when_made)
+    schedule = make_schedule(store, allowing, "news", "0 * * * *", "UTC", Overlap.SKIP, template)
+    run = run_now(store, schedule)
+    fire(store, replace(settings, allow_private=at_tend))
+    spec = load_job(store, run.job).spec
+    assert (spec.asked_by, spec.allow_private) == (by, may)

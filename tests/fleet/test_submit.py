@@ -15,7 +15,7 @@ import pytest
 from shoal.errors import UsageError
 from shoal.fleet.place import BELL, Fleet
 from shoal.fleet.submit import Submitted, submit_asked
-from shoal.model import ScopeKind
+from shoal.model import Asker, ScopeKind
 from shoal.settings import Settings
 from shoal.spiders.rules.asking import ASKED
 from shoal.spiders.wish import DEFAULTS
@@ -163,7 +163,7 @@ def asked(
     options: dict[str, Any] | None = None,
 ) -> Submitted:
     async def act(opened: Fleet) -> Submitted:
-        return await submit_asked(opened, urls, rules, spider, options or {})
+        return await submit_asked(opened, urls, rules, spider, options or {}, by=Asker.OPERATOR)
 
     return fleet.by_hand(act)
 
@@ -178,7 +178,7 @@ def test_a_spider_of_a_listed_module_is_taken(fleet: FleetShell, monkeypatch: py
     async def act() -> None:
         opened = Fleet(Settings(fleet.home, redis_url=fleet.redis.url, spiders=("shops.books",)))
         try:
-            await submit_asked(opened, [], None, "shops.books:books", {})
+            await submit_asked(opened, [], None, "shops.books:books", {}, by=Asker.OPERATOR)
         finally:
             await opened.close()
 

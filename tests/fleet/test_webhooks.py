@@ -16,7 +16,7 @@ from sqlalchemy import select, update
 
 from shoal.fleet.submit import submit_asked
 from shoal.fleet.webhooks import Webhooks
-from shoal.model import JobSpec, JobState, Webhook
+from shoal.model import Asker, JobSpec, JobState, Webhook
 from shoal.settings import Settings
 from shoal.store.jobs import create_job, set_state
 from shoal.store.store import Store
@@ -43,8 +43,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def add_job(store: Store, url: str, secret: str | None = SECRET) -> None:
-    spec = JobSpec("books", webhook=Webhook(url, secret))
+def add_job(store: Store, url: str, secret: str | None = SECRET, asked_by: Asker = Asker.ADMIN) -> None:
+    spec = JobSpec("books", webhook=Webhook(url, secret), asked_by=asked_by)
     create_job(store, "j1", lambda: spec, [], 1.0, fleet=True)
 
 
@@ -153,6 +153,15 @@ def test_a_private_address_needs_the_operators_setting_and_is_given_up_at_once(
     assert told_so_far(store, "j1").given_up == 1 and "private" in (told_so_far(store, "j1").fault or "")
 
 
+def test_a_private_address_is_not_for_jobs_of_a_submitter_whatever_the_setting(
+    store: Store, receiver: Receiver
+) -> None:
+    add_job(store, receiver.url, asked_by=Asker.SUBMITTER)
+    set_state(store, "j1", JobState.DONE, 2.0)
+    deliver(store, allow_private=True)
+    assert receiver.got == [] and "admin" in (told_so_far(store, "j1").fault or "")
+
+
 def test_a_delivery_is_claimed_by_one_and_counts_though_its_process_dies(store: Store, receiver: Receiver) -> None:
     add_job(store, receiver.url)
     set_state(store, "j1", JobState.DONE, 2.0)
@@ -166,8 +175,8 @@ def test_a_delivery_is_claimed_by_one_and_counts_though_its_process_dies(store: 
 def test_a_fleet_tells_of_a_job_from_its_start_to_its_end(tmp_path: Path, receiver: Receiver) -> None:
     with Running(tmp_path, workers=0) as fleet:
         options = {"webhook": receiver.url, "webhook_secret": SECRET}
-        asked = fleet.by_hand(lambda opened: submit_asked(opened, ["https://example.com/"], None, None, options))
-        sent = asked.id
+        by, urls = Asker.OPERATOR, ["https://example.com/"]
+        sent = fleet.by_hand(lambda opened: submit_asked(opened, urls, None, None, options, by=by)).id
         until(lambda: receiver.states == ["running"])
         assert fleet("cancel", sent).code == 0
         until(lambda: receiver.states == ["running", "cancelled"])

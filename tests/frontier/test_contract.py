@@ -633,3 +633,29 @@ async def test_requests_with_bodies_and_meta_come_back_whole(bench: Bench) -> No
     (lease,) = await bench.lease()
     assert lease.target._replace(fingerprint=0) == posted._replace(fingerprint=0)
     assert lease.trail == trail
+
+
+async def test_hosts_are_listed_by_name_and_a_part_at_a_time(bench: Bench) -> None:
+    names = [f"{letter}{number}.test" for letter in "cab" for number in range(12)]
+    await bench.job()
+    await bench.offer(*(f"http://{name}/" for name in names[:24]))
+    await bench.lease(24)
+    for name in names[24:]:
+        await bench.frontier.override(name, rate=0.5, paused=False)
+    whole = await bench.frontier.hosts()
+    assert [host.name for host in whole] == sorted(names)
+    parts, after = [], ""
+    while part := await bench.frontier.hosts(after, 7):
+        parts.append(part)
+        after = part[-1].name
+    assert [len(part) for part in parts] == [7] * 5 + [1]
+    assert [host for part in parts for host in part] == whole
+    assert await bench.frontier.hosts("b5", 2) == [host for host in whole if host.name > "b5"][:2]
+
+
+async def test_a_host_that_nobody_has_met_has_no_clock(bench: Bench) -> None:
+    assert await bench.frontier.host("a.test") is None
+    await bench.frontier.override("a.test", rate=0.5, paused=True)
+    host = await bench.frontier.host("a.test")
+    assert host is not None and (host.name, host.rate, host.paused) == ("a.test", 0.5, True)
+    assert await bench.frontier.host("A.test") is None

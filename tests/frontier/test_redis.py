@@ -14,7 +14,7 @@ import pytest
 from shoal.errors import FrontierFull, FrontierLost, Unavailable
 from shoal.frontier.contract import Caller, Offered, Terms
 from shoal.frontier.redis import Bounds, RedisFrontier
-from shoal.frontier.redis.shard import TAG, WAKE
+from shoal.frontier.redis.shard import CLOCKS, TAG, WAKE
 from shoal.model import Completion, Landing, Lease, Offer, Outcome, Trail
 from tests.frontier.conftest import target, urls
 from tests.frontier.redis_server import RedisServer
@@ -325,3 +325,24 @@ async def test_more_jobs_than_one_call_looks_at_all_have_their_turn(frontier: Re
         await frontier.offer(caller.next(), offer(*urls(f"h{number}", 2), job=f"job{number}"))
     served = {lease.job for _ in range(30) for lease in await frontier.lease(caller.next(), 20)}
     assert len(served) == 150
+
+
+async def test_of_fifty_thousand_hosts_only_the_clocks_that_are_shown_are_read(
+    frontier: RedisFrontier, redis_server: RedisServer
+) -> None:
+    client = redis_server.client
+    await frontier.override("h00000", rate=0.5, paused=False)
+    clock = client.get(f"{CLOCKS}h00000")
+    assert clock is not None
+    client.mset({f"{CLOCKS}h{number:05}": clock for number in range(50_000)})
+
+    def looks() -> int:
+        return int(client.info("commandstats")["cmdstat_fcall"]["calls"])
+
+    first = await frontier.hosts("", 100)
+    assert [host.name for host in first] == [f"h{number:05}" for number in range(100)]
+    before = looks()
+    later = await frontier.hosts("h31415", 100)
+    assert [host.name for host in later] == [f"h{number:05}" for number in range(31_416, 31_516)]
+    assert looks() == before + 1
+    assert [host.name for host in await frontier.hosts("h49990", 100)] == [f"h{n}" for n in range(49_991, 50_000)]

@@ -6,6 +6,7 @@ import pytest
 
 from shoal.errors import UsageError
 from shoal.model import Input, JobSpec, JobState, Limits, ScopeKind, Target
+from shoal.store.appending import append_inputs
 from shoal.store.inputs import seed_targets
 from shoal.store.jobs import (
     add_seconds,
@@ -24,6 +25,19 @@ from shoal.store.jobs import (
 from shoal.store.store import Store
 from tests.store.make import JOB, given, job_with, url
 from tests.store.memory import peak_memory
+
+
+def test_a_job_of_a_fleet_without_inputs_waits_for_the_first_that_is_appended(store: Store) -> None:
+    create_job(store, JOB, lambda: JobSpec("books"), [], 1.0, fleet=True)
+    assert load_job(store, JOB).awaits_urls
+    append_inputs(store, JOB, [Input(1, "", None, "empty")], None, 2.0)
+    assert load_job(store, JOB).awaits_urls
+    append_inputs(store, JOB, [Input(1, "a.test", Target("https://a.test/", 7, "a.test"))], None, 3.0)
+    job = load_job(store, JOB)
+    assert not job.awaits_urls and not job.seeded
+    begin(store, JOB, 4.0)
+    mark_seeded(store, JOB)
+    assert not load_job(store, JOB).awaits_urls
 
 
 def test_a_job_comes_back_as_it_was_made(store: Store) -> None:

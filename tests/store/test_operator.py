@@ -9,9 +9,9 @@ import pytest
 
 from shoal.errors import UnknownJob, UsageError
 from shoal.model import JobSpec, JobState
-from shoal.store.exclusions import replace_exclusions, stored_exclusions
+from shoal.store.exclusions import current_exclusions, replace_exclusions, stored_exclusions
 from shoal.store.hosts import Word, change_word, stored_words
-from shoal.store.jobs import change_spec, load_job, note_told, set_state
+from shoal.store.jobs import change_spec, load_job, note_told, reopen_ended, set_state
 from shoal.store.store import Store
 from tests.store.make import JOB, job_with
 
@@ -59,6 +59,27 @@ def test_exclusions_are_replaced_as_a_whole_in_their_order(store: Store) -> None
     assert stored_exclusions(store) == []
 
 
+def test_exclusions_are_replaced_only_in_the_version_that_was_seen(store: Store) -> None:
+    assert current_exclusions(store) == (0, [])
+    assert replace_exclusions(store, ["a.test"], 0) == (1, ["a.test"])
+    assert replace_exclusions(store, ["b.test"], 0) is None
+    assert current_exclusions(store) == (1, ["a.test"])
+    assert replace_exclusions(store, [], 1) == (2, [])
+
+
+def test_of_many_who_add_an_exclusion_at_once_none_is_lost(store: Store) -> None:
+    def add(line: str) -> None:
+        while True:
+            seen = current_exclusions(store)
+            if replace_exclusions(store, [*seen.lines, line], seen.version):
+                return
+
+    lines = [f"{n}.test" for n in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add, lines))
+    assert sorted(stored_exclusions(store)) == lines and current_exclusions(store).version == 8
+
+
 def test_the_last_word_on_a_host_stands(store: Store) -> None:
     change_word(store, "a.test", {"rate": 0.5})
     change_word(store, "b.test", {"paused": True})
@@ -68,3 +89,22 @@ def test_the_last_word_on_a_host_stands(store: Store) -> None:
     change_word(store, "b.test", {"paused": False})
     assert change_word(store, "c.test", {}) == Word("c.test", None, False)
     assert stored_words(store) == [Word("a.test", 2.0, True)]
+
+
+@pytest.mark.parametrize(
+    ("state", "becomes"),
+    [
+        (JobState.DONE, JobState.RUNNING),
+        (JobState.LIMITED, JobState.RUNNING),
+        (JobState.PAUSED, JobState.PAUSED),
+        (JobState.QUEUED, JobState.QUEUED),
+        (JobState.CANCELLED, JobState.CANCELLED),
+    ],
+)
+def test_only_a_job_that_has_ended_and_was_not_cancelled_is_reopened(
+    store: Store, state: JobState, becomes: JobState
+) -> None:
+    job_with(store)
+    set_state(store, JOB, state, 1.0)
+    assert reopen_ended(store, JOB, JobState.RUNNING, 2.0) == (state is not JobState.CANCELLED)
+    assert load_job(store, JOB).state is becomes

@@ -127,3 +127,17 @@ def test_patterns_can_be_replaced_and_verdicts_given_before_can_be_told() -> Non
     assert scope.width > before
     with pytest.raises(UsageError):
         scope.set_patterns(("re:(",), ())
+
+
+def test_a_scope_becomes_another_at_once_and_verdicts_given_before_are_known_for_old() -> None:
+    scope = Scope(ScopeKind.PREFIX, [SEED, "http://a.test/x/", "http://b.test/y/"], (), ())
+    wide, narrow = Scope(ScopeKind.ANY, [SEED], (), ()), Scope(ScopeKind.LISTED, [SEED], (), ("*.pdf",))
+    widths = [scope.width]
+    for other, refusal in ((wide, None), (narrow, "off_scope"), (Scope(ScopeKind.HOST, [SEED], (), ()), None)):
+        scope.become(other)
+        widths.append(scope.width)
+        assert scope.refusal("http://www.example.com/") == refusal
+        assert scope.refusal(SEED) is None
+    scope.admit("http://c.test/")
+    assert scope.refusal("http://c.test/z") is None
+    assert sorted({*widths, scope.width}) == [*widths, scope.width], "it only grows"

@@ -17,6 +17,7 @@ from shoal.store.inputs import seed_targets
 from shoal.store.jobs import Job
 from shoal.store.remembered import load_cookies
 from shoal.store.store import Store
+from shoal.urls import Scope
 
 if TYPE_CHECKING:
     from shoal.engine.callbacks import Callbacks
@@ -46,6 +47,18 @@ def seeds_of(store: Store, job_id: str) -> Iterator[list[Target]]:
     while part := seed_targets(store, job_id, line, SEEDS_AT_ONCE):
         line = part[-1].line
         yield [given.target for given in part if given.target is not None]
+
+
+def scope_of(store: Store, job: Job, spec: JobSpec) -> Scope:
+    """The job's whole scope, by a spec that may differ from the one it has. Raises UsageError.
+
+    Takes a while for a job of a million seeds: not to be called on the event loop.
+    """
+    seeds = (seed.url for part in seeds_of(store, job.id) for seed in part)
+    scope = Scope(spec.scope, seeds, spec.include, spec.exclude)
+    for url in job.admitted:
+        scope.admit(url)
+    return scope
 
 
 def work_on(job: Job, store: Store, spools: Spools, fetcher: Fetcher, callbacks: Callbacks | None) -> Work:

@@ -70,17 +70,33 @@ async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None,
     if not 200 <= answer.status < 300 or lease.trail.callback == SITEMAP:
         return done
     if work.callbacks is not None:
+        if work.spec.text_beside_items:
+            _keep_content(work, record, answer)
         return await work.callbacks.conclude(work, done, record, answer)
     if record.content_type in HTML_TYPES:
         await _extract(work, done, record, answer, aside)
     return done
 
 
-async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchange, aside: Aside | None) -> None:
+def _keep_content(work: Work, record: PageRecord, answer: Exchange) -> None:
+    """Beside what is taken of the page; its links are kept and not followed. A big page is passed over: with callbacks
+    nothing is read aside, and here it would hold other hosts up."""
+    if record.content_type in HTML_TYPES and len(answer.body) <= BIG_BYTES:
+        page = read_page(_ask(work, record, answer), answer.body)
+        if page.text is not None:
+            links = work.resolver.resolve(record.url, page.hrefs, page.base)
+            record.content = PageContent(page.description, page.language, page.text, links.urls, page.formats)
+
+
+def _ask(work: Work, record: PageRecord, answer: Exchange) -> Ask:
     header_robots = "\n".join(answer.headers.get_all("x-robots-tag"))
     spoken = answer.headers.get("content-type")
     spec = work.spec
-    ask = Ask(record.url, spoken, header_robots, work.token, spec.politeness.robots, spec.text, spec.formats)
+    return Ask(record.url, spoken, header_robots, work.token, spec.politeness.robots, spec.text, spec.formats)
+
+
+async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchange, aside: Aside | None) -> None:
+    ask = _ask(work, record, answer)
     if aside is None:
         page = read_page(ask, answer.body)
         urls, targets = _resolved(work, done, page, page.hrefs)

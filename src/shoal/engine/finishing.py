@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from shoal.frontier.contract import Frontier
-from shoal.model import JobSpec, JobState
+from shoal.model import Figures, JobSpec, JobState
 from shoal.store.jobs import Job, end_if_seeded, set_state
 from shoal.store.quality import last_quality, measure_quality, verdict
 from shoal.store.store import Store
@@ -15,7 +15,7 @@ from shoal.store.store import Store
 async def finish(frontier: Frontier, store: Store, job: Job, rest: str) -> JobState:
     """`rest` is why the frontier has nothing more to lease of the job; one that URLs were appended to goes on."""
     figures = await frontier.figures(job.id)
-    state, reason = ended(rest, job.spec, figures.pages, figures.dead)
+    state, reason = ended(rest, job.spec, figures)
     if state in (JobState.DONE, JobState.LIMITED):
         # Millions of items take a while, and whoever ends a job has others to see to.
         poor = await asyncio.to_thread(_judge_quality, store, job)
@@ -32,11 +32,15 @@ async def finish(frontier: Frontier, store: Store, job: Job, rest: str) -> JobSt
     return state
 
 
-def ended(rest: str, spec: JobSpec, pages: int, dead: int) -> tuple[JobState, str | None]:
+def ended(rest: str, spec: JobSpec, figures: Figures) -> tuple[JobState, str | None]:
+    pages, dead = figures.pages, figures.dead
     if rest == "cancelled":
         return JobState.CANCELLED, None
     if pages == 0 and rest == "empty":
-        return JobState.FAILED, "no page could be fetched"
+        # Of a job of the API nobody else would say so: its maker sees no worker.
+        private = figures.dropped.get("address_refused") and spec.private_way_out
+        why = f": addresses are private or reserved; {private} lets private ones be reached" if private else ""
+        return JobState.FAILED, f"no page could be fetched{why}"
     if spec.max_failure_rate is not None and dead > spec.max_failure_rate * (pages + dead):
         return JobState.FAILED, f"{dead / (pages + dead):.1%} of requests are dead letters"
     if rest == "empty":

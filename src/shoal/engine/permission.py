@@ -14,7 +14,7 @@ from enum import Enum
 from shoal.engine.patience import Patience
 from shoal.engine.work import Work
 from shoal.errors import FrontierLost
-from shoal.fetch.exchange import Failure
+from shoal.fetch.exchange import Failure, FailureKind
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.frontier.contract import Frontier
 from shoal.model import Lease
@@ -84,7 +84,8 @@ class Permissions:
                 robots = await self._fetched(origin, work)
         finally:
             self._asking.discard(origin)
-        self._remember(robots)
+        if not _is_refused(robots):
+            self._remember(robots)
         if not robots.not_now:
             await self._tell_frontier(lease, _crawl_delay_s(robots))
         return _judge(robots, lease, asked)
@@ -122,6 +123,11 @@ class Permissions:
         self._files.move_to_end(key)
         if len(self._files) > ORIGINS_REMEMBERED:
             self._files.popitem(last=False)
+
+
+def _is_refused(robots: RobotsFile) -> bool:
+    """By the guard of one job, which says nothing about others."""
+    return robots.failure is not None and robots.failure.kind is FailureKind.ADDRESS_REFUSED
 
 
 def _fresh(robots: RobotsFile) -> bool:

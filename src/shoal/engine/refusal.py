@@ -8,7 +8,13 @@ from shoal.engine.permission import MAX_CRAWL_DELAY_S, Permission, Say, failure_
 from shoal.engine.policy import MAX_CRASHES, retry_wait_s
 from shoal.engine.work import SITEMAP, Work
 from shoal.fetch.robots import RobotsFile
-from shoal.model import Landing, Lease
+from shoal.model import Landing, Lease, Target, Trail
+from shoal.urls import Scope
+
+UNWANTED = {
+    "excluded": "the job's patterns were changed and no longer want it",
+    "off_scope": "the job's scope was changed and no longer covers it",
+}
 
 
 def before_robots(lease: Lease, work: Work) -> Ending | None:
@@ -21,15 +27,22 @@ def before_robots(lease: Lease, work: Work) -> Ending | None:
         return ending.dead(lease, "poison", None, f"its page ended the process {lease.crashes} times")
     if line := work.exclusions.line_for(lease.target.url):
         return ending.drop(lease, "operator", f"the operator excludes {line}", started=False)
-    if work.is_changed and _is_excluded(lease, work):
-        return ending.drop(lease, "excluded", "the job's patterns were changed and no longer want it", started=False)
+    if work.is_changed and (reason := unwanted(work.scope, lease.target, lease.trail)):
+        return ending.drop(lease, reason, UNWANTED[reason], started=False)
     return None
 
 
-def _is_excluded(lease: Lease, work: Work) -> bool:
-    """By patterns that were given after it was queued; what was given to the job and its sitemaps always belong."""
-    url = lease.target.url
-    return lease.trail.callback != SITEMAP and work.scope.excludes(url) and not work.scope.is_seed(url)
+def unwanted(scope: Scope, target: Target, trail: Trail) -> str | None:
+    """Why what was queued before its job was changed does not belong to it any more.
+
+    What was given to the job always does, wherever it has moved to, and so do its sitemaps.
+    """
+    if trail.callback == SITEMAP:
+        return None
+    reason = scope.refusal(target.url)
+    if reason == "off_scope" and trail.parent is None:
+        return "excluded" if scope.excludes(target.url) else None
+    return reason
 
 
 def by_robots(lease: Lease, work: Work, permission: Permission) -> Ending | None:

@@ -48,12 +48,13 @@ class Work:
         self.callbacks = callbacks
         """The job's spider at work; None: pages are read as they are."""
         self.is_changed = False
-        """Whether its patterns may have been changed since it began: what is queued need not belong any more."""
+        """Whether its scope or patterns may have been changed since it began: what is queued need not belong."""
         self.exclusions = Exclusions()
         """What the operator lets no job request; set before the engine runs."""
         self.recorder: Recorder | None = None
         """Set before the engine runs; None: the job keeps no archive."""
         self.jar = Jar()
+        self._admitted_here: set[str] = set()
         self.newly_admitted: list[str] = []
         self.new_types: list[ItemType] = []
         self.cookies_changed = False
@@ -82,11 +83,17 @@ class Work:
         self.scope.add_seeds(self._noting_origins(seeds))
 
     def change(self, spec: JobSpec) -> None:
-        """To what the job has been changed to while it runs: limits, politeness, patterns."""
+        """To what the job has been changed to while it runs: limits, politeness, patterns; `set_scope` is apart."""
         if (spec.include, spec.exclude) != (self.spec.include, self.spec.exclude):
             self.scope.set_patterns(spec.include, spec.exclude)
         self.spec = spec
         self.is_changed = True
+
+    def set_scope(self, scope: Scope) -> None:
+        """In place of the one it has; what joined that meanwhile joins this."""
+        for url in self._admitted_here:
+            scope.admit(url)
+        self.scope.become(scope)
 
     def _noting_origins(self, seeds: Iterable[str]) -> Iterator[str]:
         for url in seeds:
@@ -130,4 +137,5 @@ class Work:
     def admit(self, url: str) -> None:
         """The host that a seed redirects to joins the scope."""
         self.scope.admit(url)
+        self._admitted_here.add(url)
         self.newly_admitted.append(url)

@@ -87,7 +87,7 @@ class Fetcher:
 
     async def fetch(self, call: Fetch) -> Exchange | Failure:
         if call.proxy and not self._guard.allows_target(call.url):
-            return _refusal(0.0)
+            return _refusal(self._guard, 0.0)
         if self._closing and self._closing[origin_of(call.url)] >= _CLOSES_BELIEVED:
             call = replace(call, alone=True)
         started_at = time.time()
@@ -163,7 +163,7 @@ class Fetcher:
         if call.proxy and status == 407:
             return Failure(FailureKind.PROXY, "the proxy refuses our credentials", latency_s)
         if not call.proxy and not self._guard.allows(ip):
-            return _refusal(latency_s)
+            return _refusal(self._guard, latency_s)
         if status < 200:
             return Failure(FailureKind.PROTOCOL, f"the host answered {status}, which is no final answer", latency_s)
         head = final_head(transfer.head.getvalue())
@@ -197,7 +197,7 @@ async def _decoded(exchange: Exchange, call: Fetch) -> Exchange | Failure:
 def _failure(transfer: Transfer, call: Fetch, code: int, message: str) -> Failure:
     latency_s = transfer.curl.getinfo(pycurl.TOTAL_TIME)
     if transfer.refused and not transfer.dialled:
-        return _refusal(latency_s)
+        return _refusal(transfer.guard, latency_s)
     if code == pycurl.E_ABORTED_BY_CALLBACK:
         return Failure(FailureKind.PROTOCOL, "the host closed the connection without an answer", latency_s)
     return Failure(_kind(transfer, call, code), message, latency_s)
@@ -214,9 +214,8 @@ def _kind(transfer: Transfer, call: Fetch, code: int) -> FailureKind:
     return FailureKind.PROXY if call.proxy and unreached else kind
 
 
-def _refusal(latency_s: float) -> Failure:
-    detail = "the host's address is not a public one, and private addresses are not allowed"
-    return Failure(FailureKind.ADDRESS_REFUSED, detail, latency_s)
+def _refusal(guard: Guard, latency_s: float) -> Failure:
+    return Failure(FailureKind.ADDRESS_REFUSED, guard.refusal, latency_s)
 
 
 def _authorities() -> str:

@@ -54,10 +54,20 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 class Guard:
     """One policy. Connections opened under one must not be reused under another."""
 
-    def __init__(self, allow_private: bool = False) -> None:
+    def __init__(self, allow_private: bool = False, way_out: str = "") -> None:
+        """`way_out` names what would let private addresses be reached."""
         self.allow_private = allow_private
+        self._way_out = way_out
         # Asked for once per page, mostly about the same addresses: 0.1 us instead of 5.
         self.allows = lru_cache(maxsize=8192)(self._allows)
+
+    @property
+    def refusal(self) -> str:
+        """In words, of whatever it does not allow."""
+        if self.allow_private:
+            return "the host's address is one that is never asked: link-local, of a cloud's metadata, or reserved"
+        lets = f"; {self._way_out} lets them be reached" if self._way_out else ""
+        return f"the host's address is not a public one, and private addresses are not allowed{lets}"
 
     def _allows(self, ip: str) -> bool:
         try:

@@ -75,6 +75,11 @@ class RobotsFile:
             return f"robots.txt answered {self.status}"
         return ""
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether there is a file that says anything, to whomever."""
+        return bool(self._text().strip())
+
     @cached_property
     def rules(self) -> Rules:
         return Rules(self._text(), product_token(self.agent))

@@ -66,7 +66,7 @@ class Transfer:
         """The request went out, or is about to."""
         self.on_sending: Callable[[], None] = _nothing
         """Called when there is a connection for it."""
-        self._guard = guard
+        self.guard = guard
         self._options = options
         self._current: tuple[object, ...] = ()
         self._proxied = False
@@ -124,7 +124,7 @@ class Transfer:
         family, kind, protocol, where = address
         # A proxy is the operator's own and may well be private; what lies behind it was judged before.
         internet = family in (socket.AF_INET, socket.AF_INET6)
-        if not self._proxied and not (internet and self._guard.allows(where[0])):
+        if not self._proxied and not (internet and self.guard.allows(where[0])):
             self.refused = True
             return int(pycurl.SOCKET_BAD)
         self.dialled = True

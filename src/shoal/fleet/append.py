@@ -12,7 +12,7 @@ from shoal.errors import FrontierLost, Unavailable, UsageError
 from shoal.fleet.place import Fleet
 from shoal.model import Input, JobState
 from shoal.spiders.sources import BAD_KEPT, BadLine
-from shoal.store.appending import append_inputs
+from shoal.store.appending import Part, append_inputs
 from shoal.store.jobs import Job, load_job
 from shoal.store.waiting import waiting
 
@@ -37,27 +37,50 @@ class Appended:
     bad: list[BadLine] = field(default_factory=list)
     """The first of the rejected, by their place in what was appended."""
 
-    def count_bad(self, given: Iterable[Input]) -> None:
-        for one in given:
+    def add(self, part: Part, noted: _Noted) -> None:
+        self.accepted += part.accepted
+        self.duplicates += part.duplicates
+        self.rejected += noted.rejected
+        self.bad += noted.bad[: BAD_KEPT - len(self.bad)]
+
+
+class _Noted:
+    """Inputs that are gone over as often as it takes to store them; what is wrong with them is noted each time anew."""
+
+    def __init__(self, given: Iterable[Input]) -> None:
+        self._given = given
+
+    def __iter__(self) -> Iterator[Input]:
+        self.rejected, self.bad = 0, list[BadLine]()
+        for one in self._given:
             if one.reason is not None:
                 self.rejected += 1
                 if len(self.bad) < BAD_KEPT:
                     self.bad.append(BadLine(one.line, one.spelt, one.reason))
+            yield one
 
 
 async def append(fleet: Fleet, job: Job, given: Iterable[Input], *, whole: bool = False) -> Appended:
-    """A job that has ended goes on with them. `whole`: all or nothing is stored, so they are all held.
+    """A job that has ended goes on with them. `whole`: all or nothing is stored, so they may be gone over twice.
 
     Raises TooMuchQueued at the frontier's cap, and UsageError of a job that was cancelled.
     """
     await fleet.frontier.connection.check()
     appended, line, offset = Appended(), 0, None
-    for part in [list(given)] if whole else _parts(given):
-        if waiting(fleet.store, job.id, 1):
-            raise TooMuchQueued(job.id, line)
+    if whole:
+        _check_room(fleet, job, line)
+        await _store(fleet, job, given, offset, appended)
+        return appended
+    for part in _parts(given):
+        _check_room(fleet, job, line)
         offset = await _store(fleet, job, part, offset, appended)
         line = part[-1].line
     return appended
+
+
+def _check_room(fleet: Fleet, job: Job, line: int) -> None:
+    if waiting(fleet.store, job.id, 1):
+        raise TooMuchQueued(job.id, line)
 
 
 def _parts(given: Iterable[Input]) -> Iterator[list[Input]]:
@@ -66,18 +89,16 @@ def _parts(given: Iterable[Input]) -> Iterator[list[Input]]:
         yield part
 
 
-async def _store(fleet: Fleet, job: Job, part: list[Input], offset: int | None, appended: Appended) -> int:
-    erased = False
-    while (stored := append_inputs(fleet.store, job.id, part, offset, time.time(), reopening=erased)) is None:
+async def _store(fleet: Fleet, job: Job, given: Iterable[Input], offset: int | None, appended: Appended) -> int:
+    erased, noted = False, _Noted(given)
+    while (stored := append_inputs(fleet.store, job.id, noted, offset, time.time(), reopening=erased)) is None:
         if load_job(fleet.store, job.id).state is JobState.CANCELLED:
             raise UsageError(f"job {job.id} was cancelled, which is for good: submit these URLs as a job of their own")
         # What had ended is in the store and nowhere else, perhaps: tend restores it from there.
         with suppress(FrontierLost):
             await fleet.frontier.erase(job.id)
         erased = True
-    appended.accepted += stored.accepted
-    appended.duplicates += stored.duplicates
-    appended.count_bad(part)
+    appended.add(stored, noted)
     if stored.accepted:
         with suppress(Unavailable):
             await fleet.ring()

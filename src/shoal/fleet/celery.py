@@ -25,7 +25,7 @@ from shoal.fleet.place import Fleet
 from shoal.fleet.stopping import tell_to_stop
 from shoal.fleet.submit import submit_asked
 from shoal.fleet.watch import Watch
-from shoal.model import Lane
+from shoal.model import Asker, Lane
 
 _settings = settings.load({}, os.environ, Path.cwd(), settings.user_config_file(os.environ))
 
@@ -67,7 +67,8 @@ async def _submitted(
 ) -> str:
     fleet = Fleet(_settings)
     try:
-        return (await submit_asked(fleet, urls, rules, spider, options)).id
+        # Whoever may send to the broker is one of the operator's programs.
+        return (await submit_asked(fleet, urls, rules, spider, options, by=Asker.OPERATOR)).id
     finally:
         await fleet.close()
 

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from shoal.engine.beginning import terms_of
-from shoal.engine.work import SITEMAP
+from shoal.engine.beginning import scope_of, terms_of
+from shoal.engine.refusal import unwanted
 from shoal.errors import FrontierLost
 from shoal.fleet.place import Fleet
 from shoal.frontier.contract import Frontier
-from shoal.frontier.redis import RedisFrontier
 from shoal.model import JobSpec
 from shoal.store.jobs import Job, change_spec, load_job, note_told
 from shoal.store.store import Store
@@ -62,17 +61,16 @@ async def tell_terms(frontier: Frontier, store: Store, id: str) -> None:
         job = now
 
 
-async def preview(frontier: RedisFrontier, job: Job, spec: JobSpec) -> Preview:
+async def preview(fleet: Fleet, job: Job, spec: JobSpec) -> Preview:
     """How much of what is queued would no longer belong to the job; of more than MOST_LOOKED_AT only a part is
-    looked at."""
-    scope = Scope(spec.scope, (), spec.include, spec.exclude)
+    looked at. Raises UsageError for a pattern that cannot work."""
+    scope = await asyncio.to_thread(scope_of, fleet.store, job, spec)
     looked_at = dropped = 0
     try:
-        queued = (await frontier.figures(job.id)).queued
-        async for target, trail in frontier.queued(job.id, MOST_LOOKED_AT):
+        queued = (await fleet.frontier.figures(job.id)).queued
+        async for target, trail in fleet.frontier.queued(job.id, MOST_LOOKED_AT):
             looked_at += 1
-            # What was given to the job stays, and so do the sitemaps it is told of.
-            dropped += trail.parent is not None and trail.callback != SITEMAP and scope.excludes(target.url)
+            dropped += unwanted(scope, target, trail) is not None
     except FrontierLost:
         return Preview(0, 0, 0)
     # Both are of moments of their own while the job runs.

@@ -103,7 +103,8 @@ class Child:
         writer = Writer(store)
         archive = Archive.at(settings.archive_url, settings.home)
         spools = Spools(archive, machine(), ON_A_FLEET)
-        source = Source(store, writer, spools, read_exclusions(settings.exclusions), settings.spiders)
+        exclusions = read_exclusions(settings.exclusions)
+        source = Source(store, writer, spools, exclusions, settings.spiders, settings.allow_private)
         self._engine = Engine(frontier, writer, self._life.mark, settings.concurrency, self._life.id, source)
         self._engine.on_ending = self._note_ending
         self._connection = frontier.connection

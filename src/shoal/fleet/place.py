@@ -10,11 +10,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 
 from shoal.errors import FrontierFull, FrontierLost, Unavailable, UsageError
 from shoal.fleet.hindrance import hindrance
-from shoal.fleet.roster import entries
+from shoal.fleet.roster import Entry, entries
 from shoal.frontier.redis import Bounds, RedisFrontier
 from shoal.frontier.redis.connection import Connection
 from shoal.frontier.redis.shard import TAG
@@ -28,11 +29,27 @@ from shoal.store.store import Store
 
 BELL = f"{TAG}:tend"
 """Channel on which tend is rung by whoever has something to be tended at once."""
+KNOWN_S = 1.0
+"""Who is at work, and whether Redis has room, is not asked anew for every job that is looked at."""
 _BOUNDS = Bounds(connections=2, answer_s=2.0, patience_s=2.0)
 
 
 async def ring(connection: Connection) -> None:
     await connection.command("PUBLISH", BELL, "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Circumstances:
+    """Of all jobs alike."""
+
+    at: float
+    full: str | None
+    """In words, that Redis has no room."""
+    roster: list[Entry]
+
+    def hindrance(self, job: Job, figures: Figures) -> str | None:
+        # Without room nobody can write down that they are at work, either.
+        return self.full or hindrance(job, figures, self.roster)
 
 
 class Fleet:
@@ -46,6 +63,7 @@ class Fleet:
         self._redis_url = settings.redis_url
         self.settings = settings
         self._given_store = store
+        self._known: _Circumstances | None = None
         self.archive = Archive.at(settings.archive_url, settings.home)
 
     @cached_property
@@ -74,10 +92,10 @@ class Fleet:
         await ring(self.frontier.connection)
 
     async def standing(self, job: Job) -> Standing:
-        paused, lost = job.state is JobState.PAUSED, None
+        paused, lost, limiting = job.state is JobState.PAUSED, None, None
         try:
-            figures = await self.frontier.figures(job.id)
-            paused = paused or await self.frontier.rest(job.id) == "paused"
+            figures, rest, limiting = await self.frontier.outlook(job.id)
+            paused = paused or rest == "paused"
         except FrontierLost as error:
             # It has not begun, went when it had ended, or is being restored.
             figures = await asyncio.to_thread(counted, self.store, job.id) if job.started_at else Figures()
@@ -86,18 +104,22 @@ class Fleet:
             return Standing(job, job.state, figures, job.reason)
         if paused:
             return Standing(job, JobState.PAUSED, figures, None)
+        if job.awaits_urls:
+            return Standing(job, JobState.WAITING, figures, f"it has no URLs yet: POST /api/v1/jobs/{job.id}/urls")
         hindered = await self._hindrance(job, figures) or lost
         if hindered:
             return Standing(job, JobState.WAITING, figures, hindered)
-        limiting = await self.frontier.limiting(job.id) if job.state is JobState.RUNNING else None
-        return Standing(job, job.state, figures, limiting)
+        return Standing(job, job.state, figures, limiting if job.state is JobState.RUNNING else None)
 
     async def _hindrance(self, job: Job, figures: Figures) -> str | None:
+        known = self._known
+        if known and time.monotonic() - known.at < KNOWN_S and not known.hindrance(job, figures):
+            return None
+        # Who is told that something is wrong must not be told of what was.
         connection = self.frontier.connection
-        if await connection.memory_is_full():
-            # Then nobody can write down that they are at work, either.
-            return str(FrontierFull(connection.address))
-        return hindrance(job, figures, await entries(connection))
+        full = str(FrontierFull(connection.address)) if await connection.memory_is_full() else None
+        self._known = _Circumstances(time.monotonic(), full, await entries(connection))
+        return self._known.hindrance(job, figures)
 
     async def pause(self, job: Job) -> str:
         _check_not_ended("pause", job)

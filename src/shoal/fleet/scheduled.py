@@ -29,7 +29,7 @@ def schedule_record(store: Store, schedule: Schedule) -> dict[str, Any]:
         "created_at": iso_time(schedule.created_at),
         "next_runs": [tick.isoformat() for tick in ticks],
         "job": {
-            "urls": len(template.urls),
+            "urls": sum(url is not None for url in template.urls),
             "rules": template.rules is not None,
             "spider": template.spider,
             "options": {name: value for name, value in template.options.items() if name not in _SECRETS},
@@ -42,7 +42,7 @@ def _run_record(run: Run) -> dict[str, Any]:
     return {
         "at": iso_time(run.tick),
         "state": run.state.value,
-        "job": run.job if run.state is RunState.BEGUN else None,
+        "job": run.job if run.state in (RunState.DUE, RunState.BEGUN) else None,
         "missed": run.missed,
         "reason": run.reason,
     }

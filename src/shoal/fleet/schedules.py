@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 from shoal.errors import Unavailable, UnknownJob, UsageError
 from shoal.fleet.cron import Cron
 from shoal.fleet.place import Fleet
-from shoal.fleet.submit import read_asked, submit_asked
+from shoal.fleet.submit import read_asked, submit
 from shoal.jobs.job_id import new_job_id
+from shoal.model import Asker, JobSpec
 from shoal.settings import Settings
+from shoal.spiders.sources import Sources
 from shoal.store.jobs import load_job
 from shoal.store.schedules import (
     Overlap,
@@ -46,27 +48,32 @@ log = Events(__name__)
 class Template:
     """What to submit at every tick: as `submit_asked` takes it."""
 
-    urls: Sequence[str] = ()
+    urls: Sequence[str | None] = ()
     rules: Mapping[str, Any] | None = None
     spider: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    by: Asker = Asker.OPERATOR
 
     def checked(self, settings: Settings, name: str) -> Template:
-        """With what a recrawl has by default. Raises UsageError for what could not be submitted now."""
-        whole = Template(self.urls, self.rules, self.spider, {"name": name, "refresh": True, **self.options})
-        sources, spec_once_read = read_asked(settings, whole.urls, whole.rules, whole.spider, whole.options)
+        """With what a recrawl has by default, and what its maker may reach. Raises UsageError for what could not be
+        submitted now."""
+        whole = replace(self, options={"name": name, "refresh": True, **self.options})
+        sources, spec_once_read = whole.read(settings)
         for _ in sources.inputs:
             pass
-        spec_once_read()
-        return whole
+        private = {"allow_private": True} if spec_once_read().allow_private else {}
+        return replace(whole, options={**whole.options, **private})
+
+    def read(self, settings: Settings) -> tuple[Sources, Callable[[], JobSpec]]:
+        return read_asked(settings, self.urls, self.rules, self.spider, self.options, self.by)
 
     def to_json(self) -> str:
-        parts = {"urls": list(self.urls), "rules": self.rules, "spider": self.spider, "options": dict(self.options)}
-        return json.dumps(parts)
+        return json.dumps({**asdict(self), "urls": list(self.urls)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        return cls(**json.loads(text))
+        raw = json.loads(text)
+        return cls(**{**raw, "by": Asker(raw["by"])})
 
 
 def make_schedule(
@@ -158,11 +165,13 @@ def _submitted(settings: Settings, store: Store, schedule: Schedule, run: Run) -
         load_job(store, run.job)
         return
     template = Template.from_json(schedule.job)
+    # What it may reach was settled when it was made: whoever tends adds nothing.
+    sources, spec_once_read = template.read(replace(settings, allow_private=False))
 
     async def hand_over() -> None:
         fleet = Fleet(settings, store)
         try:
-            await submit_asked(fleet, template.urls, template.rules, template.spider, template.options, run.job)
+            await submit(fleet, sources, spec_once_read, run.job)
         finally:
             await fleet.close()
 

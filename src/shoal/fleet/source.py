@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shoal.engine.beginning import SEEDS_AT_ONCE, callbacks_of, work_on
+from shoal.engine.beginning import SEEDS_AT_ONCE, callbacks_of, scope_of, work_on
 from shoal.engine.work import Work
 from shoal.errors import ShoalError, UsageError
 from shoal.fetch.curl import Fetcher
@@ -41,7 +41,9 @@ class Source:
     """Of this machine; the fleet's come from the store."""
     spiders: tuple[str, ...]
     """Modules whose spiders may run here; empty: any."""
-    _fetchers: dict[tuple[str, bool], Fetcher] = field(default_factory=dict)
+    allow_private: bool
+    """Whether jobs of the API may reach private addresses from here."""
+    _fetchers: dict[tuple[str, bool, str], Fetcher] = field(default_factory=dict)
     _loaded_at: dict[str, float] = field(default_factory=dict)
     _unloadable: set[str] = field(default_factory=set)
     _lines: list[str] = field(default_factory=list)
@@ -62,6 +64,9 @@ class Source:
         for url in job.admitted:
             work.scope.admit(url)
         if job.version > 1:
+            if job.spec.scope is not work.spec.scope:
+                # Made whole first: pages are read meanwhile, and their links judged by the scope there is.
+                work.set_scope(await asyncio.to_thread(scope_of, self.store, job, job.spec))
             work.change(job.spec)
         work.exclusions = await self._all_exclusions()
         while part := await self.writer.read(seed_targets, work.job, work.seed_line, SEEDS_AT_ONCE):
@@ -120,9 +125,10 @@ class Source:
 
     def _fetcher(self, spec: JobSpec) -> Fetcher:
         """One for all jobs that agree on it: they share connections."""
-        key = spec.agent, spec.allow_private
+        key = spec.agent, spec.reaches_private(self.allow_private), spec.private_way_out
         if key not in self._fetchers:
-            self._fetchers[key] = Fetcher(spec.agent, Guard(spec.allow_private))
+            agent, reaches_private, way_out = key
+            self._fetchers[key] = Fetcher(agent, Guard(reaches_private, way_out))
         return self._fetchers[key]
 
     def _check_allowed(self, spec: JobSpec) -> None:

@@ -12,13 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import Unavailable, UsageError
+from shoal.errors import NeedsAdmin, Unavailable, UsageError
 from shoal.fleet.place import Fleet
 from shoal.jobs.job_id import new_job_id
-from shoal.model import JobSpec
+from shoal.model import Asker, JobSpec, Politeness
 from shoal.settings import Settings
 from shoal.spiders.naming import SPIDER_MODULE
-from shoal.spiders.sources import BadLine, Sources, given_urls
+from shoal.spiders.sources import BadLine, Sources, given_urls, no_urls
 from shoal.spiders.wish import Wish
 from shoal.store.jobs import create_job
 from shoal.telemetry import Events, request_id
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from shoal.spiders.spider import Spider
 
 log = Events(__name__)
+_LEADING = frozenset({"scope", "include", "exclude"})
+"""Options that decide which links are followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,40 +59,74 @@ async def submit(fleet: Fleet, sources: Sources, spec: Callable[[], JobSpec], id
 
 async def submit_asked(
     fleet: Fleet,
-    urls: Sequence[str],
+    urls: Sequence[str | None],
     rules: Mapping[str, Any] | None,
     spider: str | None,
     options: Mapping[str, Any],
     id: str | None = None,
+    *,
+    by: Asker,
+    urls_follow: bool = False,
 ) -> Submitted:
     """As another program asks for it, in plain JSON: options by the names of the flags, with _ for -.
 
     Rules are data; a spider is named by its import path, and only of a module that SHOAL_SPIDERS lists. No URL is
-    taken for the name of a file. An id that is given must be new. Raises UsageError.
+    taken for the name of a file. An id that is given must be new. With `urls_follow` a job that has no URL waits for
+    those that are appended. Raises UsageError.
     """
-    sources, spec_once_read = read_asked(fleet.settings, urls, rules, spider, options)
+    sources, spec_once_read = read_asked(fleet.settings, urls, rules, spider, options, by, urls_follow)
     return await submit(fleet, sources, spec_once_read, id)
 
 
 def read_asked(
     settings: Settings,
-    urls: Sequence[str],
+    urls: Sequence[str | None],
     rules: Mapping[str, Any] | None,
     spider: str | None,
     options: Mapping[str, Any],
+    by: Asker,
+    urls_follow: bool = False,
 ) -> tuple[Sources, Callable[[], JobSpec]]:
     """What `submit` takes, of what another program asks for. Raises UsageError."""
     loaded = _spider(rules, spider, settings.spiders)
-    wish = Wish.of(_checked(options), loaded, settings.allow_private)
-    sources = given_urls([*(loaded.urls if loaded else ()), *urls], wish.params, wish.group)
+    wish = Wish.of(_checked(options), loaded, settings.allow_private and by is not Asker.SUBMITTER, by)
+    given = [*(loaded.urls if loaded else ()), *urls]
+    waits = urls_follow and not given
+    sources = no_urls(wish.params, wish.group) if waits else given_urls(given, wish.params, wish.group)
     spec = wish.spec(sources, None)
+    if by is Asker.SUBMITTER:
+        _check_privileges(spec, settings.max_rate, leads_elsewhere=bool(urls or options.keys() & _LEADING))
 
     def spec_once_read() -> JobSpec:
-        if not sources.good:
+        if not sources.good and not waits:
             raise UsageError("none of the urls can be fetched")
         return replace(spec, credentials=sources.credentials, agent=settings.user_agent)
 
     return sources, spec_once_read
+
+
+def privileges(spec: JobSpec, max_rate: float) -> list[str]:
+    """What the job has that over the API only an admin may give it, by its names there."""
+    had = {
+        "allow_private": spec.allow_private,
+        "politeness.robots": not spec.politeness.robots,
+        "proxies": spec.proxies,
+        "headers": spec.headers,
+        "cookies": spec.cookies,
+        "credentials": spec.credentials,
+    }
+    # The usual rate is nobody's gift, however low the operator's limit is.
+    most, rate = max(max_rate, Politeness().rate), spec.politeness.rate
+    hasty = [f"politeness.rate above {most:g}"] if rate == 0 or rate > most else []
+    return [name for name, value in had.items() if value] + hasty
+
+
+def _check_privileges(spec: JobSpec, max_rate: float, leads_elsewhere: bool) -> None:
+    """A spider's own are the operator's choice, but for where the spider leads: with them no submitter leads it
+    elsewhere, nor anywhere private."""
+    had = privileges(spec, max_rate)
+    if had and (leads_elsewhere or spec.allow_private):
+        raise NeedsAdmin(f"this needs the scope admin, because of what the spider has: {', '.join(had)}")
 
 
 def _spider(rules: Mapping[str, Any] | None, spider: str | None, allowed: Sequence[str]) -> Spider | None:

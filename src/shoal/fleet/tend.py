@@ -209,6 +209,8 @@ class Tend:
             self._ring.set()
 
     async def _look_after(self, job: Job) -> None:
+        if job.awaits_urls:
+            return
         await self._count_seconds(job, COUNT_EVERY_S)
         if job.state is JobState.PAUSED and await self._frontier.knows(job.id):
             await self._hold_still(job)

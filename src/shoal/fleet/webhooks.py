@@ -4,8 +4,8 @@
     Webhook-Timestamp   seconds since the epoch
     Webhook-Signature   v1,<base64 of HMAC-SHA256 over "id.timestamp.body" with the secret>
 
-An answer of 2xx is success, and no redirect is followed. Whatever address a job may crawl, only the operator's own
-setting lets a webhook lead to a private one.
+An answer of 2xx is success, and no redirect is followed. Whatever address a job may crawl, its webhook leads to a
+private one only by the setting of the process that tells it, and never if a mere submitter asked for the job.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from shoal.fetch.curl import Fetcher
 from shoal.fetch.exchange import Exchange, Failure, FailureKind
 from shoal.fetch.guard import Guard
 from shoal.fetch.transfer import Fetch
+from shoal.model import Asker
 from shoal.settings import Settings
 from shoal.store.columns import iso_time
 from shoal.store.webhooks import Delivery, claim_deliveries, note_delivered, note_fault
@@ -35,6 +36,7 @@ AT_ONCE = 20
 DEADLINE_S = 10.0
 ANSWER_BYTES = 64_000
 """What an answer says besides its status is read no further."""
+OWN_KEY = "SHOAL_ALLOW_PRIVATE=on at tend"
 
 log = Events(__name__)
 
@@ -42,7 +44,9 @@ log = Events(__name__)
 class Webhooks:
     def __init__(self, settings: Settings, writer: Writer) -> None:
         self._writer = writer
-        self._fetcher = Fetcher(settings.user_agent, Guard(settings.allow_private))
+        self._fetcher = Fetcher(settings.user_agent, Guard(settings.allow_private, OWN_KEY))
+        public = Guard(way_out=f"a job of an admin together with {OWN_KEY}")
+        self._public_fetcher = Fetcher(settings.user_agent, public)
         self._under_way: set[asyncio.Task[None]] = set()
 
     async def deliver(self) -> None:
@@ -61,11 +65,13 @@ class Webhooks:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
         await self._fetcher.aclose()
+        await self._public_fetcher.aclose()
 
     async def _tell(self, deliveries: Sequence[Delivery]) -> None:
         """One after the other, so that states come in their order unless one has to be repeated."""
         for delivery in deliveries:
-            answer = await self._fetcher.fetch(_call(delivery, int(time.time())))
+            fetcher = self._public_fetcher if delivery.asked_by is Asker.SUBMITTER else self._fetcher
+            answer = await fetcher.fetch(_call(delivery, int(time.time())))
             try:
                 await self._note(delivery, answer)
             except Unavailable:

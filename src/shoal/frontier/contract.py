@@ -194,4 +194,8 @@ class Frontier(Protocol):
     async def override(self, host: str, *, rate: float | None, paused: bool) -> None:
         """An operator's word on a host; takes effect on the next lease."""
 
-    async def hosts(self) -> list[HostState]: ...
+    async def hosts(self, after: str = "", most: int | None = None) -> list[HostState]:
+        """By name, from the first beyond `after` on: all, or so many."""
+
+    async def host(self, name: str) -> HostState | None:
+        """None if it has no clock: nothing was asked of it lately, nor has an operator a word on it."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import select
 
+from shoal.engine.beginning import scope_of
 from shoal.engine.permission import MAX_CRAWL_DELAY_S
 from shoal.engine.policy import MAX_HOPS
 from shoal.errors import FrontierLost, InvalidURL
@@ -20,20 +21,19 @@ from shoal.spiders.lists import bare
 from shoal.spiders.sources import read_sources
 from shoal.store.columns import iso_time
 from shoal.store.figures import trapped
-from shoal.store.inputs import inputs_of, seed_targets
+from shoal.store.inputs import inputs_of
 from shoal.store.jobs import Job
 from shoal.store.records import ending, redirects_to
 from shoal.store.remembered import load_robots
 from shoal.store.store import Store
 from shoal.store.tables import inputs
-from shoal.urls import Exclusions, Params, Scope, Traps, origin_of
+from shoal.urls import Exclusions, Params, Traps, origin_of
 from shoal.urls.patterns import compiled
 from shoal.urls.traps import PREFIX, Trap, allowing
 from shoal.urls.traps.queries import fellow_queries
 
 PENDING = ("queued", "waiting", "leased")
 REDIRECTS_SHOWN = 10
-_SEEDS_AT_ONCE = 1_000
 
 Record = PageRecord | RedirectRecord | DeadLetter | Drop
 _OUTCOMES: dict[type[Record], str] = {
@@ -200,7 +200,7 @@ def _rejection(store: Store, job: str, spelt: str) -> Verdict | None:
 def _forecast(store: Store, job: Job, url: str, exclusions: Exclusions) -> Verdict:
     """What would happen to a link to this URL."""
     spec = job.spec
-    refusal = _scope(store, job).refusal(url)
+    refusal = scope_of(store, job, spec).refusal(url)
     if refusal == "excluded":
         return Verdict("skipped", refusal, _pattern(spec, url))
     if refusal is not None:
@@ -208,25 +208,10 @@ def _forecast(store: Store, job: Job, url: str, exclusions: Exclusions) -> Verdi
     if trap := _trap(store, job, url):
         return _of_trap("skipped", trap)
     if not Guard(spec.allow_private).allows_target(url):
-        return Verdict("unknown", "address_refused", "its address is private (--allow-private)")
+        return Verdict("unknown", "address_refused", f"its address is private ({spec.private_way_out})")
     if line := exclusions.line_for(url):
         return Verdict("unknown", "operator", f"the operator excludes {line}")
     return _forecast_by_robots(store, spec, url)
-
-
-def _scope(store: Store, job: Job) -> Scope:
-    spec = job.spec
-    scope = Scope(spec.scope, _seeds(store, job.id), spec.include, spec.exclude)
-    for url in job.admitted:
-        scope.admit(url)
-    return scope
-
-
-def _seeds(store: Store, job: str) -> Iterator[str]:
-    line = -1
-    while part := seed_targets(store, job, line, _SEEDS_AT_ONCE):
-        line = part[-1].line
-        yield from (seed.target.url for seed in part if seed.target)
 
 
 def _pattern(spec: JobSpec, url: str) -> str:

@@ -75,7 +75,8 @@ def why_nothing(overview: Overview) -> str:
     if dropped.get("operator") and not overview.failures:
         return "the operator excludes every URL given: see the setting exclusions"
     if dropped.get("address_refused"):
-        return "the addresses are private or reserved and were not contacted; --allow-private lets them be"
+        way_out = overview.job.spec.private_way_out
+        return f"the addresses are private or reserved and were not contacted; {way_out} lets them be"
     if is_blocked(overview):
         return "every answer was a refusal (403, 429, 503): lower --rate, try later, or ask for access"
     return "no page could be fetched"

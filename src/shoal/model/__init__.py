@@ -4,7 +4,7 @@ A fingerprint is a signed 64-bit integer inside (SQLite, PostgreSQL and Redis in
 16 hex digits wherever a person or a program outside reads it.
 """
 
-from shoal.model.job import ENDED, Input, JobSpec, JobState, Lane, Limits, Politeness, ScopeKind, Webhook
+from shoal.model.job import ENDED, Asker, Input, JobSpec, JobState, Lane, Limits, Politeness, ScopeKind, Webhook
 from shoal.model.record import (
     DeadLetter,
     Drop,
@@ -24,6 +24,7 @@ def fingerprint_hex(fingerprint: int) -> str:
 
 __all__ = [
     "ENDED",
+    "Asker",
     "Completion",
     "DeadLetter",
     "Drop",

@@ -45,6 +45,17 @@ class JobState(StrEnum):
 ENDED = frozenset({JobState.DONE, JobState.LIMITED, JobState.CANCELLED, JobState.FAILED})
 
 
+class Asker(StrEnum):
+    """Who asked for a job, by what they may."""
+
+    OPERATOR = "operator"
+    """Directly, as one who holds the home, or the servers of the fleet."""
+    ADMIN = "admin"
+    """Over the API, with a token of that scope."""
+    SUBMITTER = "submitter"
+    """Over the API, with any other."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What ends a job early; None means no limit."""
@@ -100,7 +111,9 @@ class JobSpec:
     """origin -> "user:password", taken out of the seeds so that no key, log or export carries them."""
     agent: str = AGENT
     """The operator's name for the crawler, as it was when the job was made."""
+    asked_by: Asker = Asker.OPERATOR
     allow_private: bool = False
+    """Never of a submitter's; see `reaches_private`."""
     keep_params: tuple[str, ...] = ()
     drop_params: tuple[str, ...] = ()
     allow_traps: tuple[str, ...] = ()
@@ -117,6 +130,8 @@ class JobSpec:
     max_change: float | None = None
     text: bool = True
     """Whether what a page says, its text and links, is kept beside its record."""
+    text_beside_items: bool = False
+    """Whether that, and the formats, are kept too of pages that a spider or rules take items from."""
     archive: bool = True
     max_archive_bytes: int | None = None
     """Beyond it nothing more is archived; the job goes on."""
@@ -128,6 +143,18 @@ class JobSpec:
     def user_agent(self) -> str:
         """How the job names itself to hosts: by a header of its own, if it has one."""
         return next((value for name, value in self.headers.items() if name.lower() == "user-agent"), self.agent)
+
+    def reaches_private(self, worker_allows: bool) -> bool:
+        """Over the API nobody decides alone what a worker reaches: its own setting has to allow it too."""
+        return self.allow_private and (worker_allows or self.asked_by is Asker.OPERATOR)
+
+    @property
+    def private_way_out(self) -> str:
+        """What would let the job reach private addresses."""
+        if self.asked_by is Asker.OPERATOR:
+            return "--allow-private"
+        worker = "SHOAL_ALLOW_PRIVATE=on at the workers"
+        return worker if self.allow_private else f"allow_private of an admin together with {worker}"
 
     @property
     def overrides(self) -> list[str]:
@@ -153,6 +180,7 @@ class JobSpec:
             **{
                 **raw,
                 **{name: tuple(raw[name]) for name in tuples},
+                "asked_by": Asker(raw["asked_by"]),
                 "scope": ScopeKind(raw["scope"]),
                 "lane": Lane(raw["lane"]),
                 "limits": Limits(**raw["limits"]),

@@ -6,7 +6,7 @@ Which of them are new only the store can tell. A line that is no URL is an input
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 from shoal.errors import InvalidURL
@@ -18,8 +18,15 @@ from shoal.urls import Params, credentials_of, origin_of, target
 SHOWN = "the body"
 
 
-def array_entries(urls: Iterable[str]) -> Iterator[Entry]:
-    return ((place, bare(url), None if bare(url) else "malformed") for place, url in enumerate(urls, 1))
+class ArrayInputs:
+    """Those of an array, read anew whenever they are gone over."""
+
+    def __init__(self, urls: Sequence[str], spec: JobSpec) -> None:
+        self._urls, self._spec = urls, spec
+
+    def __iter__(self) -> Iterator[Input]:
+        entries = ((place, bare(url), None if bare(url) else "malformed") for place, url in enumerate(self._urls, 1))
+        return read_inputs(entries, self._spec)
 
 
 def line_entries(stream: BinaryIO, column: str | None) -> Iterator[Entry]:

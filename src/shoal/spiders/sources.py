@@ -116,12 +116,21 @@ def read_sources(words: Sequence[str], params: Params, group: str, column: str |
     return Sources(sources, params, group)
 
 
-def given_urls(urls: Sequence[str], params: Params, group: str) -> Sources:
-    """Each is taken for a URL, never for the name of a file: they may have been sent from elsewhere."""
-    if not urls:
+def given_urls(urls: Sequence[str | None], params: Params, group: str) -> Sources:
+    """Each is taken for a URL, never for the name of a file: they may have been sent from elsewhere.
+
+    None stands for a line of the list they come from that has none.
+    """
+    first = next((url for url in urls if url is not None), None)
+    if first is None:
         raise UsageError("there is no URL to start from: give one")
-    entries: Iterator[Entry] = ((place, bare(url), None) for place, url in enumerate(urls, 1))
-    return Sources([_Source(_name(bare(urls[0])), entries, False)], params, group)
+    entries: Iterator[Entry] = ((place, bare(url), None) for place, url in enumerate(urls, 1) if url is not None)
+    return Sources([_Source(_name(bare(first)), entries, False)], params, group)
+
+
+def no_urls(params: Params, group: str) -> Sources:
+    """Of a job that is told what to fetch only later."""
+    return Sources([_Source("crawl", iter(()), False)], params, group)
 
 
 def seed_scope(listed: bool, asked: ScopeKind | None) -> ScopeKind:

@@ -11,7 +11,7 @@ from ada_url import normalize_url
 
 from shoal.errors import UsageError
 from shoal.extract.formats import asked_formats
-from shoal.model import JobSpec, Lane, Limits, Politeness, ScopeKind, Webhook
+from shoal.model import Asker, JobSpec, Lane, Limits, Politeness, ScopeKind, Webhook
 from shoal.spiders.sources import Sources, seed_scope
 from shoal.urls import Params, Scope, canonical
 from shoal.urls.traps import asked_rules
@@ -42,12 +42,19 @@ class Wish:
 
     values: Mapping[str, Any]
     spider: Spider | None
-    allow_private: bool
+    asked_by: Asker
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], spider: Spider | None, allow_private: bool) -> Wish:
+    def of(
+        cls,
+        given: Mapping[str, Any],
+        spider: Spider | None,
+        allow_private: bool,
+        asked_by: Asker = Asker.OPERATOR,
+    ) -> Wish:
+        """`allow_private` counts where nobody says otherwise."""
         said = dict(spider.options) if spider else {}
-        return cls({**DEFAULTS, **said, **given}, spider, allow_private)
+        return cls({**DEFAULTS, "allow_private": allow_private, **said, **given}, spider, asked_by)
 
     @property
     def params(self) -> Params:
@@ -94,7 +101,8 @@ class Wish:
             headers=dict(pair(text, ":", "--header") for text in given["header"]),
             cookies=tuple("=".join(pair(text, "=", "--cookie")) for text in given["cookie"]),
             proxies=tuple(proxy_url(url) for url in given["proxy"]),
-            allow_private=given["allow_private"] or self.allow_private,
+            asked_by=self.asked_by,
+            allow_private=given["allow_private"],
             keep_params=_names(given["keep_params"]),
             drop_params=_names(given["drop_params"]),
             allow_traps=asked_rules(given["allow_trap"]),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select, update
@@ -14,6 +15,8 @@ from shoal.store.inputs import add_inputs, last_line
 from shoal.store.jobs import reopen
 from shoal.store.store import Store
 from shoal.store.tables import inputs, jobs
+
+AT_ONCE = 2_000
 
 
 class Part(NamedTuple):
@@ -27,12 +30,12 @@ class Part(NamedTuple):
 
 
 def append_inputs(
-    store: Store, job: str, given: Sequence[Input], offset: int | None, at: float, *, reopening: bool = False
+    store: Store, job: str, given: Iterable[Input], offset: int | None, at: float, *, reopening: bool = False
 ) -> Part | None:
     """None, and nothing is stored, of a job that has ended, unless it is to be reopened; cancelled ones never are.
 
-    `offset` is that of the part before, None of the first: lines grow as places do, and only what others append
-    meanwhile comes between.
+    All of them are stored or none; they are not held, and may be gone over twice. `offset` is that of the part before,
+    None of the first: lines grow as places do, and only what others append meanwhile comes between.
     """
 
     def work(db: Connection) -> Part | None:
@@ -40,8 +43,7 @@ def append_inputs(
         state = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == job).with_for_update()).scalar_one())
         if state in ENDED and (state is JobState.CANCELLED or not reopening):
             return None
-        part, placed = _placed(db, job, given, offset)
-        add_inputs(db, job, placed)
+        part = _added(db, job, given, offset)
         if part.accepted:
             db.execute(update(jobs).where(jobs.c.id == job).values(seeded=False))
             if state in ENDED:
@@ -49,6 +51,15 @@ def append_inputs(
         return part
 
     return store.change(work)
+
+
+def _added(db: Connection, job: str, given: Iterable[Input], offset: int | None) -> Part:
+    remaining, accepted, duplicates = iter(given), 0, 0
+    while some := list(islice(remaining, AT_ONCE)):
+        part, placed = _placed(db, job, some, offset)
+        add_inputs(db, job, placed)
+        offset, accepted, duplicates = part.offset, accepted + part.accepted, duplicates + part.duplicates
+    return Part(offset or 0, accepted, duplicates)
 
 
 def _placed(db: Connection, job: str, given: Sequence[Input], offset: int | None) -> tuple[Part, list[Input]]:

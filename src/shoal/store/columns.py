@@ -90,6 +90,14 @@ DROP: Columns = {
     "fingerprint": Kind.TEXT,
 }
 
+REJECT: Columns = {
+    "type": Kind.TEXT,
+    "reason": Kind.TEXT,
+    "data": Kind.OBJECT,
+    "url": Kind.TEXT,
+    "page": Kind.TEXT,
+}
+
 INPUT: Columns = {
     "line": Kind.INTEGER,
     "url": Kind.TEXT,

@@ -121,8 +121,12 @@ def _json(value: Any) -> str:
 _FORMATS: dict[str, Callable[[Rows, Columns], Iterator[Chunk]]] = {".jsonl": _jsonl, ".csv": _csv, ".parquet": parquet}
 
 
+def format_of(file: Path) -> str:
+    """By its ending. Raises UsageError if that names none."""
+    if file.suffix.lower() not in _FORMATS:
+        raise UsageError(f"{file}: the ending says the format: {', '.join(_FORMATS)}")
+    return file.suffix.lower().removeprefix(".")
+
+
 def _format(file: Path) -> Callable[[Rows, Columns], Iterator[Chunk]]:
-    try:
-        return _FORMATS[file.suffix.lower()]
-    except KeyError:
-        raise UsageError(f"{file}: the ending says the format: {', '.join(_FORMATS)}") from None
+    return _FORMATS[f".{format_of(file)}"]

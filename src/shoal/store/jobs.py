@@ -55,6 +55,11 @@ class Job:
         return {"job": self.id, **({"request_id": self.request_id} if self.request_id else {})}
 
     @property
+    def awaits_urls(self) -> bool:
+        """It was made without any, and none has been appended yet."""
+        return self.seeded and self.started_at is None
+
+    @property
     def gives_items(self) -> bool:
         return self.spec.spider is not None or self.spec.rules is not None or self.extracted_by is not None
 
@@ -78,6 +83,8 @@ def create_job(
 
 
 def _insert_job(db: Connection, id: str, spec: JobSpec, created_at: float, fleet: bool, request_id: str | None) -> None:
+    # Without inputs there is nothing to offer, until some are appended; that is done on a fleet only.
+    awaits_urls = fleet and not last_seed_line(db, id)
     db.execute(
         insert(jobs).values(
             id=id,
@@ -87,7 +94,7 @@ def _insert_job(db: Connection, id: str, spec: JobSpec, created_at: float, fleet
             created_at=created_at,
             seconds=0.0,
             admitted="[]",
-            seeded=False,
+            seeded=awaits_urls,
             offered_line=0,
             version=1,
             told=1,
@@ -187,6 +194,15 @@ def steer(store: Store, id: str, state: JobState, at: float) -> bool:
         if now not in ENDED:
             _set_state(db, id, state, at, None)
     return now not in ENDED
+
+
+def reopen_ended(store: Store, id: str, state: JobState, at: float) -> bool:
+    """As `set_state`, if the job has ended; False, and nothing changes, of one that was cancelled."""
+    with store.write() as db:
+        now = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar_one())
+        if now in ENDED and now is not JobState.CANCELLED:
+            _set_state(db, id, state, at, None)
+    return now is not JobState.CANCELLED
 
 
 def begin(store: Store, id: str, at: float) -> JobState:

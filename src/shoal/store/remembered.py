@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import func, or_, select, update
 
+from shoal.store.among import among
 from shoal.store.store import Store
 from shoal.store.tables import cookies, robots
 from shoal.store.text import storable_row
@@ -15,6 +16,7 @@ from shoal.store.upsert import Upsert, insert_into, replace
 _ROBOTS = Upsert(robots, replace)
 _COOKIES = Upsert(cookies, replace)
 _HTTP_ONLY = "#HttpOnly_"
+_ORIGINS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,18 @@ def load_robots(store: Store, origin: str) -> RobotsRecord | None:
     with store.read() as db:
         row = db.execute(saved).one_or_none()
     return RobotsRecord(*row) if row else None
+
+
+def robots_asked_for(store: Store, origins: Sequence[str]) -> dict[str, RobotsRecord | None]:
+    """Those of these origins whose robots.txt was asked for; None: it has not been had."""
+    columns = (robots.c.origin, robots.c.status, robots.c.body, robots.c.fetched_at)
+    found: dict[str, RobotsRecord | None] = {}
+    with store.read() as db:
+        asked = select(*columns).where(among(db.dialect.name, robots.c.origin, "origins"))
+        for start in range(0, len(origins), _ORIGINS_AT_ONCE):
+            for row in db.execute(asked, {"origins": list(origins[start : start + _ORIGINS_AT_ONCE])}):
+                found[row.origin] = None if row.fetched_at is None else RobotsRecord(*row)
+    return found
 
 
 def claim_robots(store: Store, origin: str, now: float, for_s: float) -> bool:

@@ -298,8 +298,10 @@ answers = Table(
 exclusions = Table(
     "exclusions",
     metadata,
-    Column("place", Integer, primary_key=True, autoincrement=False),
-    Column("line", Text, nullable=False),
+    # One row for all of them: they are read and replaced together.
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+    Column("lines", Text, nullable=False),
 )
 
 hosts = Table(

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from shoal.model import JobSpec, JobState, Webhook
+from shoal.model import Asker, JobSpec, JobState, Webhook
 from shoal.store.store import Store
 from shoal.store.tables import deliveries as table
 from shoal.store.tables import jobs
@@ -31,6 +31,7 @@ class Delivery:
     """Stays the same over all attempts."""
     job: str
     webhook: Webhook
+    asked_by: Asker
     said: Mapping[str, Any]
     attempts: int
     """This one included."""
@@ -95,8 +96,8 @@ def told_so_far(store: Store, job: str) -> Told:
 
 
 def _delivery(row: Any) -> Delivery | None:
-    webhook = JobSpec.from_json(row.spec).webhook
-    if webhook is None:
+    spec = JobSpec.from_json(row.spec)
+    if spec.webhook is None:
         return None
     said = {"job": row.job, "name": row.name, "state": row.state, "before": row.before, "reason": row.reason}
-    return Delivery(row.id, row.job, webhook, {**said, "at": row.at}, row.attempts)
+    return Delivery(row.id, row.job, spec.webhook, spec.asked_by, {**said, "at": row.at}, row.attempts)

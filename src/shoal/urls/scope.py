@@ -41,6 +41,13 @@ class Scope:
         self._exclude = [compiled(pattern, "exclude") for pattern in exclude]
         self._changes += 1
 
+    def become(self, other: Scope) -> None:
+        """Takes the kind, seeds, places and patterns of another, at once."""
+        self._changes = self.width + 1 - len(other._places)
+        self._kind, self._place = other._kind, other._place
+        self._seeds, self._places = other._seeds, other._places
+        self._include, self._exclude = other._include, other._exclude
+
     def admit(self, url: str) -> None:
         """Widen the scope by the host, domain or directory that a seed redirected to.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
 from shoal.frontier.contract import ALL_LANES, HostState
 from shoal.frontier.redis.packing import requests_in, target_of
-from shoal.frontier.redis.shard import COUNTED, Shard
+from shoal.frontier.redis.shard import CLOCKS, COUNTED, Shard
 from shoal.frontier.waiting import why_waiting
 from shoal.model import Figures, Lane, Target, Trail
 
@@ -39,6 +39,14 @@ class Survey:
     """The age of the oldest lease."""
 
 
+class JobOutlook(NamedTuple):
+    """What `figures`, `rest` and `limiting` tell, at one moment; of the server's memory it tells nothing."""
+
+    figures: Figures
+    rest: str | None
+    limiting: str | None
+
+
 class Outlook:
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
@@ -56,23 +64,28 @@ class Outlook:
     async def limiting(self, job: str) -> str | None:
         if await self._shard.connection.memory_is_full():
             return "waiting: redis memory"
-        state = await self._job(job)
-        if "waits_for" not in state:
-            return None
-        host = _host_state({**state["host"], "name": state["waits_for"], "queued_jobs": 0}, offset_s=0.0)
-        return why_waiting(host, state["now"], state["waits_for_more"])
+        return _limiting(await self._job(job))
 
     async def figures(self, job: str) -> Figures:
-        state = await self._job(job)
-        # An empty table of Lua's is a list to msgpack.
-        return Figures(**{name: state[name] for name in _COUNTS}, dropped=state["dropped"] or {})
+        return _figures(await self._job(job))
 
-    async def hosts(self) -> list[HostState]:
-        """Those fetched lately, and those an operator has a word on."""
+    async def outlook(self, job: str) -> JobOutlook:
+        state = await self._job(job)
+        return JobOutlook(_figures(state), _text(state.get("rest")), _limiting(state))
+
+    async def hosts(self, after: str = "", most: int | None = None) -> list[HostState]:
+        """Those fetched lately, and those an operator has a word on. However few are wanted, the names of all are
+        looked through: they have no order in Redis."""
+        return await self._clocks(await self._shard.hosts(after, most))
+
+    async def host(self, name: str) -> HostState | None:
+        known = await self._shard.connection.command("EXISTS", CLOCKS + name)
+        return (await self._clocks([name]))[0] if known else None
+
+    async def _clocks(self, names: Sequence[str]) -> list[HostState]:
         found: list[HostState] = []
-        ordered = await self._shard.hosts()
-        for start in range(0, len(ordered), _HOSTS_AT_ONCE):
-            offset_s, states = await self._shard.run("hosts", {"hosts": ordered[start : start + _HOSTS_AT_ONCE]})
+        for start in range(0, len(names), _HOSTS_AT_ONCE):
+            offset_s, states = await self._shard.run("hosts", {"hosts": names[start : start + _HOSTS_AT_ONCE]})
             found += [_host_state(state, offset_s) for state in states]
         return found
 
@@ -156,6 +169,18 @@ def _is(line: bytes, host: str, fingerprint: int) -> bool:
         return target_of(line.decode(), host).fingerprint == fingerprint
     except ValueError:
         return False
+
+
+def _figures(job: dict[str, Any]) -> Figures:
+    # An empty table of Lua's is a list to msgpack.
+    return Figures(**{name: job[name] for name in _COUNTS}, dropped=job["dropped"] or {})
+
+
+def _limiting(job: dict[str, Any]) -> str | None:
+    if "waits_for" not in job:
+        return None
+    host = _host_state({**job["host"], "name": job["waits_for"], "queued_jobs": 0}, offset_s=0.0)
+    return why_waiting(host, job["now"], job["waits_for_more"])
 
 
 def _text(word: Any) -> str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from heapq import nsmallest
 from typing import Any
 
 import msgpack
@@ -44,11 +45,15 @@ class Shard:
             self._doubtful()
         return value
 
-    async def hosts(self) -> list[str]:
-        """Those that have a clock, in order."""
+    async def hosts(self, after: str, most: int | None) -> list[str]:
+        """Those that have a clock, in order, from the first beyond `after` on: all, or so many, and then no more than
+        those are held at any time."""
         names: set[str] = set()
         cursor: int | None = None
         while cursor != 0:
             cursor, keys = await self.connection.keys(cursor or 0, f"{CLOCKS}*")
-            names.update(key.decode()[len(CLOCKS) :] for key in keys)
+            found = (key.decode()[len(CLOCKS) :] for key in keys)
+            names.update(name for name in found if name > after)
+            if most is not None and len(names) > most:
+                names = set(nsmallest(most, names))
         return sorted(names)

@@ -123,8 +123,13 @@ class Outlook:
             yield word, (found["line"] for found in self._db.execute(query, (job, row["id"])))
         yield "queued", self._queue.lines(job, row["id"])
 
-    async def hosts(self) -> list[HostState]:
-        return [_host_state(row) for row in self._db.execute(f"SELECT {HOST} FROM host h ORDER BY name")]
+    async def hosts(self, after: str = "", most: int | None = None) -> list[HostState]:
+        query = f"SELECT {HOST} FROM host h WHERE name > ? ORDER BY name LIMIT ?"
+        return [_host_state(row) for row in self._db.execute(query, (after, -1 if most is None else most))]
+
+    async def host(self, name: str) -> HostState | None:
+        row = self._db.execute(f"SELECT {HOST} FROM host h WHERE name = ?", (name,)).fetchone()
+        return None if row is None else _host_state(row)
 
     def _job_row(self, job: str) -> sqlite3.Row:
         row: sqlite3.Row | None = self._db.execute("SELECT * FROM job WHERE name = ?", (job,)).fetchone()

@@ -226,8 +226,9 @@ def upgrade() -> None:
     )
     op.create_table(
         "exclusions",
-        sa.Column("place", sa.Integer, primary_key=True, autoincrement=False),
-        sa.Column("line", sa.Text, nullable=False),
+        sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("version", sa.Integer, nullable=False),
+        sa.Column("lines", sa.Text, nullable=False),
     )
     op.create_table(
         "hosts",
