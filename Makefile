@@ -11,7 +11,10 @@ test: $(SETUP) servers lint
 	$(PY) -m pytest
 
 # What tests start processes of. Without root they say what is missing, and are skipped (CI=true: fail).
+servers: export DEBIAN_FRONTEND := noninteractive
 servers:
+	@command -v curl > /dev/null && command -v jq > /dev/null || test $$(id -u) != 0 || \
+		{ apt-get update -q && apt-get install -q --yes --no-install-recommends curl jq; } || true
 	@command -v redis-server > /dev/null || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends redis-server; } || true
 	@command -v nginx > /dev/null || test -x /usr/sbin/nginx || test $$(id -u) != 0 || \

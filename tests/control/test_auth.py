@@ -75,6 +75,7 @@ def test_a_job_with_what_needs_an_admin_is_fed_by_an_admin_only(api: Api, option
     assert "admin" in problem(api("POST", f"/jobs/{job}/urls", [URL + "a"], Scope.SUBMIT), 403)["detail"]
     problem(api("POST", f"/jobs/{job}/urls", scope=Scope.SUBMIT, **lines), 403)
     problem(api("PATCH", f"/jobs/{job}", {"include": ["*"]}, Scope.SUBMIT), 403)
+    problem(api("PATCH", f"/jobs/{job}", {"scope": "any"}, Scope.SUBMIT), 403)
     assert api("PATCH", f"/jobs/{job}", {"priority": 1}, Scope.SUBMIT).status_code == 200
     assert api("POST", f"/jobs/{job}/urls", [URL + "a"]).get_json()["accepted"] == 1
 

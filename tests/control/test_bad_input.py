@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shoal.control.limits import JSON_BYTES
+from shoal.control.bodies import JSON_BYTES
 from tests.control.calling import Api, problem
 
 URL = "https://example.com/"

@@ -11,7 +11,7 @@ import pytest
 
 from shoal.fleet.place import Fleet
 from shoal.frontier.contract import Caller
-from shoal.model import JobState, Lane, Offer, Trail
+from shoal.model import JobState, Lane, Offer, ScopeKind, Trail
 from shoal.store.jobs import load_job
 from shoal.store.tokens import Scope
 from shoal.urls import Params, target
@@ -124,6 +124,18 @@ def test_a_preview_tells_what_a_new_exclusion_would_drop_and_changes_nothing(api
     assert change(api, api.submit(URL), {"exclude": ["*"]}, query="?preview=true")["queued"] == 0
 
 
+def test_a_preview_tells_what_a_narrower_scope_would_drop(api: Api, fleet: FleetShell) -> None:
+    id = begun(api, fleet, scope="any")
+    offer(fleet, id, [*QUEUED, "https://blog.example.com/a", "https://example.org/a", "https://example.org/b"])
+    for scope, dropped in (("any", 0), ("domain", 2), ("host", 3), ("prefix", 3), ("listed", 63)):
+        told = change(api, id, {"scope": scope}, query="?preview=true")
+        assert (told["queued"], told["would_drop"]) == (64, dropped), scope
+    assert change(api, id, {"scope": "host", "exclude": ["*/films/*"]}, query="?preview=true")["would_drop"] == 33
+    assert load_job(api.bridge.store, id).spec.scope is ScopeKind.ANY
+    assert change(api, id, {"scope": "host"})["version"] == 2
+    assert load_job(api.bridge.store, id).spec.scope is ScopeKind.HOST
+
+
 def test_a_preview_of_a_long_queue_is_an_estimate(api: Api, fleet: FleetShell) -> None:
     id = begun(api, fleet)
     for n in range(8):
@@ -138,6 +150,7 @@ def test_a_preview_of_a_long_queue_is_an_estimate(api: Api, fleet: FleetShell) -
     [
         {"exclude": ["re:("]},
         {"lane": None},
+        {"scope": "everything"},
         {"limits": {"pages": 0}},
         {"politeness": {"robots": False}},
         {"urls": [URL]},

@@ -18,21 +18,30 @@ def test_exclusions_are_set_as_a_whole_and_every_job_gets_a_later_edition(api: A
     (first, _) = fleet.lease()
     fleet.by_hand(lambda opened: opened.frontier.reap(all_leases=True))
     lines = ["# ours", "example.org", "https://example.com/private/"]
-    assert api("PUT", "/exclusions", {"lines": lines}).get_json() == {"lines": lines}
-    assert api.get("/exclusions", scope=Scope.READ) == {"lines": lines}
+    assert api("PUT", "/exclusions", {"lines": lines}).get_json() == {"version": 1, "lines": lines}
+    assert api.get("/exclusions", scope=Scope.READ) == {"version": 1, "lines": lines}
     assert fleet.lease()[0].edition > first.edition
     told = api.get(f"/jobs/{id}/explain?url=https://example.com/private/x")
     assert told["reason"] == "operator"
     assert "the operator" in fleet("explain", id, "https://example.com/private/x").out
     assert api("PUT", "/exclusions", {"lines": []}).status_code == 200
-    assert api.get("/exclusions") == {"lines": []}
+    assert api.get("/exclusions") == {"version": 2, "lines": []}
 
 
 @pytest.mark.parametrize("line", ["exa mple/x", "re:(", "a\nb", "x" * 3000])
 def test_a_line_that_says_nothing_is_refused_and_the_others_stay(api: Api, line: str) -> None:
     assert api("PUT", "/exclusions", {"lines": ["example.org"]}).status_code == 200
     problem(api("PUT", "/exclusions", {"lines": ["example.net", line]}), 422)
-    assert api.get("/exclusions") == {"lines": ["example.org"]}
+    assert api.get("/exclusions") == {"version": 1, "lines": ["example.org"]}
+
+
+def test_of_two_writers_who_saw_the_same_exclusions_the_second_is_told(api: Api) -> None:
+    seen = api.get("/exclusions")["version"]
+    path = f"/exclusions?version={seen}"
+    first, second = (api("PUT", path, {"lines": [line]}) for line in ("example.org", "example.net"))
+    assert first.get_json() == {"version": seen + 1, "lines": ["example.org"]}
+    assert f"version {seen}" in problem(second, 409)["detail"]
+    assert api.get("/exclusions")["lines"] == ["example.org"]
 
 
 def test_only_an_admin_excludes(api: Api) -> None:

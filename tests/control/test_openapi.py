@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,3 +112,22 @@ def test_the_page_for_people_shows_every_call_and_needs_nothing_from_elsewhere(a
     for operation in OPERATIONS:
         assert operation.path.replace("<", "{").replace(">", "}") in text
     assert "http://" not in text.replace("http://HOST", "") and "src=" not in text and "<script" not in text
+
+
+def test_of_a_change_no_default_is_told_because_none_is_applied(api: Api) -> None:
+    document = api.client.get("/openapi.json").get_json()
+    for path, operations in document["paths"].items():
+        if "patch" in operations:
+            body = operations["patch"]["requestBody"]["content"]["application/json"]["schema"]
+            for model in _with_parts(document, body["$ref"]):
+                fields = document["components"]["schemas"][model].get("properties", {})
+                assert not [name for name, field in fields.items() if "default" in field], (path, model)
+
+
+def _with_parts(document: Any, reference: str) -> set[str]:
+    """The model and those that it is made of, but for a whole job, which is what it says."""
+    name = reference.rpartition("/")[2]
+    if name == "JobOrder":
+        return set()
+    inner = re.findall(r"#/components/schemas/\w+", json.dumps(document["components"]["schemas"][name]))
+    return {name}.union(*(_with_parts(document, part) for part in inner))

@@ -30,6 +30,28 @@ def test_a_repeated_submit_gets_the_first_answer_and_makes_no_second_job(api: Ap
     assert jobs(api) == [first.get_json()["id"]]
 
 
+def test_a_repeated_scrape_schedule_or_run_has_its_effect_once(api: Api) -> None:
+    page = {"url": "https://example.com/", "timeout_s": 0.1}
+    scraped = [api("POST", "/scrape", page, headers=KEY) for _ in range(2)]
+    assert {one.status_code for one in scraped} == {202}
+    assert jobs(api) == [scraped[0].get_json()["id"]] == [scraped[1].get_json()["id"]]
+    order = {"name": "n", "cron": "0 4 * * *", "job": BODY}
+    made = [api("POST", "/schedules", order, headers={"Idempotency-Key": "s"}) for _ in range(2)]
+    assert [one.status_code for one in made] == [201, 201] and made[0].get_json() == made[1].get_json()
+    runs = [api("POST", "/schedules/n/run", headers={"Idempotency-Key": "r"}) for _ in range(2)]
+    assert {one.status_code for one in runs} == {202} and len(api.get("/schedules/n")["runs"]) == 1
+
+
+def test_a_scrape_whose_first_answer_was_lost_makes_no_second_job(api: Api) -> None:
+    page = {"url": "https://example.com/", "timeout_s": 0.1}
+    first = api("POST", "/scrape", page, headers=KEY).get_json()
+    with api.bridge.store.write() as db:
+        # As if its process had been killed while it waited.
+        db.execute(update(answers).values(status=None, body=None, claimed_at=time.time() - ABANDONED_S - 1))
+    assert api("POST", "/scrape", page, headers=KEY).get_json()["id"] == first["id"]
+    assert jobs(api) == [first["id"]]
+
+
 def test_two_at_once_get_one_job(api: Api) -> None:
     begin = threading.Barrier(4)
 
@@ -121,5 +143,8 @@ def test_a_token_has_its_share_of_submits_in_a_minute(api: Api) -> None:
 
 def test_whatever_begins_work_counts_as_a_submit(api: Api) -> None:
     job = api.submit("https://example.com/")
-    for path in ("/schedules", "/schedules/none/run", f"/jobs/{job}/dead/retry"):
+    for path in ("/scrape", "/schedules", "/schedules/none/run", f"/jobs/{job}/dead/retry", f"/jobs/{job}/urls"):
         assert "RateLimit-Remaining" in api("POST", path, {}).headers, path
+    lines = api("POST", f"/jobs/{job}/urls", data=b"example.com/a\n", headers={"Content-Type": "text/plain"})
+    assert lines.status_code == 200 and int(lines.headers["RateLimit-Remaining"]) < SUBMITS - 4
+    assert "RateLimit-Remaining" not in api("POST", f"/jobs/{job}/pause").headers

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from shoal.control.api import scrape
+from shoal.control.slots import slot
 from shoal.store.jobs import load_job
 from shoal.store.removal import remove_job
 from tests.control.calling import Api, problem
@@ -41,9 +41,19 @@ def test_only_what_was_asked_for_is_answered(live: Live) -> None:
     assert told["text"] and told["html"] is told["markdown"] is told["links"] is None
 
 
-def test_rules_give_items(live: Live) -> None:
-    told = scraped(live, live.page(102), rules=RULES, formats=["html"])
-    assert [(item["title"], item["_url"]) for item in told["items"]] == [(FRONT, live.page(102))] and told["html"]
+def test_rules_give_items_beside_every_format(live: Live) -> None:
+    url = live.page(102)
+    told = scraped(live, url, rules=RULES, formats=["html", "text", "markdown", "links", "metadata"])
+    assert [(item["title"], item["_url"]) for item in told["items"]] == [(FRONT, url)]
+    assert told["missing"] == {}
+    plain = scraped(live, url, formats=["html", "text", "markdown", "links", "metadata"])
+    for name in ("html", "text", "markdown", "links", "metadata"):
+        assert told[name] and told[name] == plain[name], name
+
+
+def test_rules_alone_give_items_and_no_format(live: Live) -> None:
+    told = scraped(live, live.page(103), rules=RULES)
+    assert len(told["items"]) == 1 and told["text"] is told["html"] is None and told["missing"] == {}
 
 
 def test_a_page_that_is_not_there_is_answered_with_its_status(live: Live) -> None:
@@ -77,9 +87,9 @@ def test_a_job_that_is_removed_while_its_page_is_waited_for_is_not_there(api: Ap
 
 
 def test_when_many_wait_already_the_next_does_not(api: Api) -> None:
-    with ExitStack() as waiting:
-        while scrape.WAITING.acquire(blocking=False):
-            waiting.callback(scrape.WAITING.release)
+    with api.client.application.app_context(), ExitStack() as waiting:
+        while waiting.enter_context(slot()):
+            pass
         began = time.monotonic()
         assert api("POST", "/scrape", {"url": URL, "timeout_s": 60}).status_code == 202
         assert time.monotonic() - began < 10
@@ -91,7 +101,6 @@ def test_when_many_wait_already_the_next_does_not(api: Api) -> None:
         ({"url": "mailto:x"}, "url"),
         ({"url": URL, "formats": ["pdf"]}, "formats[0]"),
         ({"url": URL, "timeout_s": 0}, "timeout_s"),
-        ({"url": URL, "rules": RULES, "formats": ["text"]}, "formats"),
         ({"url": URL, "rules": {"name": 1}}, "name"),
         ({"url": URL, "spider": "os:path"}, "spider"),
     ],

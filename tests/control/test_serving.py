@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shoal.control.first_token import FILE
-from shoal.control.serving import HEAD_S
+from shoal.control.pace import Times
 from tests.fleet.by_hand import FleetShell
 
 START_S = 30.0
@@ -51,10 +51,10 @@ class Served:
 
 
 @contextmanager
-def served(fleet: FleetShell, *options: str) -> Iterator[Served]:
+def served(fleet: FleetShell, *options: str, **named: Any) -> Iterator[Served]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    process = fleet.start("api", "--port", str(port), *options)
+    process = fleet.start("api", "--port", str(port), *options, **named)
     running = Served(process, port, "")
     try:
         deadline = time.monotonic() + START_S
@@ -92,6 +92,15 @@ def test_the_first_token_is_printed_once_and_kept_in_a_file_that_only_its_owner_
     assert (code, out) == (0, "")
 
 
+def test_the_first_token_is_in_no_log_that_is_collected(fleet: FleetShell) -> None:
+    with served(fleet, env={"SHOAL_LOG": "json"}) as api:
+        api.process.send_signal(signal.SIGTERM)
+        code, out, err = api.ended()
+    assert (code, out) == (0, "") and FILE in err
+    said = err + "".join(path.read_text() for path in fleet.home.rglob("*.log"))
+    assert "the API: http" in said and api.token.startswith("shoal_") and api.token not in said
+
+
 def test_a_reload_refuses_nobody(fleet: FleetShell) -> None:
     with served(fleet, "--processes", "1") as api:
         api.process.send_signal(signal.SIGHUP)
@@ -106,7 +115,7 @@ def test_whoever_sends_a_head_slowly_holds_no_thread_for_long(fleet: FleetShell)
         time.sleep(0.2)
         began = time.monotonic()
         assert api.ask("GET", "/livez")[0] == 200
-        assert time.monotonic() - began < HEAD_S + 5
+        assert time.monotonic() - began < Times().head_s + 5
         for one in slow:
             one.close()
 

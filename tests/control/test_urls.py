@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shoal.control.limits import JSON_BYTES
+from shoal.control.bodies import JSON_BYTES
 from shoal.fleet.place import Fleet
 from shoal.model import JobState
 from shoal.store.inputs import input_counts
@@ -205,10 +205,10 @@ def test_a_long_stream_is_not_held_in_memory(live: Live) -> None:
     job = live.submit("https://example.invalid/", lane="slow")
     live.call("POST", f"/jobs/{job}/pause")
     before = memory_bytes(live.pid)
-    status, told = live.send("POST", f"/jobs/{job}/urls", _long_lines(20_000), "text/plain")
-    assert (status, json.loads(told)["accepted"]) == (200, 20_000), told
-    # The lines alone are 30 MB.
-    assert memory_bytes(live.pid) - before < 20 << 20
+    status, told = live.send("POST", f"/jobs/{job}/urls", _long_lines(30_000), "text/plain")
+    assert (status, json.loads(told)["accepted"]) == (200, 30_000), told
+    # The lines alone are 45 MB; a thread that reads its first stream takes some 20 for good.
+    assert memory_bytes(live.pid) - before < 32 << 20
 
 
 def _long_lines(n: int) -> Iterator[bytes]:

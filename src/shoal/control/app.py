@@ -9,7 +9,7 @@ from uuid import uuid4
 from flask import Flask, Response, g, request
 
 from shoal import telemetry
-from shoal.control import figures, limits, problems, streams
+from shoal.control import bodies, figures, limits, problems, slots
 from shoal.control import metrics as told
 from shoal.control.api import (
     changes,
@@ -24,6 +24,7 @@ from shoal.control.api import (
     status,
     tokens,
     urls,
+    whole,
     workers,
 )
 from shoal.control.bridge import NAME, Bridge
@@ -44,6 +45,7 @@ ROUTES: tuple[Routes, ...] = (
     scrape.routes,
     records.routes,
     pages.routes,
+    whole.routes,
     hosts.routes,
     exclusions.routes,
     workers.routes,
@@ -63,8 +65,9 @@ def create_app(settings: Settings, threads: int = THREADS) -> Flask:
     app.extensions[NAME] = over = Bridge(settings)
     figures.register(over, app.extensions)
     told.register(over, app.extensions)
-    streams.register(threads, app.extensions)
-    app.config["MAX_CONTENT_LENGTH"] = limits.JSON_BYTES
+    slots.register(threads, app.extensions)
+    bodies.register(app.extensions)
+    app.config["MAX_CONTENT_LENGTH"] = bodies.JSON_BYTES
     # A path with a slash too many is no other path.
     app.url_map.strict_slashes = True
     app.url_map.redirect_defaults = False

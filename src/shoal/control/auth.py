@@ -12,7 +12,8 @@ from flask import g, request
 from shoal.control.bridge import bridge
 from shoal.control.problems import Problem
 from shoal.errors import Unavailable
-from shoal.model import JobSpec, Politeness
+from shoal.fleet.submit import privileges
+from shoal.model import Asker, JobSpec
 from shoal.store.tokens import Scope, Token, find_token, note_use
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="shoal"'}
@@ -47,6 +48,11 @@ def holder() -> Token:
     return cast(Token, g.token)
 
 
+def asker() -> Asker:
+    """As what a job that the request asks for is asked for."""
+    return Asker.ADMIN if holder().scope.includes(Scope.ADMIN) else Asker.SUBMITTER
+
+
 def require(scope: Scope) -> None:
     token = holder()
     if not token.scope.includes(scope):
@@ -62,28 +68,14 @@ def require_for(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> 
     given = {**(said if isinstance(said, Mapping) else {}), **options}
     needing = [name for option, name in _ADMINS.items() if given.get(option)]
     rate, most = given.get("rate"), bridge().settings.max_rate
-    if isinstance(rate, int | float):
-        needing += _hasty(rate, most)
-    if needing and not holder().scope.includes(Scope.ADMIN):
+    if isinstance(rate, int | float) and (rate == 0 or rate > most):
+        needing.append(f"politeness.rate above {most:g}")
+    if needing and asker() is not Asker.ADMIN:
         raise Problem(403, f"this needs the scope admin: {', '.join(needing)}")
 
 
 def require_to_feed(spec: JobSpec) -> None:
     """Raises a Problem if more URLs for this job need an admin: they would be fetched with what an admin gave it."""
-    had = {
-        "allow_private": spec.allow_private,
-        "politeness.robots": not spec.politeness.robots,
-        "proxies": spec.proxies,
-        "headers": spec.headers,
-        "cookies": spec.cookies,
-        "credentials": spec.credentials,
-    }
-    needing = [name for name, value in had.items() if value]
-    # The usual rate is nobody's gift, however low the operator's limit is.
-    needing += _hasty(spec.politeness.rate, max(bridge().settings.max_rate, Politeness().rate))
-    if needing and not holder().scope.includes(Scope.ADMIN):
-        raise Problem(403, f"the job has what needs the scope admin, and so do more URLs: {', '.join(needing)}")
-
-
-def _hasty(rate: float, most: float) -> list[str]:
-    return [f"politeness.rate above {most:g}"] if rate == 0 or rate > most else []
+    had = privileges(spec, bridge().settings.max_rate)
+    if had and asker() is not Asker.ADMIN:
+        raise Problem(403, f"the job has what needs the scope admin, and so do more URLs: {', '.join(had)}")

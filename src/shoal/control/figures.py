@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -14,12 +16,16 @@ from shoal.errors import FrontierLost, Unavailable, UnknownJob
 from shoal.jobs.overview import Overview, with_stored
 from shoal.jobs.place import Standing, counted
 from shoal.model import ENDED, JobState
-from shoal.store.jobs import Job, load_job
+from shoal.store.jobs import Job, find_job, load_job
+from shoal.store.paging import jobs_after
 
 COUNTED_EVERY_S = 1.0
 """The rows of a job are not counted anew for everybody who asks."""
 COUNTED_SHARE = 0.05
 """Of the time, at most, goes into counting a job: a million pages take half a second."""
+TOO_OLD = 2.0
+"""Times the age at which a job is counted anew: nobody is told that. Until then it is counted aside, and who asks often
+never waits for it."""
 AWAY_S = 5.0
 """A Redis that did not answer is not asked again by readers for so long: each would wait two seconds for it."""
 _REMEMBERED = 1_000
@@ -33,7 +39,19 @@ def find(id: str) -> Job:
     return job
 
 
+def find_named(name: str) -> Job:
+    """By its id, the beginning of one, or "last". Raises UsageError unless there is just one."""
+    newest = jobs_after(bridge().store, {}, None, 1) if name == "last" else ()
+    if newest:
+        return newest[0][1]
+    return find(find_job(bridge().store, name).id)
+
+
 def figures_of(job: Job) -> dict[str, Any]:
+    return _figures().of(job).as_dict()
+
+
+def overview_of(job: Job) -> Overview:
     return _figures().of(job)
 
 
@@ -49,8 +67,9 @@ class _Counted:
     seen: Overview
 
     @property
-    def is_old(self) -> bool:
-        return time.monotonic() - self.at > max(COUNTED_EVERY_S, self.took_s / COUNTED_SHARE)
+    def age(self) -> float:
+        """1: it is time to count anew."""
+        return (time.monotonic() - self.at) / max(COUNTED_EVERY_S, self.took_s / COUNTED_SHARE)
 
 
 class Figures:
@@ -63,28 +82,33 @@ class Figures:
         self._counted: dict[str, _Counted] = {}
         self._counting: set[str] = set()
         self._lock = threading.Lock()
+        self._aside = ThreadPoolExecutor(1, "counting")
 
-    def of(self, job: Job) -> dict[str, Any]:
+    def of(self, job: Job) -> Overview:
         stands = self.standing(job)
         known = self._counted.get(job.id)
         # One that has just ended is counted whole, by whoever asks first.
-        if known is None or known.key != (stands.state, job.finished_at):
+        if known is None or known.key != (stands.state, job.finished_at) or known.age > TOO_OLD:
             known = self._count(stands)
-        elif known.is_old and self._takes_turn(job.id):
-            try:
-                known = self._count(stands)
-            finally:
-                self._counting.discard(job.id)
-        seen = replace(known.seen, job=job, state=stands.state, frontier=stands.figures, limiting=stands.limiting)
-        return seen.as_dict()
+        elif known.age > 1 and self._takes_turn(job.id):
+            self._aside.submit(self._count_aside, stands)
+        return replace(known.seen, job=job, state=stands.state, frontier=stands.figures, limiting=stands.limiting)
 
     def _takes_turn(self, id: str) -> bool:
-        """Others who ask meanwhile are told what is known."""
+        """The first who asks does; all are told what is known meanwhile."""
         with self._lock:
             if id in self._counting:
                 return False
             self._counting.add(id)
             return True
+
+    def _count_aside(self, stands: Standing) -> None:
+        try:
+            # Whoever asks when it is too old counts by himself, and hears what is wrong.
+            with suppress(Unavailable):
+                self._count(stands)
+        finally:
+            self._counting.discard(stands.job.id)
 
     def _count(self, stands: Standing) -> _Counted:
         began = time.monotonic()

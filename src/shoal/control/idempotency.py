@@ -23,7 +23,7 @@ _LOOK_EVERY_S = 0.05
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 
-def once(make: Callable[[], Response]) -> Response:
+def once(make: Callable[[], Response], body: bytes | bytearray) -> Response:
     """What `make` answers, or what it answered to the first request with this key. Failures are not kept."""
     key = request.headers.get(HEADER)
     if key is None:
@@ -31,7 +31,7 @@ def once(make: Callable[[], Response]) -> Response:
     if not _KEY.fullmatch(key):
         raise Problem(422, f"{HEADER}: give 1 to 200 printable ASCII characters")
     store = bridge().store
-    wanted = Claim(holder().id, key, _asked(), new_job_id(), time.time())
+    wanted = Claim(holder().id, key, _asked(body), new_job_id(), time.time())
     deadline = time.monotonic() + WAIT_S
     # Looked at each time anew: the first one may fail, and this, or another with this key, become the first.
     while (kept := claim(store, wanted)) is not None:
@@ -65,6 +65,7 @@ def _answered(store: Store, claimed: Claim, make: Callable[[], Response]) -> Res
     return response
 
 
-def _asked() -> str:
-    asked = f"{request.method} {request.full_path}\n".encode("utf-8", "surrogatepass")
-    return sha256(asked + request.get_data(cache=True)).hexdigest()
+def _asked(body: bytes | bytearray) -> str:
+    asked = sha256(f"{request.method} {request.full_path}\n".encode("utf-8", "surrogatepass"))
+    asked.update(body)
+    return asked.hexdigest()

@@ -15,7 +15,6 @@ from shoal.control.problems import Problem
 from shoal.frontier.redis.connection import Connection
 from shoal.frontier.redis.shard import TAG
 
-JSON_BYTES = 64 << 20
 SUBMITS = 60
 PER_S = 60
 

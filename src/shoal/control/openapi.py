@@ -25,13 +25,14 @@ _REASONS = {
     401: "no token, or one that is not known",
     403: "the token's scope does not allow it",
     404: "there is no such thing",
+    408: "the body came too slowly",
     409: "it does not go with how things stand",
     413: "the body is too large",
     415: "the body is of another media type",
     422: "a field or parameter that cannot be used; `errors` names it",
     429: "too much for now; Retry-After says how long",
     500: "a bug",
-    503: "Redis or the database is away; Retry-After says when to try again",
+    503: "Redis or the database is away, or too much is asked at once; Retry-After says when to try again",
 }
 
 
@@ -98,7 +99,7 @@ def _failures(operation: Operation) -> Iterator[int]:
     if "<" in operation.path:
         yield 404
     if operation.body or operation.streams:
-        yield from (400, 413, 415)
+        yield from (400, 408, 413, 415)
     if operation.method != "GET":
         yield 409
     if operation.counted or operation.streams:

@@ -11,7 +11,16 @@ from flask import Flask, Response, g
 from pydantic import ValidationError
 from werkzeug.exceptions import HTTPException
 
-from shoal.errors import FrontierFull, FrontierLost, ShoalError, Unavailable, UnknownJob, UsageError
+from shoal.errors import (
+    FrontierFull,
+    FrontierLost,
+    NeedsAdmin,
+    ShoalError,
+    Unavailable,
+    UnknownHost,
+    UnknownJob,
+    UsageError,
+)
 from shoal.telemetry import Events
 
 MEDIA = "application/problem+json"
@@ -47,6 +56,8 @@ class _Meaning(NamedTuple):
 
 _MEANINGS: dict[type[ShoalError], _Meaning] = {
     UnknownJob: _Meaning(404),
+    UnknownHost: _Meaning(404),
+    NeedsAdmin: _Meaning(403),
     UsageError: _Meaning(422),
     FrontierFull: _Meaning(503, FULL_RETRY_S),
     FrontierLost: _Meaning(503, FULL_RETRY_S),

@@ -27,13 +27,14 @@ from typing import Any, TypeVar
 
 from flask import Blueprint, Response, request
 from pydantic import BaseModel
-from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.exceptions import UnsupportedMediaType
 
 from shoal.control.auth import authorize
+from shoal.control.bodies import whole_body
 from shoal.control.idempotency import once
-from shoal.control.limits import JSON_BYTES, count_submit
-from shoal.control.problems import FieldFault, Problem
-from shoal.control.streams import streaming
+from shoal.control.limits import count_submit
+from shoal.control.problems import RETRY_S, FieldFault, Problem
+from shoal.control.slots import slot
 from shoal.store.tokens import Scope
 
 READ, SUBMIT, ADMIN = Scope.READ, Scope.SUBMIT, Scope.ADMIN
@@ -114,17 +115,31 @@ def _view(operation: Operation, function: View) -> Callable[..., Response]:
         if query is not None:
             given["query"] = query
         if request.mimetype in operation.streams:
-            # Of any length: the function bounds what it holds. None would mean the limit of the app.
-            request.max_content_length = sys.maxsize
-            with streaming():
-                return _response(function(**given))
-        if operation.body is not None:
-            given["body"] = _body(operation)
-        if operation.keyed:
-            return once(lambda: _response(function(**given)))
-        return _response(function(**given))
+            return _streamed(function, given)
+        if operation.body is None:
+            return _answered(operation, function, given)
+        _check_media(operation)
+        with whole_body() as data:
+            given["body"] = operation.body.model_validate_json(data)
+            return _answered(operation, function, given, data)
 
     return view
+
+
+def _answered(operation: Operation, function: View, given: dict[str, Any], body: bytes | bytearray = b"") -> Response:
+    if operation.keyed:
+        return once(lambda: _response(function(**given)), body)
+    return _response(function(**given))
+
+
+def _streamed(function: View, given: dict[str, Any]) -> Response:
+    # Of any length: the function bounds what it holds. None would mean the limit of the app.
+    request.max_content_length = sys.maxsize
+    with slot() as had:
+        if not had:
+            detail = "as many streams are being read as may be: try again"
+            raise Problem(503, detail, headers={"Retry-After": str(RETRY_S)})
+        return _response(function(**given))
 
 
 def _query(model: type[BaseModel] | None) -> BaseModel | None:
@@ -136,15 +151,9 @@ def _query(model: type[BaseModel] | None) -> BaseModel | None:
     return model.model_validate(request.args.to_dict()) if model else None
 
 
-def _body(operation: Operation) -> BaseModel:
+def _check_media(operation: Operation) -> None:
     if request.mimetype != JSON:
         raise UnsupportedMediaType(f"give the body as {' or '.join((JSON, *operation.streams))}")
-    assert operation.body is not None
-    data = request.get_data(cache=True)
-    if len(data) >= JSON_BYTES:
-        # One that did not tell its length is cut there.
-        raise RequestEntityTooLarge()
-    return operation.body.model_validate_json(data)
 
 
 def _response(reply: Reply) -> Response:

@@ -6,11 +6,13 @@ SIGTERM ends it when what is being answered is; SIGHUP replaces its processes on
 
 from __future__ import annotations
 
-import io
+import selectors
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
@@ -19,27 +21,22 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from werkzeug.wsgi import ClosingIterator
 
 from shoal.control.app import create_app
+from shoal.control.pace import KEY, PIECE, Due, Pace, Stream, Times
+from shoal.control.unparsed import Refusing, refusal
 from shoal.settings import Settings
 
-HEAD_S = 7.0
-"""For the head of a request; for its first byte gunicorn holds a thread for five seconds, and then only a socket."""
-BODY_S = 60.0
-"""For a JSON body, and as much again for every 8 MB of it."""
-SILENT_S = 60.0
-"""No longer may a client send nothing that it owes, or take to read a piece of the answer."""
-PIECE = 1 << 16
-PIECE_S = 300.0
-"""For every piece of a stream: it may take as long as it likes, but not drip."""
 GRACEFUL_S = 20
-_BYTES_PER_BODY_S = 8 << 20
+UNREAD_S = 0.5
+ENDING_S = 2.0
 
 Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 
 class Application(BaseApplication):
-    def __init__(self, settings: Settings, bind: str, processes: int, threads: int) -> None:
+    def __init__(self, settings: Settings, bind: str, processes: int, threads: int, times: Times | None = None) -> None:
         self._settings = settings
         self._threads = threads
+        self.times = times or Times()
         self._config = {
             "bind": bind,
             "workers": processes,
@@ -63,31 +60,53 @@ class Application(BaseApplication):
 
 
 class Worker(ThreadWorker):
-    """Looks once a second for connections that are overdue, and reads no more from those."""
+    """Looks once a second for connections that are overdue, and reads no more from those.
+
+    Nothing here waits for a client in a thread, or in the loop that looks after all of them, where gunicorn would.
+    """
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        self._due: dict[socket.socket, float] = {}
+        self._due: Due = {}
+        self._ending: Due = {}
+        self._without_head: set[socket.socket] = set()
+        self._times: Times = self.app.times
 
     def load_wsgi(self) -> None:
         super().load_wsgi()
         app: Wsgi = self.wsgi
         self.wsgi: Wsgi = self._paced(app)
 
+    def enqueue_req(self, conn: TConn) -> None:
+        if conn.initialized or conn.data_ready:
+            super().enqueue_req(conn)
+            return
+        # A thread would wait for its first byte.
+        conn.sock.setblocking(False)
+        conn.set_timeout()
+        self.pending_conns.append(conn)
+        self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
     def handle(self, conn: TConn) -> Any:
-        self._due[conn.sock] = time.monotonic() + HEAD_S
+        self._due[conn.sock] = due = time.monotonic() + self._times.head_s
+        self._without_head.add(conn.sock)
         try:
-            return super().handle(conn)
+            goes_on = super().handle(conn)
+            if conn.sock in self._without_head and time.monotonic() > due:
+                with suppress(OSError):
+                    conn.sock.sendall(refusal(408, "the head of the request came too slowly"))
+            return goes_on
         finally:
             self._due.pop(conn.sock, None)
+            self._without_head.discard(conn.sock)
+
+    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
+        super().handle_error(req, Refusing(client, exc), addr, exc)
 
     def handle_request(self, req: Any, conn: TConn) -> Any:
-        headers = dict(req.headers)
         self._due.pop(conn.sock, None)
-        conn.sock.settimeout(SILENT_S)
-        if _is_json(headers.get("CONTENT-TYPE", "")):
-            length = int(headers.get("CONTENT-LENGTH", "0") or 0)
-            self._due[conn.sock] = time.monotonic() + BODY_S * (1 + length / _BYTES_PER_BODY_S)
+        self._without_head.discard(conn.sock)
+        conn.sock.settimeout(self._times.silent_s)
         try:
             return super().handle_request(req, conn)
         except TimeoutError as error:
@@ -96,10 +115,42 @@ class Worker(ThreadWorker):
                 conn.sock.shutdown(socket.SHUT_RDWR)
             raise StopIteration() from error
 
+    def _keepalive_after(self, conn: TConn, keepalive: bool) -> bool:
+        """Whoever is refused before its body was read has a moment to stop sending it."""
+        return keepalive and bool(conn.parser.finish_body(deadline=time.monotonic() + UNREAD_S))
+
+    def finish_request(self, conn: TConn, fs: Future[Any]) -> None:
+        if fs.cancelled() or fs.exception() is not None or fs.result():
+            super().finish_request(conn, fs)
+            return
+        # The client is to read the answer before it finds the connection closed.
+        with suppress(OSError):
+            conn.sock.shutdown(socket.SHUT_WR)
+        conn.sock.setblocking(False)
+        self._ending[conn.sock] = time.monotonic() + ENDING_S
+        self.poller.register(conn.sock, selectors.EVENT_READ, self._read_to_the_end)
+
+    def _read_to_the_end(self, sock: socket.socket) -> None:
+        try:
+            is_over = not sock.recv(PIECE)
+        except BlockingIOError:
+            return
+        except OSError:
+            is_over = True
+        if is_over:
+            self._close(sock)
+
+    def _close(self, sock: socket.socket) -> None:
+        del self._ending[sock]
+        self.poller.unregister(sock)
+        sock.close()
+        self.nr_conns -= 1
+
     def _paced(self, app: Wsgi) -> Wsgi:
         def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-            if not _is_json(environ.get("CONTENT_TYPE", "")):
-                environ["wsgi.input"] = _Stream(environ["wsgi.input"], environ["gunicorn.socket"], self._due)
+            environ[KEY] = pace = Pace(environ["gunicorn.socket"], self._due, self._times)
+            if not environ.get("CONTENT_TYPE", "").lower().startswith("application/json"):
+                environ["wsgi.input"] = Stream(environ["wsgi.input"], pace)
             sent = app(environ, start_response)
             return ClosingIterator(_pieces(sent), getattr(sent, "close", None))
 
@@ -118,25 +169,8 @@ class Worker(ThreadWorker):
                 with suppress(OSError):
                     # Answers can still be sent.
                     sock.shutdown(socket.SHUT_RD)
-
-
-class _Stream(io.RawIOBase):
-    """A request's body, overdue if a piece of it takes too long; what is done between the pieces may."""
-
-    def __init__(self, body: Any, sock: socket.socket, due: dict[socket.socket, float]) -> None:
-        self._body, self._sock, self._due = body, sock, due
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        self._due[self._sock] = time.monotonic() + PIECE_S
-        try:
-            some = self._body.read(min(len(buffer), PIECE))
-        finally:
-            self._due.pop(self._sock, None)
-        buffer[: len(some)] = some
-        return len(some)
+        for sock in [sock for sock, due in self._ending.items() if now > due]:
+            self._close(sock)
 
 
 def _pieces(sent: Iterable[bytes]) -> Iterator[bytes]:
@@ -144,10 +178,6 @@ def _pieces(sent: Iterable[bytes]) -> Iterator[bytes]:
     for part in sent:
         for start in range(0, len(part), PIECE):
             yield part[start : start + PIECE]
-
-
-def _is_json(content_type: str) -> bool:
-    return content_type.lower().startswith("application/json")
 
 
 class _Log(Logger):

@@ -19,17 +19,18 @@ routes = Routes("changes")
 
 @routes.patch("/jobs/<id>", SUBMIT, answers={200: Changed}, body=JobChange, query=ChangeQuery)
 def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
-    """Change limits, rate, patterns, lane or priority of a job while it runs.
+    """Change limits, rate, scope, patterns, lane or priority of a job while it runs.
 
-    Workers follow with their next lease. Only what is given changes, so that two who change different things at once
-    both get what they want; who must not overwrite another's change gives the `version` it has seen. With `preview`
-    nothing is changed, and the answer tells how many queued URLs would be dropped.
+    Workers follow with their next lease: what is queued and does not belong any more is dropped, and a wider scope
+    counts for links that are found from now on. Only what is given changes, so that two who change different things
+    at once both get what they want; who must not overwrite another's change gives the `version` it has seen. With
+    `preview` nothing is changed, and the answer tells how many queued URLs would be dropped.
     """
     found = find(id)
     if found.state in ENDED:
         raise conflict(nothing_to("change", found, found.state))
     require_for(body.model_dump(exclude_unset=True).get("politeness", {}), None)
-    if body.model_fields_set & {"include", "exclude"}:
+    if body.model_fields_set & {"scope", "include", "exclude"}:
         # Which may lead it to more URLs.
         require_to_feed(found.spec)
     if query.preview:
@@ -42,7 +43,7 @@ def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
 
 def _previewed(found: Job, body: JobChange) -> Reply:
     async def look(fleet: Fleet) -> Preview:
-        return await preview(fleet.frontier, found, body.applied(found.spec))
+        return await preview(fleet, found, body.applied(found.spec))
 
     seen = bridge().run_apart(look)
     return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from shoal.control.auth import require_for
+from shoal.control.auth import asker, require_for
 from shoal.control.bridge import bridge
 from shoal.control.cursor import cursor, place_of
 from shoal.control.figures import figures_of, find
@@ -32,7 +32,8 @@ def submit(body: JobOrder) -> Reply:
     """Submit a job.
 
     It is stored with its URLs before this answers, and the fleet takes it from there. URLs that cannot be fetched are
-    listed with the reason; the others are crawled. With an Idempotency-Key a repeated request makes no second job.
+    listed with the reason; the others are crawled. With `"urls": []` it waits for those that are appended. With an
+    Idempotency-Key a repeated request makes no second job.
     """
     options = body.options()
     require_for(options, body.rules)
@@ -41,7 +42,10 @@ def submit(body: JobOrder) -> Reply:
         return made, 201
 
     async def hand_over(fleet: Fleet) -> Submitted:
-        return await submit_asked(fleet, body.urls, body.rules, body.spider, options, id)
+        follow = body.urls_follow
+        return await submit_asked(
+            fleet, body.urls, body.rules, body.spider, options, id, by=asker(), urls_follow=follow
+        )
 
     submitted = bridge().run_apart(hand_over)
     rejected = [{"url": bad.spelt, "reason": bad.reason} for bad in submitted.bad]

@@ -1,33 +1,30 @@
-"""A job's data whole: exported as a stream, and the archived body of one page."""
+"""A job's data whole, as streams: exported, its archive, what differs from another's; and the body of one page."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Generator, Iterator
-from itertools import chain
-from threading import BoundedSemaphore
+from collections.abc import Iterator
 
 from flask import Response
-from werkzeug.wsgi import ClosingIterator
 
+from shoal.control.attachments import attachment
 from shoal.control.bridge import bridge
-from shoal.control.figures import find
-from shoal.control.models.records import ExportQuery
-from shoal.control.problems import RETRY_S, Problem
+from shoal.control.figures import find, find_named
+from shoal.control.models.records import DiffQuery, ExportQuery
+from shoal.control.problems import Problem
 from shoal.control.routes import READ, Reply, Routes
 from shoal.errors import UsageError
 from shoal.jobs.bodies import kept_body
-from shoal.jobs.data import default_data, job_data
+from shoal.jobs.data import archive_chunks, default_data, job_data
+from shoal.store.diff import differences
 from shoal.store.export import chunks
 from shoal.store.jobs import Job
 from shoal.store.store import Store
 
 routes = Routes("pages")
 MEDIA = {"jsonl": "application/x-ndjson", "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
-SENT_AT_ONCE = 1 << 16
-AT_ONCE = 4
-"""Exports of one process: each holds a connection to the database for as long as its reader takes."""
-_SLOTS = BoundedSemaphore(AT_ONCE)
+LINES, ARCHIVE = MEDIA["jsonl"], "application/gzip"
 _FINGERPRINT = re.compile("[0-9a-f]{16}")
 
 
@@ -36,14 +33,21 @@ def export(id: str, query: ExportQuery) -> Reply:
     """Export a job's data as a file; of a job that still runs, what is there so far."""
     job = find(id)
     what = query.what or default_data(job)
-    name = {"Content-Disposition": f'attachment; filename="{id}-{what}.{query.format}"'}
-    if not _SLOTS.acquire(blocking=False):
-        raise Problem(503, f"{AT_ONCE} exports are being sent: try again", headers={"Retry-After": str(RETRY_S)})
-    stream = _stream(bridge().store, job, what, query.format)
-    # Read up to its first bytes here, where what is wrong can still be answered.
-    first = next(stream, b"")
-    sent = ClosingIterator(chain([first], stream), stream.close)
-    return Response(sent, headers=name, content_type=MEDIA[query.format])
+    parts = _parts(bridge().store, job, what, query)
+    return attachment(parts, MEDIA[query.format], f"{id}-{what}.{query.format}")
+
+
+@routes.get("/jobs/<id>/archive", READ, answers={200: (ARCHIVE,)})
+def archive(id: str) -> Reply:
+    """Export a job's archive: every request and answer, as one .warc.gz."""
+    return attachment(_archived(find(id)), ARCHIVE, f"{id}.warc.gz")
+
+
+@routes.get("/jobs/<id>/diff", READ, answers={200: (LINES,)}, query=DiffQuery)
+def diff(id: str, query: DiffQuery) -> Reply:
+    """Say which pages and items another job has more, less or otherwise, a JSON object a line."""
+    before, after = find(id), find_named(query.other)
+    return attachment(_differences(bridge().store, before, after), LINES, f"{before.id}-{after.id}.jsonl")
 
 
 @routes.get("/jobs/<id>/pages/<fingerprint>/body", READ, answers={200: ("application/octet-stream",)})
@@ -61,22 +65,18 @@ def body(id: str, fingerprint: str) -> Reply:
     return Response(kept.body, headers=name, content_type="application/octet-stream")
 
 
-def _stream(store: Store, job: Job, what: str, format: str) -> Generator[bytes, None, None]:
-    """Holds a slot from its first part to its last."""
-    try:
-        yield from _parts(store, job, what, format)
-    finally:
-        _SLOTS.release()
+def _parts(store: Store, job: Job, what: str, query: ExportQuery) -> Iterator[bytes]:
+    where = {} if query.type is None else {"type": query.type}
+    with job_data(store, job, what, where) as data:
+        for chunk in chunks(data.rows, f".{query.format}", data.columns):
+            yield chunk.data
 
 
-def _parts(store: Store, job: Job, what: str, format: str) -> Iterator[bytes]:
-    held: list[bytes] = []
-    held_bytes = 0
-    with job_data(store, job, what) as data:
-        for chunk in chunks(data.rows, f".{format}", data.columns):
-            held.append(chunk.data)
-            held_bytes += len(chunk.data)
-            if held_bytes >= SENT_AT_ONCE:
-                yield b"".join(held)
-                held, held_bytes = [], 0
-    yield b"".join(held)
+def _archived(job: Job) -> Iterator[bytes]:
+    with bridge().apart() as fleet:
+        yield from archive_chunks(fleet.store, fleet.archive, job.id)
+
+
+def _differences(store: Store, before: Job, after: Job) -> Iterator[bytes]:
+    for one in differences(store, before.id, after.id):
+        yield json.dumps(one.as_dict(), ensure_ascii=False).encode() + b"\n"

@@ -34,6 +34,7 @@ from shoal.jobs.explain import explain as look_up
 from shoal.jobs.revive import revive
 from shoal.model import JobState
 from shoal.store.dead import dead_letters, forget_dead
+from shoal.store.jobs import Job
 from shoal.store.paging import Place, Placed, dead_after, dead_groups, items_after, pages_after
 from shoal.store.records import Where
 from shoal.store.store import Store
@@ -87,12 +88,16 @@ def purge(id: str, query: DeadFilter) -> Reply:
 def explain(id: str, query: ExplainQuery) -> Reply:
     """Say what happened to a URL in a job, or what would, and why."""
     found = find(id)
+    return {"job": found.id, **explained(found, query.url).as_dict()}
+
+
+def explained(job: Job, url: str) -> Explanation:
     exclusions = all_exclusions(bridge().settings, bridge().store)
 
     async def look(fleet: Fleet) -> Explanation:
-        return await look_up(fleet, found, query.url, exclusions)
+        return await look_up(fleet, job, url, exclusions)
 
-    return {"job": found.id, **bridge().run_apart(look).as_dict()}
+    return bridge().run_apart(look)
 
 
 def _part(name: str, id: str, query: Part, read: Reader, kinds: tuple[type, ...]) -> dict[str, Any]:

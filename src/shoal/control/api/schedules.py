@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from shoal.control.auth import require_for
+from shoal.control.auth import asker, require_for
 from shoal.control.bridge import bridge
 from shoal.control.models.jobs import JobOrder
 from shoal.control.models.schedules import ScheduleChange, ScheduleList, ScheduleOrder, ScheduleShown
@@ -28,7 +28,7 @@ def schedules() -> Reply:
     return {"schedules": [schedule_record(store, schedule) for schedule in list_schedules(store)]}
 
 
-@routes.post("/schedules", SUBMIT, answers={201: ScheduleShown}, body=ScheduleOrder, counted=True)
+@routes.post("/schedules", SUBMIT, answers={201: ScheduleShown}, body=ScheduleOrder, counted=True, keyed=True)
 def add_schedule(body: ScheduleOrder) -> Reply:
     """Begin a job by the clock, again and again.
 
@@ -51,18 +51,21 @@ def schedule(id: str) -> Reply:
 
 @routes.patch("/schedules/<id>", SUBMIT, answers={200: ScheduleShown}, body=ScheduleChange)
 def change(id: str, body: ScheduleChange) -> Reply:
-    """Change when or what a schedule begins, or pause it; jobs that it has begun go on."""
-    found = _found(id)
+    """Change when or what a schedule begins, or pause it; jobs that it has begun go on.
+
+    One whose job has what needs an admin is changed and run by an admin only.
+    """
+    found = _steerable(id)
     # Here, not while it is locked: this may load a spider.
     job = {"job": _template(body.job).checked(bridge().settings, found.name).to_json()} if body.job else {}
     change_schedule(bridge().store, found.id, lambda now: {**_changes(now, body), **job})
     return schedule_record(bridge().store, _found(found.id))
 
 
-@routes.post("/schedules/<id>/run", SUBMIT, answers={202: ScheduleShown}, counted=True)
+@routes.post("/schedules/<id>/run", SUBMIT, answers={202: ScheduleShown}, counted=True, keyed=True)
 def run_schedule(id: str) -> Reply:
     """Begin its job now, besides its ticks; also of one that is paused."""
-    over, found = bridge(), _found(id)
+    over, found = bridge(), _steerable(id)
     over.run(over.connection.check())
     try:
         run_now(over.store, found)
@@ -81,6 +84,14 @@ def drop_schedule(id: str) -> Reply:
     return None
 
 
+def _steerable(name: str) -> Schedule:
+    """Raises a Problem if what it begins would need an admin."""
+    found = _found(name)
+    template = Template.from_json(found.job)
+    require_for(template.options, template.rules)
+    return found
+
+
 def _found(name: str) -> Schedule:
     found = find_schedule(bridge().store, name)
     if found is None:
@@ -91,7 +102,7 @@ def _found(name: str) -> Schedule:
 def _template(order: JobOrder) -> Template:
     options = order.options()
     require_for(options, order.rules)
-    return Template(order.urls, order.rules, order.spider, options)
+    return Template(order.urls, order.rules, order.spider, options, asker())
 
 
 def _changes(found: Schedule, body: ScheduleChange) -> dict[str, Any]:

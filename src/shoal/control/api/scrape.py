@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from threading import BoundedSemaphore
+from dataclasses import replace
 from typing import Any
 
-from shoal.control.auth import require_for
+from shoal.control.auth import asker, require_for
 from shoal.control.bridge import Bridge, bridge
 from shoal.control.figures import standing_of
+from shoal.control.idempotency import claimed_job_id
 from shoal.control.models.scrape import Scraped, ScrapeOrder, StillScraping
-from shoal.control.problems import FieldFault, Problem
 from shoal.control.routes import SUBMIT, Reply, Routes
+from shoal.control.slots import slot
+from shoal.engine.reading import BIG_BYTES
 from shoal.errors import UnknownJob, UsageError
 from shoal.fetch.charset import to_utf8
 from shoal.fleet.place import Fleet
-from shoal.fleet.submit import Submitted, submit_asked
+from shoal.fleet.submit import Submitted, read_asked, submit
 from shoal.jobs.bodies import kept_body
 from shoal.model import Lane, ScopeKind
 from shoal.store.inputs import input_report
@@ -26,15 +28,13 @@ from shoal.store.records import list_pages_with_content
 
 routes = Routes("scrape")
 RETRIES = 1
-WAITING = BoundedSemaphore(16)
-"""Half of the threads of a process: the others answer at once, whatever the web does."""
 LOOK_EVERY_S = (0.05, 0.25)
 ITEMS = 1_000
 _MADE = ("markdown", "metadata")
 """By the worker, if the job says so; text and links are kept of every page."""
 
 
-@routes.post("/scrape", SUBMIT, answers={200: Scraped, 202: StillScraping}, body=ScrapeOrder, counted=True)
+@routes.post("/scrape", SUBMIT, answers={200: Scraped, 202: StillScraping}, body=ScrapeOrder, counted=True, keyed=True)
 def scrape(body: ScrapeOrder) -> Reply:
     """Fetch one page now, in the express lane.
 
@@ -42,9 +42,11 @@ def scrape(body: ScrapeOrder) -> Reply:
     takes longer than timeout_s, or if too many wait already. The job is kept like any other.
     """
     until = time.monotonic() + body.timeout_s
-    formats = _formats(body)
+    formats = body.formats if body.formats is not None else () if body.rules else ("text",)
     require_for({}, body.rules)
-    id = bridge().run_apart(lambda fleet: _submit(fleet, body, formats)).id
+    id = claimed_job_id()
+    if id is None or not _is_there(id):
+        id = bridge().run_apart(lambda fleet: _submit(fleet, body, formats, id)).id
     end = _awaited(id, until)
     if end is None:
         stands = standing_of(load_job(bridge().store, id))
@@ -52,40 +54,40 @@ def scrape(body: ScrapeOrder) -> Reply:
     return _scraped(bridge(), id, end, formats, with_items=body.rules is not None)
 
 
-def _formats(body: ScrapeOrder) -> tuple[str, ...]:
-    if body.formats is None:
-        return () if body.rules else ("text",)
-    if body.rules is not None and set(body.formats) - {"html"}:
-        reason = "with rules only html can be had: leave out the rules or the other formats"
-        raise Problem(422, f"formats: {reason}", [FieldFault("formats", reason)])
-    return body.formats
+def _is_there(id: str) -> bool:
+    """Made by a process that died before it could answer."""
+    try:
+        load_job(bridge().store, id)
+    except UnknownJob:
+        return False
+    return True
 
 
-async def _submit(fleet: Fleet, body: ScrapeOrder, formats: tuple[str, ...]) -> Submitted:
+async def _submit(fleet: Fleet, body: ScrapeOrder, formats: tuple[str, ...], id: str | None) -> Submitted:
     options = {
         "scope": ScopeKind.LISTED,
         "lane": Lane.EXPRESS,
         "retries": RETRIES,
-        "formats": [name for name in formats if name in _MADE],
         "no_archive": "html" not in formats,
     }
     # Wherever the rules begin otherwise.
     rules = None if body.rules is None else {**body.rules, "start": [body.url]}
-    return await submit_asked(fleet, [] if rules else [body.url], rules, None, options)
+    sources, spec_once_read = read_asked(fleet.settings, [] if rules else [body.url], rules, None, options, asker())
+    made = tuple(name for name in formats if name in _MADE)
+    beside = bool(set(formats) - {"html"})
+    return await submit(fleet, sources, lambda: replace(spec_once_read(), formats=made, text_beside_items=beside), id)
 
 
 def _awaited(id: str, until: float) -> dict[str, Any] | None:
     """How the URL ended; None if it has not, or may not be waited for."""
-    if not WAITING.acquire(blocking=False):
-        return None
-    try:
+    with slot() as may_wait:
+        if not may_wait:
+            return None
         wait_s = LOOK_EVERY_S[0]
         while (end := _end(id)) is None and (left_s := until - time.monotonic()) > 0:
             time.sleep(min(wait_s, left_s))
             wait_s = min(wait_s * 1.5, LOOK_EVERY_S[1])
         return end
-    finally:
-        WAITING.release()
 
 
 def _end(id: str) -> dict[str, Any] | None:
@@ -131,4 +133,6 @@ def _why(page: dict[str, Any], end: dict[str, Any]) -> str:
         return f"there is no page: {end['outcome']}{', ' + end['reason'] if end['reason'] else ''}"
     if not 200 <= page["status"] < 300:
         return f"the answer was {page['status']}"
+    if page["bytes"] > BIG_BYTES:
+        return f"beside rules it is made of pages up to {BIG_BYTES >> 10} KB"
     return f"a page of {page['content_type'] or 'no content type'} has none, or it asks not to be kept"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, cast
 
 from flask import request
-from werkzeug.exceptions import ClientDisconnected
 
 from shoal.control.auth import require_to_feed
+from shoal.control.bodies import check_whole, received
 from shoal.control.bridge import bridge
 from shoal.control.figures import find
 from shoal.control.models.urls import Appended, UrlArray, UrlsQuery
@@ -18,8 +18,8 @@ from shoal.control.routes import SUBMIT, Reply, Routes
 from shoal.fleet.append import PART, TooMuchQueued, append
 from shoal.fleet.append import Appended as Outcome
 from shoal.fleet.place import Fleet
-from shoal.model import JobState
-from shoal.spiders.appended import array_entries, json_entries, line_entries, read_inputs
+from shoal.model import Input, JobState
+from shoal.spiders.appended import ArrayInputs, json_entries, line_entries, read_inputs
 from shoal.spiders.lists import Entry
 from shoal.store.jobs import Job
 
@@ -34,6 +34,7 @@ LINES, NDJSON, CSV = "text/plain", "application/x-ndjson", "text/csv"
     answers={200: Appended},
     body=UrlArray,
     query=UrlsQuery,
+    counted=True,
     keyed=True,
     streams=(LINES, NDJSON, CSV),
 )
@@ -50,8 +51,8 @@ def append_urls(id: str, query: UrlsQuery, body: UrlArray | None = None) -> Repl
     if job.state is JobState.CANCELLED:
         raise conflict(f"job {id} was cancelled, which is for good: submit these URLs as a job of their own")
     _check(query)
-    entries = _streamed(query.column) if body is None else array_entries(body.root)
-    return _told(job, _appended(job, entries, whole=body is not None))
+    given = read_inputs(_streamed(query.column), job.spec) if body is None else ArrayInputs(body.root, job.spec)
+    return _told(job, _appended(job, given, whole=body is not None))
 
 
 def _check(query: UrlsQuery) -> None:
@@ -66,9 +67,9 @@ def _streamed(column: str | None) -> Iterator[Entry]:
     return json_entries(stream) if request.mimetype == NDJSON else line_entries(stream, column)
 
 
-def _appended(job: Job, entries: Iterator[Entry], whole: bool) -> Outcome:
+def _appended(job: Job, given: Iterable[Input], whole: bool) -> Outcome:
     async def hand_over(fleet: Fleet) -> Outcome:
-        return await append(fleet, job, read_inputs(entries, job.spec), whole=whole)
+        return await append(fleet, job, given, whole=whole)
 
     try:
         return bridge().run_apart(hand_over)
@@ -90,18 +91,19 @@ class _Body(io.RawIOBase):
     """The request's body as a file, whatever server it comes through."""
 
     AT_ONCE = 1 << 16
+    LOST = f": what had come is kept, but for the last {PART:,} lines at most"
 
     def __init__(self) -> None:
         self._stream = request.stream
+        self._come = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        try:
-            some = self._stream.read(len(buffer))
-        except (OSError, ClientDisconnected) as error:
-            reason = f"the body broke off: what had come is kept, but for the last {PART:,} lines at most"
-            raise Problem(400, reason) from error
+        some = received(self._stream.read, len(buffer), self.LOST)
+        if not some:
+            check_whole(self._come, self.LOST)
+        self._come += len(some)
         buffer[: len(some)] = some
         return len(some)

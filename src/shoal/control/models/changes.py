@@ -7,25 +7,30 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shoal.control.models.given import Body, Query, Told
+from shoal.control.models.given import Change, Query, Told
 from shoal.control.models.jobs import LimitsGiven
-from shoal.model import JobSpec, Lane
+from shoal.model import JobSpec, Lane, ScopeKind
 
 Patterns = tuple[str, ...]
 
 
-class PaceChange(Body):
+class LimitsChange(Change, LimitsGiven):
+    """What ends the job early; null: no limit any more."""
+
+
+class PaceChange(Change):
     """A rate of 0 or above the operator's max_rate needs an admin."""
 
     rate: Annotated[float, Field(ge=0, le=10**6)] = 2.0
     per_host: Annotated[int, Field(ge=1, le=10_000)] = 2
 
 
-class JobChange(Body):
+class JobChange(Change):
     """What is left out stays as it is; a limit that is null is lifted."""
 
-    limits: LimitsGiven = LimitsGiven()
+    limits: LimitsChange = LimitsChange()
     politeness: PaceChange = PaceChange()
+    scope: ScopeKind = Field(ScopeKind.HOST, description="What is queued and not of it any more is dropped.")
     include: Patterns = Field((), description="In place of those it has.")
     exclude: Patterns = Field((), description="In place of those it has; what is queued and matches is dropped.")
     lane: Lane = Lane.BATCH

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shoal.control.models.given import Body, Told
+from shoal.control.models.given import Body, Query, Told
 
 Line = Annotated[str, Field(max_length=2_000, pattern=r"^[^\r\n\x00]*$")]
 
@@ -20,4 +20,11 @@ class ExclusionsGiven(Body):
 class ExclusionsShown(Told):
     """What no job of the fleet may request, besides what the settings of its machines exclude."""
 
+    version: int = Field(description="One more with every change.")
     lines: list[str]
+
+
+class ExclusionsQuery(Query):
+    version: Annotated[int, Field(ge=0, le=10**9)] | None = Field(
+        None, description="Set them only if they are still of this version."
+    )

@@ -6,15 +6,27 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shoal.control.models.given import Body, Query, Told
+from shoal.control.models.given import Body, Change, Query, Told
 from shoal.model import JobState, Lane
 from shoal.store.tokens import Scope
 
 TokenName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$")]
 
 
+class RobotsShown(Told):
+    """What is known of a robots.txt; it is asked for once a day."""
+
+    origin: str
+    fetched_at: str | None
+    says: Literal["allows", "refuses", "nothing", "unanswered"] = Field(
+        description="Of the front page, to the operator's user agent. nothing: there is no such file, or it is empty; "
+        "unanswered: it was asked for and has not been had, so nothing else is asked of the host."
+    )
+    crawl_delay_s: float | None
+
+
 class HostShown(Told):
-    """A host's clock."""
+    """A host's clock, and what its robots.txt asks."""
 
     host: str
     rate: float | None = Field(description="The operator's override; null: each job's own.")
@@ -28,6 +40,7 @@ class HostShown(Told):
     latency_s: float
     fails: int
     queued_jobs: int
+    robots: list[RobotsShown] = Field(description="By https and by http, as far as jobs have asked.")
 
 
 class HostList(Told):
@@ -42,7 +55,7 @@ class HostsQuery(Query):
     cursor: str | None = None
 
 
-class HostChange(Body):
+class HostChange(Change):
     """What is left out stays as it is."""
 
     rate: Annotated[float, Field(gt=0, le=10**6)] | None = Field(None, description="null: each job's own again.")

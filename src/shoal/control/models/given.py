@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 
 class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+def _without_defaults(schema: dict[str, Any]) -> None:
+    for field in schema.get("properties", {}).values():
+        field.pop("default", None)
+
+
+class Change(Body):
+    """What is left out stays as it is, so that no default is told of."""
+
+    model_config = ConfigDict(json_schema_extra=_without_defaults)
 
 
 class Query(BaseModel):

@@ -45,7 +45,9 @@ class WebhookGiven(Body):
 class JobOrder(Body):
     """What to crawl. `allow_private`, `headers`, `cookies` and `proxies` need an admin."""
 
-    urls: tuple[str, ...] = ()
+    urls: tuple[str | None, ...] = Field(
+        (), description="null stands for a line that has none, of a list whose lines are to keep their numbers."
+    )
     rules: dict[str, Any] | None = Field(None, description="Rules as JSON: see `shoal check` and docs/rules.md.")
     spider: str | None = Field(None, description="package.module:name, of a module in the operator's SHOAL_SPIDERS.")
     name: Named | None = None
@@ -76,6 +78,11 @@ class JobOrder(Body):
     max_change: Share | None = None
     error_on_limit: bool | None = None
     webhook: WebhookGiven | None = None
+
+    @property
+    def urls_follow(self) -> bool:
+        """An empty list says so; one that is missing was forgotten."""
+        return "urls" in self.model_fields_set and not self.urls
 
     def options(self) -> dict[str, Any]:
         """Those that were given, by the names of the flags."""

@@ -147,4 +147,11 @@ class Explained(Told):
 
 class ExportQuery(Query):
     format: Literal["jsonl", "csv", "parquet"] = "jsonl"
-    what: Literal["items", "pages", "inputs"] | None = Field(None, description="Default: what the job was run for.")
+    what: Literal["items", "rejects", "pages", "inputs"] | None = Field(
+        None, description="Default: what the job was run for."
+    )
+    type: str | None = Field(None, description="Of items and rejects: only those of this type.")
+
+
+class DiffQuery(Query):
+    other: str = Field(min_length=1, description="The later job.")

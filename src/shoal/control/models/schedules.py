@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from shoal.control.models.fleet import TokenName as Name
-from shoal.control.models.given import Body, Told
+from shoal.control.models.given import Body, Change, Told
 from shoal.control.models.jobs import JobOrder
 from shoal.store.schedules import Overlap, RunState
 
@@ -27,7 +27,7 @@ class ScheduleOrder(Body):
     job: JobOrder
 
 
-class ScheduleChange(Body):
+class ScheduleChange(Change):
     """What is left out stays as it is. A tick that passes while it is paused is not made up for."""
 
     cron: CronText | None = None
@@ -40,7 +40,7 @@ class ScheduleChange(Body):
 class RunShown(Told):
     at: str
     state: RunState
-    job: str | None = Field(description="Of one that has begun.")
+    job: str | None = Field(description="Of one that has begun, or is to begin.")
     missed: int = Field(description="Ticks before it that passed while nobody tended; this run stands for them too.")
     reason: str | None
 

@@ -13,7 +13,7 @@ Format = Literal["html", "text", "markdown", "links", "metadata"]
 
 
 class ScrapeOrder(Body):
-    """Which page, and what of it. With rules its items are answered, and of the formats only `html` can be had."""
+    """Which page, and what of it; with rules its items too."""
 
     url: Annotated[str, Field(min_length=1)]
     formats: tuple[Format, ...] | None = Field(None, description="Default: `text`; with rules none.")

@@ -1,0 +1,80 @@
+"""How long a client may take for what it sends: the server reads no more from one that is overdue, so that whoever
+waits for it in a thread finds the body at its end."""
+
+from __future__ import annotations
+
+import io
+import socket
+import time
+from dataclasses import dataclass
+from typing import Any
+
+KEY = "shoal.pace"
+"""Where the environment of a request has its Pace."""
+PIECE = 1 << 16
+_BYTES_PER_BODY_S = 8 << 20
+
+Due = dict[socket.socket, float]
+"""By the monotonic clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    head_s: float = 7.0
+    """For the head of a request, from its first byte."""
+    body_s: float = 60.0
+    """For a JSON body, and as much again for every 8 MB of it."""
+    hurried_s: float = 2.0
+    """For one of any length, while as many drip already as may."""
+    piece_s: float = 300.0
+    """For every piece of a stream: it may take as long as it likes, but not drip."""
+    silent_s: float = 60.0
+    """No longer may a client send nothing that it owes, or take to read a piece of the answer."""
+
+
+class Pace:
+    """Of one request."""
+
+    def __init__(self, sock: socket.socket, due: Due, times: Times) -> None:
+        self._sock, self._due, self._times = sock, due, times
+        self._due_at = float("inf")
+
+    def expect_body(self, length: int, may_drip: bool) -> None:
+        scaled_s = self._times.body_s * (1 + length / _BYTES_PER_BODY_S)
+        self._expect(scaled_s if may_drip else self._times.hurried_s)
+
+    def expect_piece(self) -> None:
+        self._expect(self._times.piece_s)
+
+    def expect_nothing(self) -> None:
+        self._due.pop(self._sock, None)
+        if not self.is_overdue:
+            self._due_at = float("inf")
+
+    @property
+    def is_overdue(self) -> bool:
+        """Once it is, it stays so."""
+        return time.monotonic() > self._due_at
+
+    def _expect(self, within_s: float) -> None:
+        if not self.is_overdue:
+            self._due_at = self._due[self._sock] = time.monotonic() + within_s
+
+
+class Stream(io.RawIOBase):
+    """A request's body that is no JSON: a piece of it may not take long, but what is done between the pieces may."""
+
+    def __init__(self, body: Any, pace: Pace) -> None:
+        self._body, self._pace = body, pace
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._pace.expect_piece()
+        try:
+            some = self._body.read(min(len(buffer), PIECE))
+        finally:
+            self._pace.expect_nothing()
+        buffer[: len(some)] = some
+        return len(some)

@@ -1,0 +1,80 @@
+"""Hosts over HTTP: their clocks a part at a time, their robots.txt, and an operator's word."""
+
+from __future__ import annotations
+
+import time
+
+from shoal.store.remembered import RobotsRecord, claim_robots, disclaim_robots, save_robots
+from tests.control.calling import Api, problem
+from tests.fleet.by_hand import FleetShell
+
+NAMES = [f"{letter}.test" for letter in "gdbface"]
+
+
+def begun(api: Api, fleet: FleetShell) -> None:
+    """Every host was asked for something."""
+    fleet.begin(api.submit(*(f"https://{name}/" for name in NAMES), scope="listed"))
+    assert len(fleet.lease()) == len(NAMES)
+
+
+def test_hosts_come_by_name_in_parts(api: Api, fleet: FleetShell) -> None:
+    begun(api, fleet)
+    seen: list[str] = []
+    path = "/hosts?limit=3"
+    while True:
+        told = api.get(path)
+        assert len(told["hosts"]) <= 3
+        seen += [host["host"] for host in told["hosts"]]
+        if told["next"] is None:
+            break
+        path = f"/hosts?limit=3&cursor={told['next']}"
+    assert seen == sorted(NAMES)
+    assert api.get("/hosts?limit=7")["next"] is None
+
+
+def test_a_host_tells_what_is_known_of_its_robots_txt(api: Api, fleet: FleetShell) -> None:
+    begun(api, fleet)
+    store = api.bridge.store
+    texts = {
+        "https://a.test": (200, b"User-agent: *\nDisallow: /private/\nCrawl-delay: 3\n"),
+        "https://b.test": (200, b"User-agent: *\nDisallow: /\n"),
+        "http://b.test": (404, b"nothing here"),
+        "https://c.test": (200, b"User-agent: shoal\nCrawl-delay: 4000\n"),
+        "https://d.test": (200, b"User-agent: other\nDisallow: /\n"),
+    }
+    for origin, (status, body) in texts.items():
+        save_robots(store, RobotsRecord(origin, status, body, 1_000_000.0))
+    assert claim_robots(store, "https://e.test", time.time(), 60)
+    disclaim_robots(store, "https://e.test")
+    shown = {host["host"]: host["robots"] for host in api.get("/hosts")["hosts"]}
+    assert shown["a.test"] == [
+        {
+            "origin": "https://a.test",
+            "fetched_at": "1970-01-12T13:46:40.000Z",
+            "says": "allows",
+            "crawl_delay_s": 3.0,
+        }
+    ]
+    assert [(one["origin"], one["says"]) for one in shown["b.test"]] == [
+        ("https://b.test", "refuses"),
+        ("http://b.test", "nothing"),
+    ]
+    assert [shown[name][0]["says"] for name in ("c.test", "d.test", "e.test")] == ["refuses", "allows", "unanswered"]
+    assert shown["f.test"] == []
+
+
+def test_a_word_on_a_host_changes_what_is_given_and_is_answered_with_its_clock(api: Api, fleet: FleetShell) -> None:
+    begun(api, fleet)
+    told = api("PATCH", "/hosts/A.test", {"rate": 0.5}).get_json()
+    assert (told["host"], told["rate"], told["paused"], told["robots"]) == ("a.test", 0.5, False, [])
+    told = api("PATCH", "/hosts/a.test", {"paused": True}).get_json()
+    assert (told["rate"], told["paused"]) == (0.5, True)
+    told = api("PATCH", "/hosts/a.test", {"rate": None, "paused": False}).get_json()
+    assert (told["rate"], told["paused"]) == (None, False)
+
+
+def test_of_a_host_that_nobody_has_met_it_says_so_and_names_near_ones(api: Api, fleet: FleetShell) -> None:
+    assert "when a job" in problem(api("PATCH", "/hosts/a.test", {"paused": True}), 404)["detail"]
+    begun(api, fleet)
+    assert "a.test" in problem(api("PATCH", "/hosts/aa.test", {"paused": True}), 404)["detail"]
+    assert all(not host["paused"] for host in api.get("/hosts")["hosts"])

@@ -1,0 +1,146 @@
+"""Addresses behind the guard: nobody reaches them over the API without an admin's word and the workers' own setting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.model import Asker, JobSpec
+from shoal.practice import Running as Site
+from shoal.practice import running
+from shoal.store.jobs import load_job
+from shoal.store.schedules import find_schedule
+from shoal.store.tokens import Scope
+from tests.cli.crawling import until
+from tests.control.calling import Api, api_over, problem
+from tests.control.live import SHOP, Live
+from tests.fleet.by_hand import FleetShell
+from tests.fleet.running import Running
+
+URL = "https://example.com/"
+SPIDERS = """
+from shoal import spider
+
+@spider("https://example.com/", allow_private=True)
+def inside(page):
+    yield {"title": page.css("h1::text").get()}
+
+@spider("https://example.com/", header=("X-Key: secret",))
+def keyed(page):
+    yield {"title": page.css("h1::text").get()}
+"""
+
+
+@pytest.fixture
+def listed(fleet: FleetShell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    """An API whose operator lists spiders and allows private addresses."""
+    package = Path(fleet.folder, "insiders")
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "spiders.py").write_text(SPIDERS)
+    monkeypatch.syspath_prepend(str(fleet.folder))
+    with api_over(replace(fleet.settings, spiders=("insiders.spiders",), allow_private=True)) as api:
+        yield api
+
+
+def submitted(api: Api, scope: Scope, /, **order: Any) -> JobSpec:
+    made = api("POST", "/jobs", {"urls": [URL], **order}, scope)
+    assert made.status_code == 201, made.text
+    return load_job(api.bridge.store, made.get_json()["id"]).spec
+
+
+def test_the_apis_own_setting_is_the_default_of_an_admins_jobs_and_of_nobody_elses(listed: Api) -> None:
+    spec = submitted(listed, Scope.ADMIN)
+    assert (spec.asked_by, spec.allow_private) == (Asker.ADMIN, True)
+    assert not submitted(listed, Scope.ADMIN, allow_private=False).allow_private
+    spec = submitted(listed, Scope.SUBMIT)
+    assert (spec.asked_by, spec.allow_private) == (Asker.SUBMITTER, False)
+    assert JobSpec.from_json(spec.to_json()) == spec
+
+
+def test_without_it_an_admin_has_to_ask(api: Api) -> None:
+    assert not submitted(api, Scope.ADMIN).allow_private
+    assert submitted(api, Scope.ADMIN, allow_private=True).allow_private
+
+
+def test_over_the_api_the_workers_setting_is_needed_too() -> None:
+    spec = JobSpec("books", allow_private=True)
+    assert spec.reaches_private(worker_allows=False)
+    spec = replace(spec, asked_by=Asker.ADMIN)
+    assert not spec.reaches_private(worker_allows=False) and spec.reaches_private(worker_allows=True)
+    assert not JobSpec("books", asked_by=Asker.ADMIN).reaches_private(worker_allows=True)
+
+
+def test_a_spider_is_no_way_around_for_a_submitter(listed: Api) -> None:
+    inside = {"urls": [], "spider": "insiders.spiders:inside"}
+    assert "allow_private" in problem(listed("POST", "/jobs", inside, Scope.SUBMIT), 403)["detail"]
+    order = {"name": "news", "cron": "0 5 * * *", "job": inside}
+    assert "allow_private" in problem(listed("POST", "/schedules", order, Scope.SUBMIT), 403)["detail"]
+    assert submitted(listed, Scope.ADMIN, **inside).allow_private
+
+
+def test_a_spiders_secrets_go_where_the_spider_leads_and_nowhere_else_for_a_submitter(listed: Api) -> None:
+    keyed = {"urls": [], "spider": "insiders.spiders:keyed"}
+    assert submitted(listed, Scope.SUBMIT, **keyed).headers == {"X-Key": "secret"}
+    elsewhere: list[dict[str, Any]] = [{"urls": ["https://example.org/"]}, {"scope": "any"}, {"include": ["*"]}]
+    for more in elsewhere:
+        told = problem(listed("POST", "/jobs", {**keyed, **more}, Scope.SUBMIT), 403)
+        assert "headers" in told["detail"] and "secret" not in str(told)
+        submitted(listed, Scope.ADMIN, **{**keyed, **more})
+
+
+def test_a_schedule_with_what_needs_an_admin_is_steered_by_an_admin_only(listed: Api) -> None:
+    order = {"name": "news", "cron": "0 5 * * *", "job": {"urls": [URL]}}
+    assert listed("POST", "/schedules", order).get_json()["job"]["options"]["allow_private"]
+    for method, path, body in (("PATCH", "", {"cron": "* * * * *"}), ("POST", "/run", None)):
+        problem(listed(method, f"/schedules/news{path}", body, Scope.SUBMIT), 403)
+        assert listed(method, f"/schedules/news{path}", body).status_code in (200, 202)
+    assert listed("DELETE", "/schedules/news").status_code == 204
+    assert listed("POST", "/schedules", order, Scope.SUBMIT).status_code == 201
+    assert listed("PATCH", "/schedules/news", {"cron": "0 6 * * *"}, Scope.SUBMIT).status_code == 200
+    found = find_schedule(listed.bridge.store, "news")
+    assert found is not None and '"by": "submitter"' in found.job and "allow_private" not in found.job
+
+
+def test_workers_that_allow_it_do_so_for_admins_and_not_for_submitters(live: Live) -> None:
+    """The setting is on in every process of this fleet."""
+    admins = live.submit(live.page(9_001))
+    live.fleet.until_ended(admins)
+    assert live.fleet.figures(admins)["pages"] > 0
+    submitter = replace(live, tokens=dict.fromkeys(Scope, live.tokens[Scope.SUBMIT]))
+    before = len(live.site.log())
+    orders: dict[str, dict[str, Any]] = {"/jobs": {"urls": [live.page(9_002)]}, "/scrape": {"url": live.page(9_003)}}
+    for path, order in orders.items():
+        id = submitter.call("POST", path, order)[1]["id"]
+        figures = live.fleet.until_ended(id)
+        assert figures["dropped"] == {"address_refused": 1}
+        assert "allow_private of an admin" in figures["limiting"]
+    assert len(live.site.log()) == before
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with running(SHOP) as site:
+        yield site
+
+
+def test_workers_that_do_not_allow_it_refuse_an_admin_and_say_how_to_change_that(tmp_path: Path, site: Site) -> None:
+    with (
+        Running(tmp_path, processes=1, env={"SHOAL_ALLOW_PRIVATE": "off"}) as fleet,
+        api_over(replace(fleet.settings, allow_private=True)) as api,
+    ):
+        id = api.submit(site.url(), politeness={"rate": 0})
+        fleet.until_ended(id)
+        told = api.get(f"/jobs/{id}")
+        assert (told["state"], told["dropped"]) == ("failed", {"address_refused": 1})
+        assert "SHOAL_ALLOW_PRIVATE=on at the workers" in told["limiting"]
+        explained = api.get(f"/jobs/{id}/explain?url={site.url()}")
+        assert "SHOAL_ALLOW_PRIVATE=on at the workers" in str(explained)
+        assert site.log() == []
+        # Whoever holds the servers decides alone.
+        direct = fleet.submit(site.url(), "--allow-private", "--rate", "0", "--max-pages", "2")
+        until(lambda: fleet.figures(direct)["pages"] == 2)
