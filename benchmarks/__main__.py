@@ -11,6 +11,9 @@ import sys
 from collections.abc import Callable, Mapping
 from itertools import chain
 
+from benchmarks.api.measured import QUICK as QUICK_API
+from benchmarks.api.measured import WHOLE as WHOLE_API
+from benchmarks.api.measured import api
 from benchmarks.comparison import compare
 from benchmarks.contenders import HERE, PEERS, Contender, fresh, install
 from benchmarks.extracting import PAGES as EXTRACT_PAGES
@@ -127,6 +130,7 @@ OTHERS: Mapping[str, Callable[[bool, int], Figures]] = {
     "fleet-scaling": lambda quick, runs: scale(QUICK_PAGES * 4 if quick else SCALING_PAGES, runs),
     "fleet-bulk": lambda quick, _: bulk(QUICK_BULK if quick else BULK_URLS),
     "fleet-connections": lambda quick, _: connections(QUICK_SLICES if quick else SLICES),
+    "api": lambda quick, runs: api(QUICK_API if quick else WHOLE_API, runs),
     "soak": lambda quick, _: _soak(quick),
     "fleet-soak": lambda quick, _: _soak_fleet(quick),
 }

@@ -81,10 +81,11 @@ async def enqueue(server: Server) -> Enqueued:
     await frontier.offer(Caller("enqueue").next(), [Offer("enqueued", targets)])
     offered_s = time.monotonic() - began
     await frontier.close()
-    return Enqueued(offered_s, _apply(server, [target.url for target in targets]))
+    return Enqueued(offered_s, apply_each(server, [target.url for target in targets]))
 
 
-def _apply(server: Server, urls: list[str]) -> float:
+def apply_each(server: Server, urls: list[str]) -> float:
+    """Seconds in which a task of each URL is sent, over one connection that is kept."""
     app = Celery("rival", broker=server.url.removesuffix("0") + "1")
     app.conf.update(task_ignore_result=True, task_serializer="json")
 

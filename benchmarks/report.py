@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
+from benchmarks.api.measured import Api
+from benchmarks.api.report import api_lines
 from benchmarks.comparison import Comparison
 from benchmarks.contenders import CONCURRENCY, HERE, RECORDS_ONLY, SAMPLER, SHOAL
 from benchmarks.extracting import Extracted
@@ -52,6 +54,7 @@ _TITLES = {
     "fleet-bulk": "Fleet: a million URLs submitted",
     "fleet-connections": "Fleet: connections",
     "fleet-soak": "Fleet: soak",
+    "api": "API",
 }
 
 
@@ -86,6 +89,8 @@ def _lines(figures: Figures) -> Iterator[str]:
             return connections_lines(figures)
         case FleetSoak():
             return fleet_soak_lines(figures)
+        case Api():
+            return api_lines(figures)
 
 
 def _measured(by: Circumstances) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from benchmarks.api.measured import Api
 from benchmarks.comparison import Comparison
 from benchmarks.extracting import Extracted
 from benchmarks.fleet.bulk import Bulk
@@ -24,7 +25,7 @@ from benchmarks.fleet.versus import Versus
 from benchmarks.growth import Growth
 from benchmarks.soak import Soak
 
-Figures = Comparison | Extracted | Growth | Soak | Versus | Lanes | Scaling | Bulk | Connections | FleetSoak
+Figures = Comparison | Extracted | Growth | Soak | Versus | Lanes | Scaling | Bulk | Connections | FleetSoak | Api
 
 
 @dataclass(frozen=True, slots=True)

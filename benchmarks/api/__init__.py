@@ -1,0 +1,1 @@
+"""The HTTP API of a fleet measured: bulk submits, status calls during a crawl, long streams."""
