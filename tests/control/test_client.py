@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from shoal.client import BATCH, Client, Job
+from shoal.control.app import ROUTES
+from shoal.control.models.fleet import HostShown, TokenShown
 from shoal.control.models.jobs import Created, JobFigures
+from shoal.control.models.schedules import ScheduleShown
 from shoal.control.models.urls import Appended
 from shoal.errors import ApiError, Unavailable, UsageError
 from shoal.store.tokens import Scope
@@ -20,6 +23,15 @@ from tests.frontier.redis_server import free_port
 
 POLITE = {"rate": 0}
 NOWHERE = "https://example.invalid/"
+CALLED = {
+    "append_urls": "append",
+    "change": "change_schedule",
+    "change_running": "change",
+    "drop_schedule": "remove_schedule",
+    "make_token": "add_token",
+    "revoke_token": "remove_token",
+}
+"""Operations whose calls have another name."""
 
 
 @pytest.fixture
@@ -53,6 +65,14 @@ def test_what_the_types_say_is_what_the_api_tells() -> None:
     assert Job.__annotations__.keys() == JobFigures.model_fields.keys()
     assert client.Submitted.__annotations__.keys() == Created.model_fields.keys()
     assert client.Appended.__annotations__.keys() == Appended.model_fields.keys()
+    assert client.Host.__annotations__.keys() == HostShown.model_fields.keys()
+    assert client.Schedule.__annotations__.keys() == ScheduleShown.model_fields.keys()
+    assert client.Token.__annotations__.keys() == TokenShown.model_fields.keys()
+
+
+def test_every_call_of_the_api_is_one_of_the_client() -> None:
+    calls = {operation.name for routes in ROUTES for operation in routes.operations if operation.scope}
+    assert [name for name in sorted(calls) if not hasattr(Client, CALLED.get(name, name))] == []
 
 
 def test_any_number_of_urls_is_appended_and_each_bad_one_told_by_its_place(shoal: Client) -> None:
@@ -99,6 +119,40 @@ def test_a_job_that_does_not_end_in_time_is_told_of(shoal: Client) -> None:
     shoal.pause(job)
     with pytest.raises(TimeoutError, match=r"paused after 0\.1 s"):
         shoal.wait(job, timeout_s=0.1)
+
+
+def test_a_job_is_changed_while_it_runs_and_its_dead_letters_are_counted_and_forgotten(shoal: Client) -> None:
+    job = shoal.submit([NOWHERE, f"{NOWHERE}a.pdf"], lane="slow")["id"]
+    version = shoal.job(job)["version"]
+    assert shoal.change(job, version=version, limits={"pages": 7}) == version + 1
+    with pytest.raises(ApiError, match="not of version"):
+        shoal.change(job, version=version, limits={"pages": 8})
+    assert shoal.preview(job, exclude=["*.pdf"])["version"] == version + 1
+    assert (shoal.spec("last")["spec"]["limits"]["pages"], shoal.overview(job)["job"]["version"]) == (7, version + 1)
+    shoal.cancel(job)
+    failed = shoal.submit(["http://127.0.0.1:9/"], retries=0)["id"]
+    shoal.wait(failed, timeout_s=60)
+    (group,) = shoal.dead_groups(failed, "host")
+    assert (group["host"], group["count"]) == ("127.0.0.1:9", 1)
+    assert (shoal.purge(failed, host="example.com"), shoal.purge(failed)) == (0, 1)
+
+
+def test_the_fleet_is_seen_and_steered(live: Live, shoal: Client) -> None:
+    assert shoal.stats()["workers"] == 1 and shoal.workers()
+    before = shoal.exclusions()
+    assert shoal.set_exclusions([*before, "excluded.example"]) == [*before, "excluded.example"]
+    assert shoal.set_exclusions(before) == before
+    assert shoal.change_token("live-read", "submit")["scope"] == "submit"
+    assert shoal.change_token("live-read", "read")["scope"] == "read"
+
+
+def test_what_is_not_read_to_its_end_does_not_stand_in_the_way_of_the_next_call(live: Live, shoal: Client) -> None:
+    job = shoal.submit([live.page(number) for number in range(700, 703)], scope="listed", politeness=POLITE)["id"]
+    shoal.wait(job, timeout_s=60)
+    rows = shoal.rows(job, "pages")
+    assert next(rows)["status"] == 200
+    rows.close()
+    assert shoal.job(job)["pages"] == 3
 
 
 def test_one_page_now(live: Live, shoal: Client) -> None:

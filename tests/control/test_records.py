@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.control.api.pages import AT_ONCE
+from shoal.control.attachments import AT_ONCE
 from shoal.fleet.place import Fleet
 from shoal.frontier.contract import Caller
 from shoal.frontier.record import request_text
@@ -27,6 +27,7 @@ from shoal.model import (
     fingerprint_hex,
 )
 from shoal.store.batch import Batch, save
+from shoal.store.jobs import load_job
 from shoal.urls import Params, target
 from tests.control.calling import Api, problem
 from tests.fleet.by_hand import FleetShell
@@ -145,6 +146,16 @@ def test_dead_letters_are_tried_again_all_or_those_that_match(api: Api, fleet: F
     assert [row["host"] for row in api.get(f"/jobs/{job}/dead")["dead"]] == ["example.com"]
     assert api("POST", f"/jobs/{job}/dead/retry", {}).get_json() == {"retried": 1}
     assert api.get(f"/jobs/{job}")["state"] in ("running", "waiting")
+
+
+def test_a_job_that_is_paused_stays_so_when_dead_letters_are_tried_again(api: Api, fleet: FleetShell) -> None:
+    job = dying(api, fleet)
+    fleet.end(job, JobState.RUNNING)
+    assert api("POST", f"/jobs/{job}/pause").status_code == 200
+    assert api("POST", f"/jobs/{job}/dead/retry", {}).get_json() == {"retried": 2}
+    assert fleet.lease() == [] and load_job(api.bridge.store, job).state is JobState.PAUSED
+    assert api("POST", f"/jobs/{job}/resume").status_code == 200
+    assert len(fleet.lease()) == 2
 
 
 def test_purged_letters_are_gone_and_those_that_do_not_match_stay(api: Api) -> None:

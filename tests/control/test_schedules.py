@@ -57,7 +57,7 @@ def test_run_now_is_refused_while_an_earlier_job_has_not_ended(api: Api) -> None
     (run,) = last_runs(api.bridge.store, id, 5)
     assert run.state is RunState.DUE
     assert ran.get_json()["runs"] == [
-        {"at": ran.get_json()["runs"][0]["at"], "state": "due", "job": None, "missed": 0, "reason": None}
+        {"at": ran.get_json()["runs"][0]["at"], "state": "due", "job": run.job, "missed": 0, "reason": None}
     ]
     # Nobody tends here: the job is made as tend would.
     made = api("POST", "/jobs", {"urls": ["https://example.com/"]}).get_json()["id"]

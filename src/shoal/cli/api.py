@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from shoal.cli.reach.own_tokens import open_store
 from shoal.cli.session import Command, Session
-from shoal.cli.token import open_store
 from shoal.errors import Unavailable
 
 
@@ -24,9 +24,10 @@ from shoal.errors import Unavailable
 def api(session: Session, host: str, port: int, processes: int, threads: int) -> None:
     """Serve the HTTP API of the fleet of SHOAL_REDIS_URL until Ctrl-C or SIGTERM.
 
-    What is being answered then is answered. The first time, an admin token is made: it is printed once, and kept in
-    the file admin-token of the home. SIGHUP replaces the processes without a refused connection. It listens to this
-    machine only, unless told otherwise; put TLS in front of it before it listens to others.
+    What is being answered then is answered. The first time, an admin token is made: it is kept in the file admin-token
+    of the home, and printed once, unless SHOAL_LOG is json: then a log would have it. SIGHUP replaces the processes
+    without a refused connection. It listens to this machine only, unless told otherwise; put TLS in front of it before
+    it listens to others.
 
     \b
     SHOAL_REDIS_URL=redis://localhost:6379/0 shoal api
@@ -42,12 +43,15 @@ def api(session: Session, host: str, port: int, processes: int, threads: int) ->
     Fleet(session.settings)
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        with open_store(session) as store:
+        with open_store(session.settings) as store:
             token = make_first_token(store, session.settings)
     except Unavailable as error:
         session.say(f"{error}; the API answers 503 until then")
         token = None
-    if token is not None:
+    if token is not None and session.settings.log == "json":
+        # Whatever is printed is collected then, and kept where more people read it than the file.
+        session.say(f"an admin token was made: {session.settings.home / FILE} has it")
+    elif token is not None:
         session.show(token)
         session.say(f"the admin token, shown this once; {session.settings.home / FILE} has it too")
     session.say(f"the API: http://{address}/api/v1, how to use it: http://{address}/docs")

@@ -52,10 +52,10 @@ class Asked:
         report_bad_lines(self.session, self.sources, self.strict)
         return replace(self.spec, credentials=self.sources.credentials, agent=self.session.settings.user_agent)
 
-    def tell_scope(self) -> None:
-        if self.sources.listed and self.spec.scope is ScopeKind.LISTED:
-            fetched = f"{self.sources.good:,} URLs are fetched, their links are not followed"
-            self.session.say(f"scope listed: {fetched} (--scope changes it)")
+    @property
+    def listed(self) -> int | None:
+        """How many URLs are fetched of a list, if no link of theirs is followed."""
+        return self.sources.good if self.sources.listed and self.spec.scope is ScopeKind.LISTED else None
 
 
 def asked(
@@ -87,13 +87,17 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def listed_words(urls: int) -> str:
+    return f"scope listed: {urls:,} URLs are fetched, their links are not followed (--scope changes it)"
+
+
 def report_bad_lines(session: Session, sources: Sources, strict: bool) -> None:
     for line, spelt, reason in sources.bad[:BAD_LINES_SHOWN]:
         session.say(f"line {line}: {shortened(safe(spelt), SPELT_SHOWN)!r}: {reason_words(reason)}")
     if sources.bad_count > BAD_LINES_SHOWN:
-        session.say(
-            f"and {sources.bad_count - BAD_LINES_SHOWN:,} more bad lines; `shoal export ID --inputs` has them all"
-        )
+        # An API is sent only the good ones.
+        where = "" if session.settings.api_url else "; `shoal export ID --inputs` has them all"
+        session.say(f"and {sources.bad_count - BAD_LINES_SHOWN:,} more bad lines{where}")
     if strict and sources.bad_count:
         raise UsageError(f"{sources.bad_count:,} bad lines, and --strict was given")
     if not sources.good:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from shoal.cli.asked import Asked, asked, asked_options
+from shoal.cli.asked import Asked, asked, asked_options, listed_words
 from shoal.cli.dryrun import show_dry_run
 from shoal.cli.run import run_job
 from shoal.cli.session import Command, Session, safe
@@ -61,6 +61,7 @@ def _crawl(session: Session, wanted: Asked, concurrency: int) -> int:
         # What is found wrong when every line has been read undoes the job with its inputs.
         create_job(home.store, job_id, wanted.spec_once_read, wanted.sources.inputs, time.time())
         if not session.quiet and not session.json:
-            wanted.tell_scope()
+            if wanted.listed is not None:
+                session.say(listed_words(wanted.listed))
             session.say(f"job {job_id}: crawling {safe(wanted.spec.name)} into {session.settings.home}")
         return run_job(session, home, job_id, concurrency, exclusions)

@@ -30,6 +30,7 @@ def upgrade(session: Session) -> None:
     from shoal.cli.places import home_database
     from shoal.store.upgrading import upgrade
 
+    session.refuse_api("db upgrade", "the database itself")
     done = upgrade(session.settings.database_url or home_database(session.settings))
     if session.json:
         session.data({"database": done.database, "before": done.before, "after": done.after})

@@ -12,8 +12,7 @@ import click
 
 from shoal.cli.session import Command, Session, safe, shortened
 from shoal.cli.words import count
-from shoal.store.diff import ADDED, CHANGED, GONE, Difference, ItemDifference, PageDifference, differences
-from shoal.store.jobs import find_job
+from shoal.store.diff import ADDED, CHANGED, GONE, Difference, ItemDifference, PageDifference
 
 SHOWN = 20
 """Of the pages or items that share a change."""
@@ -35,9 +34,8 @@ def diff(session: Session, job: str, job2: str) -> None:
     shoal diff nfjssz0n last --json | jq -r 'select(.change == "gone").url'
     """
 
-    with session.open_places() as places:
-        place, found_job = places.find(job)
-        found = differences(place.store, found_job.id, find_job(place.store, job2).id)
+    with session.open_jobs() as reached:
+        found = reached.find(job).differences(job2)
         if session.json:
             for one in found:
                 session.data(one.as_dict())

@@ -9,13 +9,10 @@ import click
 from shoal.cli.session import Command, Session, safe
 from shoal.cli.words import plural, size
 from shoal.jobs.explain import Explanation, Record, Verdict
-from shoal.jobs.explain import explain as look_up
 from shoal.model import ENDED, DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
 from shoal.spiders.lists import reason_words
 from shoal.store.columns import iso_time
-from shoal.store.exclusions import stored_exclusions
 from shoal.store.jobs import Job
-from shoal.urls.exclusions import read_exclusions
 
 LINES_NAMED = 5
 
@@ -33,11 +30,9 @@ def explain(session: Session, job: str, url: str) -> None:
     shoal explain last https://example.com/login --json | jq -r .outcome
     """
 
-    with session.open_places() as places:
-        place, found = places.find(job)
-        lines = stored_exclusions(place.store) if found.fleet else ()
-        exclusions = read_exclusions(session.settings.exclusions).with_lines(lines)
-        explanation = session.run(look_up(place, found, url, exclusions))
+    with session.open_jobs() as reached:
+        looked_in = reached.find(job)
+        found, explanation = looked_in.job, looked_in.explain(url)
     if session.json:
         session.data({**explanation.as_dict(), "job": found.id})
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from shoal.cli.output import write_data, write_warc
 from shoal.cli.session import Command, Session
 from shoal.cli.words import plural, size
 from shoal.jobs.data import default_data
@@ -31,14 +30,19 @@ def export(session: Session, job: str, output: str, what: str | None) -> None:
     shoal export last -o - | jq .title
     """
 
-    with session.open_places() as places:
-        place, found = places.find(job)
+    with session.open_jobs() as reached:
+        found = reached.find(job)
         if what == "warc":
-            written = write_warc(place.store, place.archive, found.id, output)
+            written: int | None = found.write_archive(output)
         else:
-            written = write_data(place.store, found.id, what or default_data(found), output)
+            written = found.write(what or default_data(found.job), output)
     if session.json and output != STDOUT:
-        session.data({"job": found.id, "output": output, "bytes" if what == "warc" else "records": written})
+        session.data({"job": found.job.id, "output": output, "bytes" if what == "warc" else "records": written})
     elif not session.quiet:
-        wrote = size(written) if what == "warc" else plural(written, "record")
-        session.say(f"wrote {wrote} to {'stdout' if output == STDOUT else output}")
+        session.say(f"wrote {_extent(what, written)} to {'stdout' if output == STDOUT else output}")
+
+
+def _extent(what: str | None, written: int | None) -> str:
+    if written is None:
+        return "the data"
+    return size(written) if what == "warc" else plural(written, "record")

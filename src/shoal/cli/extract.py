@@ -9,12 +9,13 @@ import click
 
 from shoal.cli.live import Line
 from shoal.cli.output import write_data
-from shoal.cli.quality import job_quality, quality_lines, quality_records
+from shoal.cli.quality import quality_lines, quality_records
 from shoal.cli.session import Command, Session, safe
 from shoal.cli.words import count, plural
 from shoal.errors import UsageError
 from shoal.jobs.extraction import Extraction, Progress
 from shoal.jobs.place import Place
+from shoal.jobs.quality import job_quality
 from shoal.spiders.loading import load_spider
 from shoal.spiders.spider import Spider
 from shoal.store.jobs import load_job
@@ -54,6 +55,7 @@ def extract(
     shoal extract last --spider shop.py -o items.parquet
     """
 
+    session.refuse_api("extract", "the archive and store of the fleet")
     loaded = _spider(rules, spider)
     with session.open_places() as places:
         place, found = places.find(job)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+from datetime import datetime
 from shutil import get_terminal_size
 
 import click
 
+from shoal.cli.reach import Record
 from shoal.cli.session import Command, Session, safe, table
 from shoal.cli.words import duration, plural
 from shoal.errors import UsageError
-from shoal.frontier.contract import HostState
-from shoal.jobs.hosts import find_host, host_record, override
-from shoal.jobs.place import Place
 from shoal.store.hosts import Said
 
 HEADER = ("rate", "slowed", "in flight", "next", "crawl-delay", "latency", "host")
@@ -41,25 +40,20 @@ def hosts(session: Session, host: str | None, rate: str | None, paused: bool | N
     """
     if host is None and (rate is not None or paused is not None):
         raise UsageError("--rate, --pause and --unpause are for one host: shoal hosts HOST --rate R")
-    with session.open_places() as places:
-        place = places.here
+    with session.open_jobs() as reached:
         if host is None:
-            _show(session, session.run(place.frontier.hosts()), everything)
+            _show(session, reached.hosts(robots=session.json), everything)
         else:
-            _show(session, [session.run(_overridden(place, host, rate, paused))], everything=True)
+            _show(session, [reached.host(host, _said(rate, paused))], everything=True)
 
 
-async def _overridden(place: Place, name: str, rate: str | None, paused: bool | None) -> HostState:
-    state = await find_host(place.frontier, name)
-    if rate is None and paused is None:
-        return state
+def _said(rate: str | None, paused: bool | None) -> Said:
     said: Said = {}
     if rate is not None:
         said["rate"] = _rate(rate)
     if paused is not None:
         said["paused"] = paused
-    await override(place, state.name, said)
-    return await find_host(place.frontier, state.name)
+    return said
 
 
 def _rate(text: str) -> float | None:
@@ -75,46 +69,49 @@ def _rate(text: str) -> float | None:
     return rate
 
 
-def _show(session: Session, states: list[HostState], everything: bool) -> None:
+def _show(session: Session, hosts: list[Record], everything: bool) -> None:
     now = time.time()
-    shown = [state for state in states if everything or _has_something_to_tell(state, now)]
+    shown = [host for host in hosts if everything or _has_something_to_tell(host, now)]
     if session.json:
-        for state in shown:
-            session.data(host_record(state))
+        for host in shown:
+            session.data(host)
     elif shown:
-        header, *lines = table((_row(state, now) for state in shown), HEADER, get_terminal_size().columns, NUMBERS)
+        header, *lines = table((_row(host, now) for host in shown), HEADER, get_terminal_size().columns, NUMBERS)
         session.show(header)
-        for state, line in zip(shown, lines, strict=True):
+        for host, line in zip(shown, lines, strict=True):
             session.show(line)
-            for note in _notes(state, now):
+            for note in _notes(host, now):
                 session.show(f"        {note}")
-    if len(shown) < len(states) and not session.json:
-        session.say(f"{len(states) - len(shown):,} of {len(states):,} hosts have nothing to tell: shoal hosts --all")
+    if len(shown) < len(hosts) and not session.json:
+        session.say(f"{len(hosts) - len(shown):,} of {len(hosts):,} hosts have nothing to tell: shoal hosts --all")
 
 
-def _has_something_to_tell(state: HostState, now: float) -> bool:
-    overridden = state.rate is not None or state.paused
-    slow = state.slowdown > SLOWED or state.crawl_delay_s > 0 or state.block_until > now or state.fails > 0
-    return overridden or slow or state.in_flight > 0
+def _has_something_to_tell(host: Record, now: float) -> bool:
+    overridden = host["rate"] is not None or host["paused"]
+    slow = host["slowdown"] > SLOWED or host["crawl_delay_s"] > 0 or host["fails"] > 0
+    return overridden or slow or _left_s(host["block_until"], now) > 0 or host["in_flight"] > 0
 
 
-def _row(state: HostState, now: float) -> tuple[str, ...]:
+def _left_s(until: str | None, now: float) -> float:
+    return 0.0 if until is None else datetime.fromisoformat(until).timestamp() - now
 
-    wait_s = state.next_at - now
+
+def _row(host: Record, now: float) -> tuple[str, ...]:
+    wait_s = _left_s(host["next_at"], now)
     return (
-        NONE if state.rate is None else f"{state.rate:g}/s",
-        f"x{state.slowdown:.1f}" if state.slowdown > SLOWED else NONE,
-        str(state.in_flight),
+        NONE if host["rate"] is None else f"{host['rate']:g}/s",
+        f"x{host['slowdown']:.1f}" if host["slowdown"] > SLOWED else NONE,
+        str(host["in_flight"]),
         duration(wait_s) if wait_s > 0 else NONE,
-        duration(state.crawl_delay_s) if state.crawl_delay_s else NONE,
-        f"{1000 * state.latency_s:,.0f} ms",
-        safe(state.name),
+        duration(host["crawl_delay_s"]) if host["crawl_delay_s"] else NONE,
+        f"{1000 * host['latency_s']:,.0f} ms",
+        safe(host["host"]),
     )
 
 
-def _notes(state: HostState, now: float) -> list[str]:
-
-    notes = [f"paused; go on: shoal hosts {safe(state.name)} --unpause"] if state.paused else []
-    if state.block_until > now:
-        notes.append(f"blocked for {duration(state.block_until - now)}: {state.block_reason}")
-    return [*notes, *([f"{plural(state.fails, 'failure')} in a row"] if state.fails else [])]
+def _notes(host: Record, now: float) -> list[str]:
+    notes = [f"paused; go on: shoal hosts {safe(host['host'])} --unpause"] if host["paused"] else []
+    blocked_s = _left_s(host["block_until"], now)
+    if blocked_s > 0:
+        notes.append(f"blocked for {duration(blocked_s)}: {host['block_reason'] or ''}")
+    return [*notes, *([f"{plural(host['fails'], 'failure')} in a row"] if host["fails"] else [])]

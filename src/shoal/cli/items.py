@@ -12,8 +12,6 @@ from typing import Any
 import click
 
 from shoal.cli.session import Command, Session, safe, shortened, table
-from shoal.store.items import item_table, list_items, list_rejects
-from shoal.store.store import Store
 
 ROWS_SHOWN = 100
 REJECTS_SHOWN = 5
@@ -48,30 +46,19 @@ def items(session: Session, job: str, type: str | None, limit: int | None, rejec
     """
 
     where = {} if type is None else {"type": type}
-    with session.open_places() as places:
-        place, found = places.find(job)
+    with session.open_jobs() as reached:
+        found = reached.find(job)
         if rejected:
-            _list_rejects(session, place.store, found.id, where, limit)
+            _list_rejects(session, found.rejects(where), limit)
         elif session.json:
-            for row in islice(_records(place.store, found.id, where, provenance), limit):
+            for row in islice(found.items(where, provenance=provenance), limit):
                 session.data(row)
         else:
-            _show_items(session, place.store, found.id, where, limit or ROWS_SHOWN)
+            _show_items(session, found.items(where, provenance=True), limit or ROWS_SHOWN)
 
 
-def _records(store: Store, job: str, where: Mapping[str, str], provenance: bool) -> Iterator[dict[str, Any]]:
-    """As an export has them, unless their origin is asked for."""
-
-    if provenance:
-        yield from list_items(store, job, where, provenance=True)
-        return
-    with item_table(store, job, where) as rows:
-        yield from rows
-
-
-def _show_items(session: Session, store: Store, job: str, where: Mapping[str, str], limit: int) -> None:
-
-    found = list(islice(list_items(store, job, where, provenance=True), limit + 1))
+def _show_items(session: Session, rows: Iterable[dict[str, Any]], limit: int) -> None:
+    found = list(islice(rows, limit + 1))
     if not found:
         session.say("there are no such items; with --rejected: what failed validation")
         return
@@ -118,9 +105,7 @@ def _text(value: Any) -> str:
     return safe(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
-def _list_rejects(session: Session, store: Store, job: str, where: Mapping[str, str], limit: int | None) -> None:
-
-    rows = list_rejects(store, job, where)
+def _list_rejects(session: Session, rows: Iterable[Mapping[str, Any]], limit: int | None) -> None:
     if session.json:
         for row in islice(rows, limit):
             session.data(row)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from shutil import get_terminal_size
 
 import click
 
 from shoal.cli.figures import archived, extent, extracted, other_endings, pending, skipped, statuses, told, trap_lines
-from shoal.cli.places import Places
-from shoal.cli.quality import job_quality, quality_lines
+from shoal.cli.quality import quality_lines
+from shoal.cli.reach import Listed, Record
 from shoal.cli.session import Command, Session, safe, table
 from shoal.cli.terms import terms
 from shoal.cli.words import duration, failure_lines, size
-from shoal.jobs.overview import Overview, overview
-from shoal.jobs.place import Place, Standing
+from shoal.jobs.overview import Overview
 from shoal.model import JobState
-from shoal.store.jobs import Job, list_jobs
+from shoal.store.jobs import Job
 from shoal.urls.traps import SAMPLES
 
 HEADER = ("id", "state", "pages", "queued", "dead", "started", "name")
@@ -33,39 +33,42 @@ def jobs(session: Session, limit: int) -> None:
     shoal jobs --limit 100 --json
     """
 
-    with session.open_places() as places:
-        found = list_jobs(places.here.store, limit + 1) if places.exist else []
-        if not found:
-            _say_how_to_start(session)
-        elif session.json:
-            session.run(_print_figures(session, places, found[:limit]))
+    with session.open_jobs() as reached:
+        if session.json:
+            shown = _print_figures(session, reached.newest_figures(limit))
         else:
-            session.run(_print_table(session, places, found[:limit]))
-        if len(found) > limit and not session.json:
-            session.say(f"older jobs are not shown: shoal jobs --limit {limit * 5}")
+            shown = _print_table(session, reached.newest(limit + 1), limit)
+    if not shown:
+        _say_how_to_start(session)
 
 
 def _say_how_to_start(session: Session) -> None:
-    session.say(f"there is no job in {session.settings.home} yet: `shoal crawl URL` starts one, `shoal demo` shows how")
+    where = session.settings.shown("api_url" if session.settings.api_url else "home")
+    begin = "`shoal submit URL` starts one" if session.settings.api_url else "`shoal crawl URL` starts one"
+    session.say(f"there is no job in {where} yet: {begin}, `shoal demo` shows how")
 
 
-async def _print_figures(session: Session, places: Places, found: list[Job]) -> None:
-
-    for job in found:
-        session.data((await overview(places.of(job), job.id)).as_dict())
-
-
-async def _print_table(session: Session, places: Places, found: list[Job]) -> None:
-
-    rows = [_row(await places.of(job).standing(job)) for job in found]
-    for line in table(rows, HEADER, get_terminal_size().columns, NUMBERS):
-        session.show(line)
+def _print_figures(session: Session, figures: Iterable[Record]) -> int:
+    shown = 0
+    for one in figures:
+        session.data(one)
+        shown += 1
+    return shown
 
 
-def _row(stands: Standing) -> tuple[str, ...]:
-    job, figures = stands.job, stands.figures
+def _print_table(session: Session, found: list[Listed], limit: int) -> int:
+    if found:
+        for line in table(map(_row, found[:limit]), HEADER, get_terminal_size().columns, NUMBERS):
+            session.show(line)
+    if len(found) > limit:
+        session.say(f"older jobs are not shown: shoal jobs --limit {limit * 5}")
+    return len(found)
+
+
+def _row(job: Listed) -> tuple[str, ...]:
+    figures = job.figures
     counts = (f"{n:,}" for n in (figures.pages, figures.queued + figures.leased, figures.dead))
-    return job.id, stands.state.value, *counts, _day_or_hour(job.started_at), safe(job.spec.name)
+    return job.id, job.state.value, *counts, _day_or_hour(job.started_at), safe(job.name)
 
 
 def _day_or_hour(at: float | None) -> str:
@@ -85,10 +88,10 @@ def job(session: Session, job: str) -> None:
     shoal job nfjssz0n --json
     """
 
-    with session.open_places() as places:
-        place, found = places.find(job)
-        seen = session.run(overview(place, found.id))
-        quality = [] if session.json else _quality_lines(place, seen.job)
+    with session.open_jobs() as reached:
+        found = reached.find(job)
+        seen = found.overview()
+        quality = [] if session.json else quality_lines(*found.quality(), get_terminal_size().columns)
     if session.json:
         session.data(seen.as_dict())
         return
@@ -105,11 +108,6 @@ def _lines(seen: Overview) -> list[str]:
     if seen.failures:
         lines += ["errors:", *failure_lines(seen.failures, seen.job.id)]
     return lines
-
-
-def _quality_lines(place: Place, job: Job) -> list[str]:
-
-    return quality_lines(*job_quality(place.store, job), get_terminal_size().columns)
 
 
 def _figures(seen: Overview) -> dict[str, str]:

@@ -28,6 +28,7 @@ def logs(session: Session, id: str | None, follow: bool) -> None:
     shoal logs last --follow
     shoal logs --json
     """
+    session.refuse_api("logs", "the files of a machine of the fleet")
     reader, about = Reader(session.settings.home), None if id is None else About(_job_id(session, id))
     try:
         while True:

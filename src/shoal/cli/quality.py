@@ -8,30 +8,15 @@ from typing import Any
 
 from shoal.cli.session import safe, shortened, table
 from shoal.cli.words import count, plural
-from shoal.jobs.data import default_data
-from shoal.model import JobState
-from shoal.store.jobs import Job
 from shoal.store.measure import MOST_DISTINCT
-from shoal.store.quality import Change, FieldQuality, changes, last_quality, load_quality
-from shoal.store.store import Store
+from shoal.store.quality import Change, FieldQuality, changes
 
 HEADER = ("field", "null", "distinct", "min", "max", "change")
 NUMBERS = frozenset({1, 2, 3, 4})
 FIELD_WIDTH = 20
 VALUE_WIDTH = 14
 
-Quality = tuple[list[FieldQuality], list[FieldQuality]]
-"""Of a job, and of the last run before it."""
-
-_MEASURED = frozenset({JobState.DONE, JobState.LIMITED, JobState.FAILED})
 _UNITS = {"text": "chars", "url": "chars", "list": "entries"}
-
-
-def job_quality(store: Store, job: Job) -> Quality:
-    """Nothing of a job that gives no items or has not come to its end: there all would seem to be missing."""
-    if default_data(job) != "items" or job.state not in _MEASURED:
-        return [], []
-    return load_quality(store, job.id), last_quality(store, job.spec.name, job.id)
 
 
 def quality_lines(now: Sequence[FieldQuality], before: Sequence[FieldQuality], width: int) -> list[str]:

@@ -28,6 +28,7 @@ def rebuild(session: Session, job: str) -> None:
     \b
     shoal rebuild last
     """
+    session.refuse_api("rebuild", "the servers of the fleet")
     fleet = Fleet(session.settings)
     try:
         found = find_job(fleet.store, job)

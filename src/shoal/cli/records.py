@@ -11,15 +11,10 @@ from typing import Any
 
 import click
 
+from shoal.cli.reach import Found
 from shoal.cli.session import Command, Session, safe, table
 from shoal.cli.words import HINTS, plural, size
 from shoal.errors import UsageError
-from shoal.jobs.bodies import kept_body
-from shoal.jobs.place import Place
-from shoal.jobs.revive import revive
-from shoal.store.jobs import Job
-from shoal.store.records import list_dead, list_pages
-from shoal.store.store import Store
 
 ROWS_SHOWN = 100
 LETTERS_SHOWN = 20
@@ -56,12 +51,12 @@ def pages(
 
     given = {"status": None if status is None else str(status), "host": host}
     where = {name: value for name, value in given.items() if value is not None}
-    with session.open_places() as places:
-        place, found = places.find(job)
+    with session.open_jobs() as reached:
+        found = reached.find(job)
         if body is not None:
-            sys.stdout.buffer.write(kept_body(place, found.id, body).body)
+            sys.stdout.buffer.write(found.body(body))
             return
-        rows = list_pages(place.store, found.id, where)
+        rows = found.pages(where)
         if session.json:
             for row in islice(rows, limit):
                 session.data(row)
@@ -104,12 +99,12 @@ def dead(session: Session, job: str, where: tuple[str, ...], retry: bool) -> Non
     """
 
     wanted = _conditions(where)
-    with session.open_places() as places:
-        place, found = places.find(job)
+    with session.open_jobs() as reached:
+        found = reached.find(job)
         if retry:
-            _retry(session, place, found, wanted)
+            _retry(session, found, wanted)
         else:
-            _list_dead(session, place.store, found.id, wanted)
+            _list_dead(session, found.dead(wanted))
 
 
 def _conditions(given: Iterable[str]) -> dict[str, str]:
@@ -124,9 +119,7 @@ def _conditions(given: Iterable[str]) -> dict[str, str]:
     return wanted
 
 
-def _list_dead(session: Session, store: Store, job: str, where: Mapping[str, str]) -> None:
-
-    rows = list_dead(store, job, where)
+def _list_dead(session: Session, rows: Iterable[Mapping[str, Any]]) -> None:
     if session.json:
         for row in rows:
             session.data(row)
@@ -159,8 +152,8 @@ def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]]) -> I
         yield f"  and {n - LETTERS_SHOWN:,} more: --json lists all"
 
 
-def _retry(session: Session, place: Place, job: Job, where: Mapping[str, str]) -> None:
-    revived = session.run(revive(place, job, where))
+def _retry(session: Session, found: Found, where: Mapping[str, str]) -> None:
+    job, revived = found.job, found.retry(where)
     if session.json:
         session.data({"job": job.id, "retried": revived})
     elif revived:

@@ -24,9 +24,9 @@ def resume(session: Session, job: str, concurrency: int) -> None:
     shoal resume last
     """
 
-    with session.open_places() as places:
-        place, found = places.find(job)
-        goes_on = session.run(place.resume(found))
+    with session.open_jobs() as reached:
+        resumed = reached.find(job)
+        found, goes_on = resumed.job, resumed.resume()
     if goes_on is not None:
         session.say(f"{goes_on}; follow it: shoal watch {found.id}")
         return

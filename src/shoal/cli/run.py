@@ -14,13 +14,14 @@ from shoal import telemetry
 from shoal.cli.figures import extracted, left_out, other_endings, pending, skipped, statuses, summary_line, trap_lines
 from shoal.cli.live import Line, Pulse, until
 from shoal.cli.output import write_data
-from shoal.cli.quality import Quality, job_quality, quality_lines, quality_records
+from shoal.cli.quality import quality_lines, quality_records
 from shoal.cli.session import Session, safe
 from shoal.cli.words import failure_lines, failure_name, plural
 from shoal.embedded.crawl import Crawl, Report
 from shoal.embedded.home import Home
 from shoal.engine.ending import Ending
 from shoal.jobs.data import default_data
+from shoal.jobs.quality import Quality, job_quality
 from shoal.jobs.report import (
     EXIT_BLOCKED,
     EXIT_FAILURES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,18 +15,24 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 
 from shoal import settings
+from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     import asyncio
 
     from shoal.cli.places import Places
+    from shoal.cli.reach import Jobs, Schedules, Tokens
+    from shoal.client import Client
     from shoal.embedded.home import Home
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
+API_PATIENCE_S = 3.0
+"""How long a command tries to reach an API that is away."""
 OPTIONS = (
     click.Option(["--home"], metavar="DIR", help="Where state and data are kept.", expose_value=False),
+    click.Option(["--api"], metavar="URL", help="Act on the fleet behind this API.", expose_value=False),
     click.Option(["--json"], is_flag=True, help="One JSON object per line on stdout.", expose_value=False),
     click.Option(["--quiet"], is_flag=True, help="No progress.", expose_value=False),
     click.Option(["--verbose"], is_flag=True, help="Say more, and log on stderr.", expose_value=False),
@@ -70,6 +76,7 @@ class Command(click.Command):
 @dataclass
 class Session:
     home: str | None = None
+    api: str | None = None
     json: bool = False
     quiet: bool = False
     verbose: bool = False
@@ -77,7 +84,8 @@ class Session:
 
     @cached_property
     def settings(self) -> settings.Settings:
-        return settings.load({"home": self.home}, os.environ, Path.cwd(), settings.user_config_file(os.environ))
+        flags = {"home": self.home, "api_url": self.api}
+        return settings.load(flags, os.environ, Path.cwd(), settings.user_config_file(os.environ))
 
     def open_home(self) -> Home:
         """Made if it is not there."""
@@ -86,8 +94,68 @@ class Session:
         return Home(self.settings.home, self.settings.archive_url)
 
     @contextmanager
+    def open_jobs(self) -> Iterator[Jobs]:
+        """Wherever this command may find jobs: behind the API if one is set, else on the fleet or in the home."""
+        if self.settings.api_url:
+            from shoal.cli.reach.api_jobs import ApiJobs
+
+            with self.open_client() as client:
+                yield ApiJobs(client)
+        else:
+            from shoal.cli.reach.own_jobs import OwnJobs
+
+            with self.open_places() as places:
+                yield OwnJobs(self, places)
+
+    @contextmanager
+    def open_schedules(self) -> Iterator[Schedules]:
+        if self.settings.api_url:
+            from shoal.cli.reach.api_schedules import ApiSchedules
+
+            with self.open_client() as client:
+                yield ApiSchedules(client)
+        else:
+            from shoal.cli.reach.own_schedules import OwnSchedules
+
+            with OwnSchedules(self) as schedules:
+                yield schedules
+
+    @contextmanager
+    def open_tokens(self) -> Iterator[Tokens]:
+        if self.settings.api_url:
+            from shoal.cli.reach.api_tokens import ApiTokens
+
+            with self.open_client() as client:
+                yield ApiTokens(client)
+        else:
+            from shoal.cli.reach.own_tokens import OwnTokens, open_store
+
+            with open_store(self.settings) as store:
+                yield OwnTokens(store)
+
+    def open_client(self) -> Client:
+        """Of the API that is set. Raises UsageError if there is no token to use it with."""
+        from shoal.client import Client
+
+        assert self.settings.api_url is not None
+        if self.settings.token is None:
+            raise UsageError(
+                f"the API at {self.settings.shown('api_url')} wants a token: give it in SHOAL_TOKEN; "
+                "`shoal token add NAME --scope submit` makes one on a machine of the fleet"
+            )
+        return Client(self.settings.api_url, self.settings.token, patience_s=API_PATIENCE_S)
+
+    def refuse_api(self, command: str, needs: str) -> None:
+        """For commands that work on what only a machine of the fleet has. Raises UsageError if an API is set."""
+        if self.settings.api_url:
+            where = self.settings.origins["api_url"]
+            raise UsageError(
+                f"`shoal {command}` needs {needs}, which the API does not give: run it there, without {where}"
+            )
+
+    @contextmanager
     def open_places(self) -> Iterator[Places]:
-        """Wherever this command may find jobs."""
+        """Wherever jobs can be reached without an API."""
         from shoal.cli.places import Places
 
         places = Places(self.settings)
@@ -114,10 +182,11 @@ class Session:
             runner.close()
 
     def command(self, *words: str) -> str:
-        """A command to type next, in the home of this one."""
-        return " ".join(["shoal", *(["--home", self.home] if self.home else []), *words])
+        """A command to type next, for where this one acts."""
+        given = [*(["--home", self.home] if self.home else []), *(["--api", self.api] if self.api else [])]
+        return " ".join(["shoal", *given, *words])
 
-    def data(self, row: dict[str, Any]) -> None:
+    def data(self, row: Mapping[str, Any]) -> None:
         """One object per line on stdout."""
         click.echo(json.dumps(row, ensure_ascii=False))
 

@@ -19,13 +19,13 @@ def pause(session: Session, job: str) -> None:
     shoal resume last
     """
 
-    with session.open_places() as places:
-        place, found = places.find(job)
-        said = session.run(place.pause(found))
+    with session.open_jobs() as reached:
+        found = reached.find(job)
+        said = found.pause()
     if session.json:
-        session.data({"id": found.id, "state": "paused"})
+        session.data({"id": found.job.id, "state": "paused"})
     session.say(said)
-    session.say(f"go on: shoal resume {found.id}")
+    session.say(f"go on: shoal resume {found.job.id}")
 
 
 @click.command(cls=Command)
@@ -39,10 +39,10 @@ def cancel(session: Session, job: str) -> None:
     shoal cancel last
     """
 
-    with session.open_places() as places:
-        place, found = places.find(job)
-        said = session.run(place.cancel(found))
+    with session.open_jobs() as reached:
+        found = reached.find(job)
+        said = found.cancel()
     if session.json:
-        session.data({"id": found.id, "state": "cancelled"})
+        session.data({"id": found.job.id, "state": "cancelled"})
     session.say(said)
-    session.say(f"its data is kept: shoal export {found.id} -o pages.jsonl")
+    session.say(f"its data is kept: shoal export {found.job.id} -o pages.jsonl")

@@ -6,13 +6,11 @@ from typing import Any
 
 import click
 
-from shoal.cli.asked import Asked, asked, asked_options
+from shoal.cli.asked import asked, asked_options, listed_words
 from shoal.cli.dryrun import show_dry_run
+from shoal.cli.reach import HandedOver
 from shoal.cli.session import Command, Session, safe
 from shoal.cli.words import plural
-from shoal.fleet.place import Fleet
-from shoal.fleet.submit import Submitted
-from shoal.fleet.submit import submit as hand_over
 
 
 @click.command(cls=Command)
@@ -20,39 +18,39 @@ from shoal.fleet.submit import submit as hand_over
 def submit(
     session: Session, source: tuple[str, ...], column: str | None, strict: bool, dry_run: bool, **options: Any
 ) -> None:
-    """Hand a crawl of SOURCE to the fleet of SHOAL_REDIS_URL, and print the job's id.
+    """Hand a crawl of SOURCE to the fleet of SHOAL_API_URL or SHOAL_REDIS_URL, and print the job's id.
 
-    SOURCE is as for `shoal crawl`. Workers load a spider by the name it is given here: a file must be on their
-    machine, so name package.module:name where there are several.
+    SOURCE is as for `shoal crawl`. Lists and rules are read here. Workers load a spider by the name it is given here:
+    a file must be on their machine, so name package.module:name where there are several, or an API.
 
     \b
     shoal submit https://example.com
     shoal submit @urls.txt --lane express
     shoal watch $(shoal submit shops.books:books)
     """
-    fleet = Fleet(session.settings)
-    wanted = asked(session, source, column, strict, None, options)
     if dry_run:
+        wanted = asked(session, source, column, strict, None, options)
         show_dry_run(session, wanted.spec, wanted.sources)
         return
-    try:
-        submitted = session.run(hand_over(fleet, wanted.sources, wanted.spec_once_read))
-    finally:
-        session.run(fleet.close())
-    _tell(session, wanted, submitted)
+    if session.settings.api_url:
+        from shoal.cli.reach.api_submit import hand_over
+    else:
+        from shoal.cli.reach.own_submit import hand_over
+    _tell(session, hand_over(session, source, column, strict, options))
 
 
-def _tell(session: Session, wanted: Asked, submitted: Submitted) -> None:
+def _tell(session: Session, job: HandedOver) -> None:
     if session.json:
-        counts = {"accepted": submitted.accepted, "duplicates": submitted.duplicates, "rejected": submitted.rejected}
-        session.data({"id": submitted.id, **counts})
+        counts = {"accepted": job.accepted, "duplicates": job.duplicates, "rejected": job.rejected}
+        session.data({"id": job.id, **counts})
         return
-    session.show(submitted.id)
+    session.show(job.id)
     if session.quiet:
         return
-    wanted.tell_scope()
-    parts = [plural(submitted.accepted, "URL")]
-    parts += [plural(submitted.duplicates, "duplicate")] if submitted.duplicates else []
-    parts += [f"{submitted.rejected:,} rejected"] if submitted.rejected else []
-    session.say(f"job {submitted.id}: {safe(wanted.spec.name)} is the fleet's now, {', '.join(parts)}")
-    session.say(f"follow it: {session.command('watch', submitted.id)}")
+    if job.listed is not None:
+        session.say(listed_words(job.listed))
+    parts = [plural(job.accepted, "URL")]
+    parts += [plural(job.duplicates, "duplicate")] if job.duplicates else []
+    parts += [f"{job.rejected:,} rejected"] if job.rejected else []
+    session.say(f"job {job.id}: {safe(job.name)} is the fleet's now, {', '.join(parts)}")
+    session.say(f"follow it: {session.command('watch', job.id)}")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from shutil import get_terminal_size
+from typing import Any
 
 import click
 
 from shoal.cli.session import Command, Session, global_options, safe, table
 from shoal.errors import UsageError
-from shoal.store.columns import iso_time
-from shoal.store.store import Store
-from shoal.store.tokens import Scope, Token, add_token, list_tokens, remove_token
+from shoal.store.tokens import Scope
 
 HEADER = ("id", "scope", "made", "last used", "name")
 
@@ -42,8 +42,8 @@ def add(session: Session, name: str, scope: str) -> None:
     \b
     export SHOAL_TOKEN=$(shoal token add marketing --scope submit)
     """
-    with open_store(session) as store:
-        made = add_token(store, name, Scope(scope))
+    with session.open_tokens() as tokens:
+        made = tokens.add(name, scope)
     if session.json:
         session.data({"name": name, "scope": scope, "token": made})
         return
@@ -58,11 +58,11 @@ def list_(session: Session) -> None:
     \b
     shoal token list
     """
-    with open_store(session) as store:
-        found = list_tokens(store)
+    with session.open_tokens() as tokens:
+        found = tokens.all()
     if session.json:
         for one in found:
-            session.data(_record(one))
+            session.data(one)
         return
     if not found:
         session.say("there is no token yet: `shoal token add NAME --scope submit` makes one")
@@ -79,30 +79,14 @@ def remove(session: Session, name: str) -> None:
     \b
     shoal token remove marketing
     """
-    with open_store(session) as store:
-        if not remove_token(store, name):
+    with session.open_tokens() as tokens:
+        if not tokens.remove(name):
             raise UsageError(f"there is no token {name!r}: `shoal token list` lists them")
     if session.json:
         session.data({"removed": name})
     session.say(f"token {safe(name)} is removed")
 
 
-def open_store(session: Session) -> Store:
-    """Where the tokens of the fleet are; made if it is not there."""
-    from shoal.jobs.place import make_folder
-
-    settings = session.settings
-    if settings.database_url is None:
-        make_folder(settings.home)
-    return Store.open(settings.database_url or settings.home / "shoal.db")
-
-
-def _row(one: Token) -> tuple[str, ...]:
-    used = "never" if one.used_at is None else iso_time(one.used_at)[:16]
-    return one.id, one.scope.value, iso_time(one.created_at)[:16], used, safe(one.name)
-
-
-def _record(one: Token) -> dict[str, str | None]:
-    used = None if one.used_at is None else iso_time(one.used_at)
-    made = iso_time(one.created_at)
-    return {"id": one.id, "name": one.name, "scope": one.scope.value, "created_at": made, "used_at": used}
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    used = "never" if one["used_at"] is None else one["used_at"][:16]
+    return one["id"], one["scope"], one["created_at"][:16], used, safe(one["name"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import replace
 
@@ -10,17 +9,15 @@ import click
 
 from shoal.cli.figures import other_endings, summary_line
 from shoal.cli.live import Line, Pulse
+from shoal.cli.reach import Found
 from shoal.cli.run import JSON_EVERY_S
 from shoal.cli.session import Command, Session, safe
 from shoal.cli.words import failure_name, plural
 from shoal.errors import Unavailable
-from shoal.jobs.overview import overview
-from shoal.jobs.place import Place, Standing
+from shoal.jobs.overview import Overview
+from shoal.jobs.place import Standing
 from shoal.jobs.report import summary
 from shoal.model import ENDED, JobState
-from shoal.store.figures import stored_figures
-from shoal.store.jobs import Job, load_job
-from shoal.store.store import Store
 
 LOOK_EVERY_S = 0.5
 ERRORS_EVERY_S = 10.0
@@ -39,43 +36,43 @@ def watch(session: Session, job: str) -> None:
     shoal watch last --json
     """
 
-    with session.open_places() as places:
-        place, found = places.find(job)
+    with session.open_jobs() as reached:
+        found = reached.find(job)
         try:
-            session.run(_follow(session, place, found))
+            _follow(session, found)
         except KeyboardInterrupt:
-            session.say(f"job {found.id} goes on; watch it again: shoal watch {found.id}")
+            session.say(f"job {found.job.id} goes on; watch it again: shoal watch {found.job.id}")
             return
-        session.run(_tell_end(session, place, found.id))
+        _tell_end(session, found.overview())
 
 
-async def _follow(session: Session, place: Place, job: Job) -> None:
+def _follow(session: Session, found: Found) -> None:
     """Returns when nobody works on the job."""
-
+    job = found.job
     pulse, line = Pulse(safe(job.spec.name), job.spec.limits.pages), Line(session)
     every_s = JSON_EVERY_S if session.json else line.every_s
     draw_at = count_at = time.monotonic()
     last: Standing | None = None
     try:
-        while (stands := await _look(place, job.id, last)).state not in ENDED:
+        while (stands := _look(found, last)).state not in ENDED:
             if stands.state is JobState.INTERRUPTED:
                 return
             if time.monotonic() >= count_at:
                 count_at = time.monotonic() + ERRORS_EVERY_S
-                _count_errors(place.store, job.id, pulse)
+                _count_errors(found, pulse)
             if time.monotonic() >= draw_at or _has_turned(last, stands):
                 draw_at = time.monotonic() + every_s
                 _draw(session, stands, pulse, line)
             last = stands
-            await asyncio.sleep(LOOK_EVERY_S)
+            time.sleep(LOOK_EVERY_S)
     finally:
         line.clear()
 
 
-async def _look(place: Place, job_id: str, last: Standing | None) -> Standing:
+def _look(found: Found, last: Standing | None) -> Standing:
     """A server that is away when the watching has begun is waited for: the job waits for it too."""
     try:
-        return await place.standing(load_job(place.store, job_id))
+        return found.standing()
     except Unavailable as error:
         if last is None:
             raise
@@ -87,9 +84,8 @@ def _has_turned(last: Standing | None, now: Standing) -> bool:
     return last is not None and last.state is not now.state and JobState.WAITING in (last.state, now.state)
 
 
-def _count_errors(store: Store, job_id: str, pulse: Pulse) -> None:
-
-    stored = stored_figures(store, job_id)
+def _count_errors(found: Found, pulse: Pulse) -> None:
+    stored = found.overview().stored
     pulse.items = stored.items
     pulse.errors.clear()
     for group in stored.failures:
@@ -119,9 +115,7 @@ def _waiting(stands: Standing) -> str | None:
     return None
 
 
-async def _tell_end(session: Session, place: Place, job_id: str) -> None:
-
-    seen = await overview(place, job_id)
+def _tell_end(session: Session, seen: Overview) -> None:
     if session.json:
         session.data(summary(seen))
         return
@@ -129,4 +123,4 @@ async def _tell_end(session: Session, place: Place, job_id: str) -> None:
     if others := other_endings(seen.frontier):
         session.say(f"  also: {others}")
     if seen.state is JobState.INTERRUPTED:
-        session.say(f"no process works on it; resume: shoal resume {job_id}")
+        session.say(f"no process works on it; resume: shoal resume {seen.job.id}")
