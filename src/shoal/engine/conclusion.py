@@ -30,6 +30,7 @@ from shoal.model import (
 )
 from shoal.store.earlier import EarlierPage
 from shoal.urls import left_out
+from shoal.urls.resolve import Link, targets_of, urls_of
 
 RESOLVED_AT_ONCE = 200
 """Links of a big page: one not met before takes 6 to 20 us, and all other hosts wait for so many."""
@@ -99,33 +100,30 @@ async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchang
     ask = _ask(work, record, answer)
     if aside is None:
         page = read_page(ask, answer.body)
-        urls, targets = _resolved(work, done, page, page.hrefs)
+        links = _resolved(work, done, page, page.hrefs)
     else:
         page = await aside.page(ask, answer.body)
-        urls, targets = await _resolved_in_parts(work, done, page)
+        links = await _resolved_in_parts(work, done, page)
     add_skips(done, {"nofollow": page.nofollowed})
     record.title, record.canonical = page.title, page.canonical
     if page.text is not None:
-        record.content = PageContent(page.description, page.language, page.text, urls, page.formats)
-    _follow(work, done, record, targets)
+        record.content = PageContent(page.description, page.language, page.text, urls_of(links), page.formats)
+    _follow(work, done, record, links)
 
 
-def _resolved(work: Work, done: Ending, page: PageRead, hrefs: list[str]) -> tuple[list[str], list[Target]]:
-    links = work.resolver.resolve(done.lease.target.url, hrefs, page.base)
-    add_links(done, links)
-    return links.urls, links.targets
+def _resolved(work: Work, done: Ending, page: PageRead, hrefs: list[str]) -> list[Link]:
+    found = work.resolver.resolve(done.lease.target.url, hrefs, page.base)
+    add_links(done, found)
+    return found.links
 
 
-async def _resolved_in_parts(work: Work, done: Ending, page: PageRead) -> tuple[list[str], list[Target]]:
+async def _resolved_in_parts(work: Work, done: Ending, page: PageRead) -> list[Link]:
     """Here, where the scope and the memory of links are, but not all at once."""
-    all_urls: dict[str, None] = {}
-    all_targets: dict[str, Target] = {}
+    links: dict[Link, None] = {}
     for start in range(0, len(page.hrefs), RESOLVED_AT_ONCE):
-        urls, targets = _resolved(work, done, page, page.hrefs[start : start + RESOLVED_AT_ONCE])
-        all_urls.update(dict.fromkeys(urls))
-        all_targets.update((target.url, target) for target in targets)
+        links.update(dict.fromkeys(_resolved(work, done, page, page.hrefs[start : start + RESOLVED_AT_ONCE])))
         await asyncio.sleep(0)
-    return list(all_urls), list(all_targets.values())
+    return list(links)
 
 
 def _carry_over(work: Work, done: Ending, record: PageRecord, earlier: EarlierPage) -> None:
@@ -139,18 +137,20 @@ def _carry_over(work: Work, done: Ending, record: PageRecord, earlier: EarlierPa
     record.tdm_policy = record.tdm_policy or earlier.tdm_policy
     record.content = earlier.content()
     if record.content is not None:
-        links = work.resolver.resolve(record.url, record.content.links)
-        add_links(done, links)
-        _follow(work, done, record, links.targets)
+        found = work.resolver.resolve(record.url, record.content.links)
+        add_links(done, found)
+        _follow(work, done, record, found.links)
 
 
-def _follow(work: Work, done: Ending, record: PageRecord, targets: list[Target]) -> None:
+def _follow(work: Work, done: Ending, record: PageRecord, links: list[Link]) -> None:
     if work.is_too_deep(record.depth + 1):
-        add_skips(done, {"too_deep": len(targets)})
-    else:
-        trail = Trail(depth=record.depth + 1, parent=record.fingerprint)
-        for start in range(0, len(targets), OFFERED_AT_ONCE):
-            done.offers.append(Offer(record.job, targets[start : start + OFFERED_AT_ONCE], trail))
+        add_skips(done, {"too_deep": len(targets_of(links))})
+        return
+    done.links = [link for link in links if not link.is_offered]
+    targets = targets_of(done.links)
+    trail = Trail(depth=record.depth + 1, parent=record.fingerprint)
+    for start in range(0, len(targets), OFFERED_AT_ONCE):
+        done.offers.append(Offer(record.job, targets[start : start + OFFERED_AT_ONCE], trail))
 
 
 def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:

@@ -18,7 +18,7 @@ from shoal.model import (
 )
 from shoal.store.archive.capture import Capture
 from shoal.urls import PageLinks
-from shoal.urls.resolve import add_sample
+from shoal.urls.resolve import Link, add_sample
 from shoal.urls.traps import PREFIX as TRAP
 
 
@@ -29,6 +29,8 @@ class Ending:
     record: PageRecord | RedirectRecord | DeadLetter | Drop | None = None
     """None: the request will be tried again."""
     offers: list[Offer] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    """Those the offers come from: the frontier has them once it has the offers."""
     skips: dict[str, int] = field(default_factory=dict)
     trapped: dict[str, list[str]] = field(default_factory=dict)
     """By reason, the first few URLs of links skipped as traps."""

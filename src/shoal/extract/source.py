@@ -23,7 +23,7 @@ class Source(Protocol):
     """A parsed page. The two differ only where markup is broken: lexbor repairs it as a browser does."""
 
     def marks(self) -> Iterable[tuple[str, Mapping[str, str | None]]]:
-        """Tag and attributes of each element in MARKED, in page order."""
+        """Tag and attributes of each element in SAYING and LEADING, the latter in page order."""
 
     def title(self) -> str | None: ...
 

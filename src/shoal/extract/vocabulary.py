@@ -1,9 +1,14 @@
 """The tags and link relations that matter to a reading."""
 
-MARKED = frozenset({"a", "area", "base", "frame", "html", "iframe", "link", "meta"})
-"""Elements that say something about the page or lead away from it."""
+SAYING = ("html", "base", "meta", "link")
+"""Elements that say something about the page."""
 
-UNSEEN = frozenset({"noscript", "script", "style", "template"})
+LEADING = ("a", "area", "frame", "iframe")
+"""Elements that lead away from it."""
+
+MARKED = frozenset({*SAYING, *LEADING})
+
+UNSEEN = ("noscript", "script", "style", "template")
 """Elements whose content no reader sees."""
 
 FOLLOWED_RELS = frozenset(

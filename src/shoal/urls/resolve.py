@@ -1,15 +1,16 @@
 """From the raw hrefs of a page to targets and skips, with a memory for links met before.
 
-Most links of a site stand on most of its pages, so a verdict is kept under the href as it is spelt, apart for
+Most links of a site stand on most of its pages, so a link is kept under its href as it is spelt, apart for
 each origin or directory that it hangs on. Only the first meeting pays for parsing, scope and trap checks.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from shoal.errors import InvalidURL
 from shoal.model import Target
@@ -21,23 +22,53 @@ from shoal.urls.traps import PREFIX, RULES, SAMPLES, Trap, Traps
 from shoal.urls.traps.shapes import MAX_CHARS
 
 
+@dataclass(slots=True, eq=False)
+class Link:
+    """What an href comes to. One is equal only to itself, so that those of a page are told apart without comparing."""
+
+    url: str | None = None
+    """Canonical; None: it leads nowhere."""
+    target: Target | None = None
+    """If it is wanted."""
+    skip: str | None = None
+    """Why it is not."""
+    is_offered: bool = False
+    """The frontier has it, and need not be told again. Set by whoever told it."""
+
+
 @dataclass(frozen=True, slots=True)
 class PageLinks:
     """What the links of one page come to."""
 
-    targets: list[Target]
-    """Distinct, in scope, in page order."""
+    links: list[Link]
+    """In page order; an href that is repeated once, a URL that is spelt twice twice."""
     skipped: dict[str, int]
     """Occurrences by reason: `off_scope`, `excluded`, `trap:` and a rule, `malformed`, `not_http`, `too_long`."""
-    urls: list[str]
-    """Every distinct http(s) URL linked, canonical, whether in scope or not."""
     trapped: dict[str, list[str]]
     """By reason, the first few URLs that are traps."""
 
+    @property
+    def urls(self) -> list[str]:
+        return urls_of(self.links)
 
-_Verdict = tuple[str | None, Target | None, str | None]
-"""Canonical URL, target if it is wanted, reason if it is skipped."""
-_NO_LINK: _Verdict = (None, None, None)
+    @property
+    def targets(self) -> list[Target]:
+        return targets_of(self.links)
+
+
+def urls_of(links: Iterable[Link]) -> list[str]:
+    """Every distinct http(s) URL linked, canonical, whether in scope or not."""
+    urls = dict.fromkeys([link.url for link in links])
+    urls.pop(None, None)
+    return cast(list[str], list(urls))
+
+
+def targets_of(links: Iterable[Link]) -> list[Target]:
+    """Distinct, in scope, in page order."""
+    return list({target.url: target for link in links if (target := link.target)}.values())
+
+
+_NO_LINK = Link()
 _TRAPS = frozenset(PREFIX + rule for rule in RULES)
 
 
@@ -54,7 +85,7 @@ _PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*+)++/?")
 
 
 class Resolver:
-    """Resolves the links of one job. At most about `capacity` verdicts are remembered."""
+    """Resolves the links of one job. At most about `capacity` links are remembered."""
 
     def __init__(self, scope: Scope, traps: Traps, params: Params, group: str, capacity: int = 50_000) -> None:
         self._scope = scope
@@ -65,7 +96,7 @@ class Resolver:
         self._last_site = _NO_SITE
         self._width = scope.width
 
-    def resolve(self, url: str, hrefs: Iterable[str], base: str | None = None) -> PageLinks:
+    def resolve(self, url: str, hrefs: Sequence[str], base: str | None = None) -> PageLinks:
         """`url` is canonical; any href at all is a link, a skip or nothing.
 
         `base` is the page's own <base href>, ignored where it is not one.
@@ -80,20 +111,19 @@ class Resolver:
         self._memory.make_room()
         on_site, in_directory = self._memory.of(page.origin), self._memory.of(page.directory)
         anywhere = self._memory.of(ANYWHERE)
-        found: dict[str, Target | None] = {}
-        skipped: dict[str, int] = {}
-        trapped: dict[str, list[str]] = {}
-        for href in hrefs:
-            link, target, skip = (
-                on_site.get(href) or in_directory.get(href) or anywhere.get(href) or self._recall(page, site, href)
-            )
-            if link is not None:
-                found[link] = target
-            if skip is not None:
-                skipped[skip] = skipped.get(skip, 0) + 1
-                if skip in _TRAPS and link is not None:
-                    add_sample(trapped.setdefault(skip, []), link)
-        return PageLinks([target for target in found.values() if target], skipped, list(found), trapped)
+        # The first look at all hrefs takes no step in Python: on most pages it finds every one.
+        met = list(map(on_site.get, hrefs))
+        if None in met:
+            met = [
+                link or in_directory.get(href) or anywhere.get(href) or self._recall(page, site, href)
+                for link, href in zip(met, hrefs, strict=True)
+            ]
+        found = cast(list[Link], met)
+        links = list(dict.fromkeys(found))
+        refused = [link for link in links if link.skip]
+        if not refused:
+            return PageLinks(links, {}, {})
+        return PageLinks(links, dict(Counter(link.skip for link in found if link.skip)), _samples(refused))
 
     def refusal(self, url: str) -> str | None:
         """None, or why a canonical URL is not followed: as of the scope, or `trap:` and the rule it breaks."""
@@ -121,7 +151,7 @@ class Resolver:
             self._last_site = _Site(origin, host_of(origin + "/", self._group), whole)
         return self._last_site if self._last_site.whole else None
 
-    def _recall(self, page: Document, site: _Site | None, href: str) -> _Verdict:
+    def _recall(self, page: Document, site: _Site | None, href: str) -> Link:
         if site is not None and len(href) < MAX_CHARS and _PLAIN_PATH.fullmatch(href):
             return self._recall_plain(site, href)
         absolute = page.absolute(href)
@@ -131,37 +161,45 @@ class Resolver:
         # A link that hangs on the whole base (`?page=2`) is known by its absolute spelling.
         key = spelling if place is None else href
         place = page.origin if place is None else place
-        verdict = self._memory.get(place, key)
-        if verdict is None:
-            verdict = self._judge(spelling)
-            self._memory.put(place, key, verdict)
-        return verdict
+        link = self._memory.get(place, key)
+        if link is None:
+            link = self._judge(spelling)
+            self._memory.put(place, key, link)
+        return link
 
-    def _recall_plain(self, site: _Site, path: str) -> _Verdict:
+    def _recall_plain(self, site: _Site, path: str) -> Link:
         """As below, for a path that every parser reads as it stands: a third of the work."""
-        verdict = self._memory.get(site.origin, path)
-        if verdict is None:
+        link = self._memory.get(site.origin, path)
+        if link is None:
             url = site.origin + path
             trap = self.trap(url)
             target = None if trap else Target(url, fingerprint(url), site.host)
-            verdict = url, target, trap.reason if trap else None
-            self._memory.put(site.origin, path, verdict)
-        return verdict
+            link = Link(url, target, trap.reason if trap else None)
+            self._memory.put(site.origin, path, link)
+        return link
 
-    def _judge(self, spelling: str) -> _Verdict:
+    def _judge(self, spelling: str) -> Link:
         try:
             url = canonical(spelling, self._params)
         except InvalidURL as error:
-            return None, None, self._reason(error)
+            return Link(skip=self._reason(error))
         refusal = self.refusal(url)
         if refusal is not None:
-            return url, None, refusal
-        return url, Target(url, fingerprint(url), host_of(url, self._group)), None
+            return Link(url, skip=refusal)
+        return Link(url, Target(url, fingerprint(url), host_of(url, self._group)))
 
     def _reason(self, error: InvalidURL) -> str:
         # Where length is allowed, what is longer than any URL may be is still no link.
         too_long = error.reason == "too_long" and "length" not in self._traps.allowed
         return f"{PREFIX}length" if too_long else error.reason
+
+
+def _samples(refused: Iterable[Link]) -> dict[str, list[str]]:
+    samples: dict[str, list[str]] = {}
+    for link in refused:
+        if link.skip in _TRAPS and link.url is not None:
+            add_sample(samples.setdefault(link.skip, []), link.url)
+    return samples
 
 
 def add_sample(samples: list[str], url: str) -> None:
@@ -170,7 +208,7 @@ def add_sample(samples: list[str], url: str) -> None:
 
 
 class _Memory:
-    """Verdicts by place and href; a place is the part of a base that the meaning of the href hangs on.
+    """Links by place and href; a place is the part of a base that the meaning of the href hangs on.
 
     Two generations approximate least-recently-used without touching an entry at every hit. They turn only
     between pages, because a page holds on to its tables.
@@ -181,29 +219,29 @@ class _Memory:
         self.clear()
 
     def clear(self) -> None:
-        self._young: dict[str, dict[str, _Verdict]] = {}
-        self._old: dict[str, dict[str, _Verdict]] = {}
+        self._young: dict[str, dict[str, Link]] = {}
+        self._old: dict[str, dict[str, Link]] = {}
         self._held = 0
 
     def make_room(self) -> None:
         if self._held >= self._generation_size:
             self._old, self._young, self._held = self._young, {}, 0
 
-    def of(self, place: str) -> dict[str, _Verdict]:
+    def of(self, place: str) -> dict[str, Link]:
         table = self._young.get(place)
         if table is None:
             table = self._young[place] = {}
             self._held += 1
         return table
 
-    def get(self, place: str, href: str) -> _Verdict | None:
-        verdict = self._young[place].get(href)
-        if verdict is None and place in self._old and (verdict := self._old[place].get(href)):
-            self.put(place, href, verdict)
-        return verdict
+    def get(self, place: str, href: str) -> Link | None:
+        link = self._young[place].get(href)
+        if link is None and place in self._old and (link := self._old[place].get(href)):
+            self.put(place, href, link)
+        return link
 
-    def put(self, place: str, href: str, verdict: _Verdict) -> None:
+    def put(self, place: str, href: str, link: Link) -> None:
         # What is longer than any link we take (a picture in a data: URL) is not worth its memory.
         if self._held < self._generation_size and len(href) <= MAX_CHARS:
-            self._young[place][href] = verdict
+            self._young[place][href] = link
             self._held += 1

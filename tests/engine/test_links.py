@@ -1,0 +1,58 @@
+"""Which of a page's links are offered to the frontier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shoal.engine.conclusion import conclude
+from shoal.engine.ending import Ending
+from shoal.engine.work import Work
+from shoal.fetch.curl import Fetcher
+from shoal.fetch.exchange import Exchange, Headers
+from shoal.fetch.guard import Guard
+from shoal.model import Lease, Trail
+from shoal.urls import Params, target
+from tests.engine.conftest import spec
+
+SEED = "http://site.example/"
+
+
+def a_work(**wanted: Any) -> Work:
+    return Work("job", spec(**wanted), 0.0, [SEED], (), Fetcher("shoal", Guard()))
+
+
+@pytest.fixture
+def work() -> Work:
+    return a_work()
+
+
+async def read(work: Work, path: str, *hrefs: str) -> Ending:
+    lease = Lease(1, "job", target(SEED + path, Params(), "host"), Trail(), 0, 0, 0.0, 0.0, False, 0)
+    body = "".join(f'<a href="{href}">x</a>' for href in hrefs).encode()
+    headers = Headers([("Content-Type", "text/html")])
+    return await conclude(work, lease, Exchange(SEED + path, 200, "", headers, b"", body, body, "1.1", "", 0, 0), None)
+
+
+def offered(ending: Ending) -> list[str]:
+    return [each.url.removeprefix(SEED) for offer in ending.offers for each in offer.targets]
+
+
+async def test_a_link_that_the_frontier_has_is_not_offered_again(work: Work) -> None:
+    first = await read(work, "", "/a", "/b", "b")
+    for link in first.links:
+        link.is_offered = True
+    again = await read(work, "2", "/b", "/c", "c#part", "/a")
+    assert (offered(first), offered(again)) == (["a", "b"], ["c"])
+
+
+async def test_a_link_whose_offer_may_yet_fail_is_offered_by_every_page(work: Work) -> None:
+    assert offered(await read(work, "", "/a")) == offered(await read(work, "2", "/a")) == ["a"]
+
+
+async def test_too_deep_links_are_counted_whether_or_not_the_frontier_has_them() -> None:
+    work = a_work(limits={"depth": 0})
+    for link in work.resolver.resolve(SEED, ["/a"]).links:
+        link.is_offered = True
+    assert (await read(work, "", "/a", "/b")).skips == {"too_deep": 2}
