@@ -12,6 +12,7 @@ import ada_url
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _BLANK = re.compile(rb"\r?\n\r?\n")
+_FOLD = re.compile(r"[ \t]*\r?\n[ \t]+")
 
 
 class FailureKind(StrEnum):
@@ -104,22 +105,20 @@ def final_head(received: bytes) -> bytes:
 
 def parse_head(head: bytes) -> tuple[str, Headers]:
     """Reason phrase and header fields; lines that are no field are left out, folded ones joined."""
-    first, *lines = head.decode("latin-1").split("\n")
-    pairs: list[tuple[str, str]] = []
-    for line in lines:
-        if line[:1] in (" ", "\t") and pairs:
-            name, value = pairs[-1]
-            pairs[-1] = (name, f"{value} {line.strip()}")
-            continue
-        name, colon, value = line.partition(":")
-        if colon:
-            pairs.append((name.strip(), value.strip()))
+    text = head.decode("latin-1")
+    if "\n " in text or "\n\t" in text:
+        text = _FOLD.sub(" ", text)
+    first, *lines = text.split("\n")
+    fields = [line.partition(":") for line in lines]
+    pairs = [(name.strip(), value.strip()) for name, colon, value in fields if colon]
     return first.partition(" ")[2].partition(" ")[2].strip(), Headers(pairs)
 
 
 def retry_after_s(value: str, now: float) -> float | None:
     """Seconds to wait by a Retry-After field, given as seconds or as a date; None if it is neither."""
     value = value.strip()
+    if not value:
+        return None
     if value.isascii() and value.isdecimal():
         return float(value[:12])
     try:

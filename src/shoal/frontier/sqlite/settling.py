@@ -41,7 +41,9 @@ class Settling:
             row = rows.get(landing.token)
             if row is None:
                 continue
-            pace = paces.setdefault(row["host"], Pace(*(row[name] for name in PACE_COLUMNS)))
+            pace = paces.get(row["host"])
+            if pace is None:
+                pace = paces[row["host"]] = Pace(*(row[name] for name in PACE_COLUMNS))
             if landing.answered or row["answered"]:
                 answered.add((row["job"], row["host"]))
             learn(pace, landing, self._now, may_block=(row["job"], row["host"]) in answered)
