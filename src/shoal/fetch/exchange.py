@@ -12,7 +12,7 @@ import ada_url
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _BLANK = re.compile(rb"\r?\n\r?\n")
-_FOLD = re.compile(r"[ \t]*\r?\n[ \t]+")
+_FOLD = re.compile(r"\r?\n[ \t]+")
 
 
 class FailureKind(StrEnum):
