@@ -1,6 +1,8 @@
 # Everything runs in .venv, which the first target that needs it makes from pyproject.toml.
 PY := .venv/bin/python
 SETUP := .venv/.ready
+# Every command that the tests start would be compiled anew, a third of its start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test servers bench soak simulate lint fmt clean
 
