@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from werkzeug.test import TestResponse
 from shoal.control.app import create_app
 from shoal.control.bridge import NAME, Bridge
 from shoal.control.problems import MEDIA
+from shoal.control.slots import slot
 from shoal.jobs.place import make_folder
 from shoal.settings import Settings
 from shoal.store.tokens import Scope, add_token
@@ -54,6 +55,15 @@ def api_over(settings: Settings) -> Iterator[Api]:
         yield Api(app.test_client(), bridge, tokens)
     finally:
         bridge.close()
+
+
+@contextmanager
+def slots_taken(api: Api) -> Iterator[None]:
+    """As many wait, stream or drip as may."""
+    with ExitStack() as held, api.client.application.app_context():
+        while held.enter_context(slot()):
+            pass
+        yield
 
 
 def problem(answered: TestResponse, status: int) -> dict[str, Any]:

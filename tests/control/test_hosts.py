@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import time
 
+from shoal.practice.visit import Answer, Visit, not_found
 from shoal.store.remembered import RobotsRecord, claim_robots, disclaim_robots, save_robots
+from shoal.store.tokens import Scope
+from tests.cli.crawling import until
 from tests.control.calling import Api, problem
+from tests.control.live import Live
 from tests.fleet.by_hand import FleetShell
+from tests.fleet.hosting import hosting
 
 NAMES = [f"{letter}.test" for letter in "gdbface"]
 
@@ -78,3 +83,36 @@ def test_of_a_host_that_nobody_has_met_it_says_so_and_names_near_ones(api: Api, 
     begun(api, fleet)
     assert "a.test" in problem(api("PATCH", "/hosts/aa.test", {"paused": True}), 404)["detail"]
     assert all(not host["paused"] for host in api.get("/hosts")["hosts"])
+
+
+def test_one_host_is_shown_by_its_name(api: Api, fleet: FleetShell) -> None:
+    begun(api, fleet)
+    told = api.get("/hosts/A.test", scope=Scope.READ)
+    assert told in api.get("/hosts")["hosts"] and told["host"] == "a.test"
+    assert "a.test" in problem(api("GET", "/hosts/aa.test"), 404)["detail"]
+
+
+def test_workers_follow_a_word_on_a_host_with_their_next_lease(live: Live) -> None:
+    visits: list[float] = []
+
+    def answer(visit: Visit) -> Answer:
+        if visit.path == "/robots.txt":
+            return not_found(visit)
+        visits.append(time.monotonic())
+        links = (f"<a href='/{visit.path.strip('/') or 1}{n}'>" for n in range(3))
+        return Answer(200, "".join(links).encode())
+
+    with hosting(answer, hosts=1) as site:
+        job = live.submit(site.url(), politeness={"rate": 20})
+        host = site.url().split("/")[2]
+        until(lambda: len(visits) > 5)
+        assert live.call("PATCH", f"/hosts/{host}", {"paused": True})[0] == 200
+        until(lambda: live.call("GET", f"/hosts/{host}")[1]["in_flight"] == 0)
+        before = len(visits)
+        time.sleep(1)
+        assert len(visits) == before, "at the job's own rate there would be twenty more"
+        assert live.call("PATCH", f"/hosts/{host}", {"paused": False, "rate": 4})[0] == 200
+        until(lambda: len(visits) >= before + 5)
+        assert visits[before + 4] - visits[before] > 4 / 4 * 0.8
+        assert live.call("POST", f"/jobs/{job}/cancel")[0] == 200
+        assert live.call("PATCH", f"/hosts/{host}", {"rate": None})[0] == 200

@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+import pytest
+
 import shoal
 from shoal.practice import Shop, running
 from tests.cli.conftest import Shell
+from tests.control.calling import Api, problem
 from tests.control.live import serving
 from tests.fleet.running import Running
 from tests.frontier.redis_server import free_port
@@ -47,6 +50,21 @@ def test_every_event_is_documented_and_no_other() -> None:
     names = {*found, "request_answered", "library"}
     assert names - documented_events() == set(), found
     assert documented_events() - names == set()
+
+
+def test_a_bug_is_answered_without_its_words_and_logged_under_the_requests_id(
+    api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    def bug() -> str:
+        raise ZeroDivisionError("of seven by nothing")
+
+    api.client.application.add_url_rule("/api/v1/bug", "bug", bug)
+    told = problem(api("GET", "/bug", headers={"X-Request-Id": "mine-1"}), 500)
+    assert (told["title"], told["request_id"]) == ("Internal Server Error", "mine-1")
+    assert "bug in Shoal" in told["detail"] and "seven" not in str(told)
+    (line,) = [line for line in caplog.records if getattr(line, "event", None) == "request_failed"]
+    assert "mine-1" in line.getMessage() and line.exc_info is not None
+    assert isinstance(line.exc_info[1], ZeroDivisionError)
 
 
 def ordered(api: str, token: str, url: str, headers: dict[str, str]) -> str:

@@ -13,7 +13,7 @@ from shoal.model import Asker, JobSpec
 from shoal.practice import Running as Site
 from shoal.practice import running
 from shoal.store.jobs import load_job
-from shoal.store.schedules import find_schedule
+from shoal.store.schedules import change_schedule, find_schedule
 from shoal.store.tokens import Scope
 from tests.cli.crawling import until
 from tests.control.calling import Api, api_over, problem
@@ -31,6 +31,10 @@ def inside(page):
 
 @spider("https://example.com/", header=("X-Key: secret",))
 def keyed(page):
+    yield {"title": page.css("h1::text").get()}
+
+@spider("https://example.com/", header=("X-Key: secret",), max_pages=3)
+def bounded(page):
     yield {"title": page.css("h1::text").get()}
 """
 
@@ -87,10 +91,45 @@ def test_a_spiders_secrets_go_where_the_spider_leads_and_nowhere_else_for_a_subm
     keyed = {"urls": [], "spider": "insiders.spiders:keyed"}
     assert submitted(listed, Scope.SUBMIT, **keyed).headers == {"X-Key": "secret"}
     elsewhere: list[dict[str, Any]] = [{"urls": ["https://example.org/"]}, {"scope": "any"}, {"include": ["*"]}]
-    for more in elsewhere:
+    for more in [*elsewhere, {"sitemaps": True}, {"allow_traps": ["calendar"]}]:
         told = problem(listed("POST", "/jobs", {**keyed, **more}, Scope.SUBMIT), 403)
         assert "headers" in told["detail"] and "secret" not in str(told)
         submitted(listed, Scope.ADMIN, **{**keyed, **more})
+
+
+def test_a_spiders_secrets_go_as_far_as_the_spider_goes_for_a_submitter(listed: Api) -> None:
+    bounded = {"urls": [], "spider": "insiders.spiders:bounded"}
+    assert submitted(listed, Scope.SUBMIT, **bounded, limits={"pages": 2, "depth": 9}).limits.pages == 2
+    further = {**bounded, "limits": {"pages": 4}}
+    assert "headers" in problem(listed("POST", "/jobs", further, Scope.SUBMIT), 403)["detail"]
+    order = {"name": "news", "cron": "0 5 * * *", "job": further}
+    problem(listed("POST", "/schedules", order, Scope.SUBMIT), 403)
+    assert submitted(listed, Scope.ADMIN, **further).limits.pages == 4
+
+
+def test_an_admins_schedule_of_a_spider_with_secrets_is_an_admins(listed: Api) -> None:
+    job = {"urls": [], "spider": "insiders.spiders:bounded", "limits": {"pages": 4}, "allow_private": False}
+    order = {"name": "news", "cron": "0 5 * * *", "job": job}
+    assert listed("POST", "/schedules", order).status_code == 201
+    changes: list[tuple[str, str, Any]] = [
+        ("PATCH", "", {"paused": True}),
+        ("POST", "/run", None),
+        ("DELETE", "", None),
+    ]
+    for method, path, body in changes:
+        told = problem(listed(method, f"/schedules/news{path}", body, Scope.SUBMIT), 403)
+        assert "headers" in told["detail"] and "secret" not in str(told)
+    change_schedule(
+        listed.bridge.store,
+        listed.get("/schedules/news")["id"],
+        lambda now: {"job": now.job.replace("bounded", "gone")},
+    )
+    problem(listed("DELETE", "/schedules/news", scope=Scope.SUBMIT), 403)
+    assert listed("DELETE", "/schedules/news").status_code == 204
+    own = {**order, "job": {"urls": [], "spider": "insiders.spiders:bounded"}}
+    assert listed("POST", "/schedules", own, Scope.SUBMIT).status_code == 201
+    for method, path, body in changes:
+        assert listed(method, f"/schedules/news{path}", body, Scope.SUBMIT).status_code in (200, 202, 204)
 
 
 def test_a_schedule_with_what_needs_an_admin_is_steered_by_an_admin_only(listed: Api) -> None:

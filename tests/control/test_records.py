@@ -29,7 +29,7 @@ from shoal.model import (
 from shoal.store.batch import Batch, save
 from shoal.store.jobs import load_job
 from shoal.urls import Params, target
-from tests.control.calling import Api, problem
+from tests.control.calling import Api, problem, slots_taken
 from tests.fleet.by_hand import FleetShell
 
 URL = "https://example.com/"
@@ -207,6 +207,16 @@ def test_readers_who_stop_do_not_keep_others_from_exporting(api: Api) -> None:
     assert api("GET", f"/jobs/{job}/export").status_code == 200
     for one in begun[1:]:
         one.close()
+
+
+def test_exports_take_no_thread_that_others_wait_in(api: Api) -> None:
+    job = with_pages(api, 2)
+    with slots_taken(api):
+        refused = api("GET", f"/jobs/{job}/export")
+        problem(refused, 503)
+        assert refused.headers["Retry-After"]
+    for _ in range(AT_ONCE + 1):
+        assert api("GET", f"/jobs/{job}/export").status_code == 200, "nothing is held for one that was refused"
 
 
 def test_the_body_of_a_page_that_is_not_archived_is_not_found(api: Api) -> None:

@@ -8,12 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import select, update
 
+from shoal.control.idempotency import WAIT_S
 from shoal.control.limits import PER_S, SUBMITS
 from shoal.store.answers import ABANDONED_S, Claim, answer, claim, give_up, take_over
 from shoal.store.jobs import list_jobs
 from shoal.store.tables import answers
 from shoal.store.tokens import Scope, list_tokens
-from tests.control.calling import Api, problem
+from tests.cli.crawling import until
+from tests.control.calling import Api, problem, slots_taken
 
 BODY = {"urls": ["https://example.com/"]}
 KEY = {"Idempotency-Key": "first"}
@@ -89,6 +91,35 @@ def test_what_a_process_made_before_it_died_is_not_made_again(api: Api) -> None:
     again = api("POST", "/jobs", BODY, headers=KEY)
     assert again.status_code == 201
     assert again.get_json() == first and jobs(api) == [first["id"]]
+
+
+def test_a_request_that_fails_after_its_job_was_made_makes_no_second_one(api: Api) -> None:
+    page = {"url": "https://example.com/", "timeout_s": 3}
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(api, "POST", "/scrape", page, headers=KEY)
+        (made,) = until(lambda: jobs(api))
+        rename(api, "inputs", "away")
+        assert waiting.result(10).status_code >= 500
+    rename(api, "away", "inputs")
+    answered = api("POST", "/scrape", page, headers=KEY)
+    assert (answered.status_code, answered.get_json()["id"]) == (202, made)
+    assert jobs(api) == [made]
+
+
+def rename(api: Api, table: str, name: str) -> None:
+    with api.bridge.store.write() as db:
+        db.exec_driver_sql(f"ALTER TABLE {table} RENAME TO {name}")
+
+
+def test_whoever_repeats_a_key_waits_only_while_others_have_threads(api: Api) -> None:
+    (token,) = [one for one in list_tokens(api.bridge.store) if one.scope is Scope.ADMIN]
+    assert claim(api.bridge.store, Claim(token.id, "first", request_hash(api), "job-1", time.time())) is None
+    with slots_taken(api):
+        began = time.monotonic()
+        refused = api("POST", "/jobs", BODY, headers=KEY)
+        assert time.monotonic() - began < WAIT_S / 2
+        problem(refused, 409)
+        assert int(refused.headers["Retry-After"]) > 0
 
 
 def test_a_claim_that_was_taken_over_is_the_firsts_again_when_the_second_fails(api: Api) -> None:

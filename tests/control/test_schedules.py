@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 
 from shoal.fleet.cron import Cron
+from shoal.practice.visit import Answer, Visit, not_found
 from shoal.store.schedules import RunState, find_schedule, last_runs
 from shoal.store.tokens import Scope
+from tests.cli.crawling import until
 from tests.control.calling import Api, problem
+from tests.control.live import Live
+from tests.fleet.hosting import hosting
 
 ORDER: dict[str, Any] = {
     "name": "news",
@@ -27,7 +31,7 @@ def test_a_schedule_is_made_shown_changed_and_removed(api: Api) -> None:
     told = made.get_json()
     assert (told["name"], told["overlap"], told["paused"]) == ("news", "skip", False)
     assert len(told["next_runs"]) == 3 and all("T04:30:00+0" in at for at in told["next_runs"])
-    assert told["job"]["options"] == {"name": "news", "refresh": True, "max_pages": 5}
+    assert told["job"]["options"] == {"name": "news", "refresh": True, "max_pages": 5, "header": ["***"]}
     assert "secret" not in made.text
     assert api.get("/schedules") == {"schedules": [told]} and api.get("/schedules/news") == told
     changed = api("PATCH", f"/schedules/{told['id']}", {"cron": "0 5 * * *", "overlap": "queue", "paused": True})
@@ -93,3 +97,58 @@ def test_what_needs_an_admin_in_a_job_needs_one_in_a_schedule(api: Api) -> None:
     problem(api("POST", "/schedules", modest, scope=Scope.READ), 403)
     assert api("POST", "/schedules", modest, scope=Scope.SUBMIT).status_code == 201
     problem(api("PATCH", "/schedules/news", {"job": ORDER["job"]}, scope=Scope.SUBMIT), 403)
+
+
+def test_no_reader_is_shown_what_only_its_maker_knows(api: Api) -> None:
+    job = {
+        "urls": ["https://example.com/"],
+        "headers": {"X-Key": "secret-1"},
+        "cookies": {"session": "secret-2"},
+        "proxies": ["http://ann:secret-3@127.0.0.1:3128"],
+        "webhook": {"url": "https://hooks.example.com/secret-4", "secret": "secret-5"},
+    }
+    made = api("POST", "/schedules", {**ORDER, "job": job})
+    assert made.status_code == 201, made.text
+    shown = api("GET", "/schedules/news", scope=Scope.READ)
+    assert "secret-" not in made.text + shown.text
+    masked = {"header": ["***"], "cookie": ["***"], "proxy": ["***"], "webhook": "***", "webhook_secret": "***"}
+    assert masked.items() <= shown.get_json()["job"]["options"].items()
+
+
+def test_a_schedule_keeps_no_passwords_of_urls(api: Api) -> None:
+    job = {"urls": ["https://ann:pass@example.com/"]}
+    answered = api("POST", "/schedules", {**ORDER, "job": job})
+    assert "no passwords" in problem(answered, 422)["detail"] and "pass@" not in answered.text
+    assert api("POST", "/schedules", ORDER).status_code == 201
+    problem(api("PATCH", "/schedules/news", {"job": job}), 422)
+    found = find_schedule(api.bridge.store, "news")
+    assert found is not None and "pass@" not in found.job
+
+
+def test_the_second_run_asks_only_for_what_has_changed(live: Live) -> None:
+    asked: list[str | None] = []
+
+    def answer(visit: Visit) -> Answer:
+        if visit.path != "/":
+            return not_found(visit)
+        asked.append(visit.headers.get("if-none-match"))
+        return Answer(304, b"") if asked[-1] else Answer(200, b"<title>t</title>words", headers={"ETag": '"one"'})
+
+    with hosting(answer, hosts=1) as site:
+        job = {"urls": [site.url()], "politeness": {"rate": 0}}
+        status, told = live.call("POST", "/schedules", {"name": "tagged", "cron": "0 4 1 1 *", "job": job})
+        assert status == 201, told
+        ran = [_run_to_its_end(live, "tagged") for _ in range(2)]
+        assert asked == [None, '"one"']
+    statuses = [live.fleet.figures(id)["by_status"] for id in ran]
+    assert statuses == [{"200": 1}, {"304": 1}]
+    assert live.send("DELETE", "/schedules/tagged")[0] == 204
+
+
+def _run_to_its_end(live: Live, name: str) -> str:
+    status, told = live.call("POST", f"/schedules/{name}/run")
+    assert status == 202, told
+    id = str(told["runs"][0]["job"])
+    until(lambda: live.call("GET", f"/jobs/{id}")[0] == 200)
+    live.fleet.until_ended(id)
+    return id

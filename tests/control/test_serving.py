@@ -10,18 +10,43 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from shoal.control.first_token import FILE
 from shoal.control.pace import Times
+from tests.cli.crawling import until
 from tests.fleet.by_hand import FleetShell
+from tests.frontier.redis_server import free_port
 
 START_S = 30.0
 URL = "https://example.com/"
+BREAKING = """
+import os, sys
+from pathlib import Path
+from shoal.control.serving import Application
+from shoal.settings import Settings
+
+def parts():
+    yield b"x" * 70_000
+    raise RuntimeError("what was being read is gone")
+
+class Breaking(Application):
+    def load(self):
+        app = super().load()
+        app.add_url_rule("/breaks", "breaks", parts)
+        app.add_url_rule("/pid", "pid", lambda: str(os.getpid()))
+        return app
+
+home, redis, port = sys.argv[1:]
+Breaking(Settings(Path(home), redis_url=redis), f"127.0.0.1:{port}", 1, 2).run()
+"""
 
 
 @dataclass
@@ -107,6 +132,22 @@ def test_a_reload_refuses_nobody(fleet: FleetShell) -> None:
         until = time.monotonic() + 3
         while time.monotonic() < until:
             assert api.ask("GET", "/api/v1/jobs")[0] == 200
+
+
+def test_an_answer_that_fails_on_its_way_ends_nothing_but_its_connection(fleet: FleetShell) -> None:
+    port = free_port()
+    command = [sys.executable, "-c", BREAKING, str(fleet.home), fleet.redis.url, str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        api = Served(process, port, "")
+        try:
+            until(lambda: _answers(api))
+            _, pid = api.ask("GET", "/pid")
+            for _ in range(3):
+                with pytest.raises(http.client.IncompleteRead):
+                    api.ask("GET", "/breaks")
+                assert api.ask("GET", "/pid") == (200, pid)
+        finally:
+            process.terminate()
 
 
 def test_whoever_sends_a_head_slowly_holds_no_thread_for_long(fleet: FleetShell) -> None:

@@ -10,17 +10,16 @@ from flask import Response
 from werkzeug.wsgi import ClosingIterator
 
 from shoal.control.problems import RETRY_S, Problem
+from shoal.control.slots import slot
 
 SENT_AT_ONCE = 1 << 16
 AT_ONCE = 4
 """Of one process: each holds a connection to the database, or files, for as long as its reader takes."""
-_SLOTS = BoundedSemaphore(AT_ONCE)
+_EXPORTS = BoundedSemaphore(AT_ONCE)
 
 
 def attachment(parts: Iterator[bytes], media: str, name: str) -> Response:
     """Raises what the parts raise up to their first bytes, and a Problem if as many are being sent as may be."""
-    if not _SLOTS.acquire(blocking=False):
-        raise Problem(503, f"{AT_ONCE} exports are being sent: try again", headers={"Retry-After": str(RETRY_S)})
     stream = _in_slot(parts)
     # Read up to its first bytes here, where what is wrong can still be answered.
     first = next(stream, b"")
@@ -30,10 +29,14 @@ def attachment(parts: Iterator[bytes], media: str, name: str) -> Response:
 
 def _in_slot(parts: Iterable[bytes]) -> Generator[bytes, None, None]:
     """Holds a slot from its first part to its last."""
-    try:
-        yield from _joined(parts)
-    finally:
-        _SLOTS.release()
+    with slot() as had:
+        if not had or not _EXPORTS.acquire(blocking=False):
+            detail = "as many exports are being sent as may be: try again"
+            raise Problem(503, detail, headers={"Retry-After": str(RETRY_S)})
+        try:
+            yield from _joined(parts)
+        finally:
+            _EXPORTS.release()
 
 
 def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:

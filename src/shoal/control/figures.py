@@ -48,15 +48,15 @@ def find_named(name: str) -> Job:
 
 
 def figures_of(job: Job) -> dict[str, Any]:
-    return _figures().of(job).as_dict()
+    return _overviews().of(job).as_dict()
 
 
 def overview_of(job: Job) -> Overview:
-    return _figures().of(job)
+    return _overviews().of(job)
 
 
 def standing_of(job: Job) -> Standing:
-    return _figures().standing(job)
+    return _overviews().standing(job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class _Counted:
         return (time.monotonic() - self.at) / max(COUNTED_EVERY_S, self.took_s / COUNTED_SHARE)
 
 
-class Figures:
-    """Of one process."""
+class Overviews:
+    """Those that a process has been asked for, not counted anew for everybody."""
 
     def __init__(self, over: Bridge) -> None:
         self._bridge = over
@@ -139,11 +139,11 @@ class Figures:
 
 
 def register(over: Bridge, extensions: dict[str, Any]) -> None:
-    extensions[_NAME] = Figures(over)
+    extensions[_NAME] = Overviews(over)
 
 
-def _figures() -> Figures:
-    return cast(Figures, current_app.extensions[_NAME])
+def _overviews() -> Overviews:
+    return cast(Overviews, current_app.extensions[_NAME])
 
 
-_NAME = "shoal-figures"
+_NAME = "shoal-overviews"

@@ -21,6 +21,7 @@ from shoal.errors import (
     UnknownJob,
     UsageError,
 )
+from shoal.fleet.append import TooMuchQueued
 from shoal.telemetry import Events
 
 MEDIA = "application/problem+json"
@@ -61,6 +62,7 @@ _MEANINGS: dict[type[ShoalError], _Meaning] = {
     UsageError: _Meaning(422),
     FrontierFull: _Meaning(503, FULL_RETRY_S),
     FrontierLost: _Meaning(503, FULL_RETRY_S),
+    TooMuchQueued: _Meaning(429, FULL_RETRY_S),
     Unavailable: _Meaning(503, RETRY_S),
 }
 """The nearest class above counts; what has none here is a bug, and 500."""

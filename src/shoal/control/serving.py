@@ -126,9 +126,15 @@ class Worker(ThreadWorker):
         # The client is to read the answer before it finds the connection closed.
         with suppress(OSError):
             conn.sock.shutdown(socket.SHUT_WR)
-        conn.sock.setblocking(False)
+        try:
+            conn.sock.setblocking(False)
+            self.poller.register(conn.sock, selectors.EVENT_READ, self._read_to_the_end)
+        except (OSError, ValueError):
+            # Of an answer that failed on its way gunicorn has closed it; raised here, it would end the process.
+            self.nr_conns -= 1
+            conn.close()
+            return
         self._ending[conn.sock] = time.monotonic() + ENDING_S
-        self.poller.register(conn.sock, selectors.EVENT_READ, self._read_to_the_end)
 
     def _read_to_the_end(self, sock: socket.socket) -> None:
         try:

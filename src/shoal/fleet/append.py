@@ -29,7 +29,7 @@ class TooMuchQueued(Unavailable):
 
 
 @dataclass
-class Appended:
+class Added:
     accepted: int = 0
     """Distinct requests that are new to the job."""
     duplicates: int = 0
@@ -60,22 +60,22 @@ class _Noted:
             yield one
 
 
-async def append(fleet: Fleet, job: Job, given: Iterable[Input], *, whole: bool = False) -> Appended:
+async def append(fleet: Fleet, job: Job, given: Iterable[Input], *, whole: bool = False) -> Added:
     """A job that has ended goes on with them. `whole`: all or nothing is stored, so they may be gone over twice.
 
     Raises TooMuchQueued at the frontier's cap, and UsageError of a job that was cancelled.
     """
     await fleet.frontier.connection.check()
-    appended, line, offset = Appended(), 0, None
+    added, line, offset = Added(), 0, None
     if whole:
         _check_room(fleet, job, line)
-        await _store(fleet, job, given, offset, appended)
-        return appended
+        await _store(fleet, job, given, offset, added)
+        return added
     for part in _parts(given):
         _check_room(fleet, job, line)
-        offset = await _store(fleet, job, part, offset, appended)
+        offset = await _store(fleet, job, part, offset, added)
         line = part[-1].line
-    return appended
+    return added
 
 
 def _check_room(fleet: Fleet, job: Job, line: int) -> None:
@@ -89,7 +89,7 @@ def _parts(given: Iterable[Input]) -> Iterator[list[Input]]:
         yield part
 
 
-async def _store(fleet: Fleet, job: Job, given: Iterable[Input], offset: int | None, appended: Appended) -> int:
+async def _store(fleet: Fleet, job: Job, given: Iterable[Input], offset: int | None, added: Added) -> int:
     erased, noted = False, _Noted(given)
     while (stored := append_inputs(fleet.store, job.id, noted, offset, time.time(), reopening=erased)) is None:
         if load_job(fleet.store, job.id).state is JobState.CANCELLED:
@@ -98,7 +98,7 @@ async def _store(fleet: Fleet, job: Job, given: Iterable[Input], offset: int | N
         with suppress(FrontierLost):
             await fleet.frontier.erase(job.id)
         erased = True
-    appended.add(stored, noted)
+    added.add(stored, noted)
     if stored.accepted:
         with suppress(Unavailable):
             await fleet.ring()

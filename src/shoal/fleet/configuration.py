@@ -1,4 +1,4 @@
-"""How Celery is set up for a fleet; ARCHITECTURE.md has the trap behind each line."""
+"""How Celery is set up for a fleet; docs/internals/celery.md has the reason for each line."""
 
 from __future__ import annotations
 

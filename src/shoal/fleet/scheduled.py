@@ -7,13 +7,13 @@ from typing import Any
 
 from shoal.fleet.cron import Cron
 from shoal.fleet.schedules import Template
+from shoal.jobs.secrets import options_without_secrets
 from shoal.store.columns import iso_time
 from shoal.store.schedules import Run, RunState, Schedule, last_runs
 from shoal.store.store import Store
 
 NEXT_SHOWN = 3
 RUNS_SHOWN = 5
-_SECRETS = frozenset({"header", "cookie", "proxy", "webhook_secret"})
 
 
 def schedule_record(store: Store, schedule: Schedule) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def schedule_record(store: Store, schedule: Schedule) -> dict[str, Any]:
             "urls": sum(url is not None for url in template.urls),
             "rules": template.rules is not None,
             "spider": template.spider,
-            "options": {name: value for name, value in template.options.items() if name not in _SECRETS},
+            "options": options_without_secrets(template.options),
         },
         "runs": [_run_record(run) for run in last_runs(store, schedule.id, RUNS_SHOWN)],
     }

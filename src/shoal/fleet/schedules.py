@@ -17,7 +17,7 @@ from typing import Any, Self
 from shoal.errors import Unavailable, UnknownJob, UsageError
 from shoal.fleet.cron import Cron
 from shoal.fleet.place import Fleet
-from shoal.fleet.submit import read_asked, submit
+from shoal.fleet.submit import privileges, read_asked, submit
 from shoal.jobs.job_id import new_job_id
 from shoal.model import Asker, JobSpec
 from shoal.settings import Settings
@@ -30,6 +30,7 @@ from shoal.store.schedules import (
     Schedule,
     add_run,
     add_schedule,
+    change_schedule,
     claim_run,
     due_runs,
     due_schedules,
@@ -58,13 +59,22 @@ class Template:
         """With what a recrawl has by default, and what its maker may reach. Raises UsageError for what could not be
         submitted now."""
         whole = replace(self, options={"name": name, "refresh": True, **self.options})
-        sources, spec_once_read = whole.read(settings)
-        for _ in sources.inputs:
-            pass
-        private = {"allow_private": True} if spec_once_read().allow_private else {}
+        spec = _spec(*whole._asked(settings))
+        if spec.credentials:
+            raise UsageError("a schedule keeps no passwords of URLs: give it a header 'Authorization: …' instead")
+        private = {"allow_private": True} if spec.allow_private else {}
         return replace(whole, options={**whole.options, **private})
 
     def read(self, settings: Settings) -> tuple[Sources, Callable[[], JobSpec]]:
+        """Of one that was checked: what it may reach was settled then, and whoever reads it adds nothing."""
+        return self._asked(replace(settings, allow_private=False))
+
+    def given_by_admin(self, settings: Settings) -> list[str]:
+        """What it has that an admin gave it, or whoever holds the servers, and no submitter may. Raises UsageError for
+        one that cannot be submitted any more."""
+        return [] if self.by is Asker.SUBMITTER else privileges(_spec(*self.read(settings)), settings.max_rate)
+
+    def _asked(self, settings: Settings) -> tuple[Sources, Callable[[], JobSpec]]:
         return read_asked(settings, self.urls, self.rules, self.spider, self.options, self.by)
 
     def to_json(self) -> str:
@@ -74,6 +84,12 @@ class Template:
     def from_json(cls, text: str) -> Self:
         raw = json.loads(text)
         return cls(**{**raw, "by": Asker(raw["by"])})
+
+
+def _spec(sources: Sources, spec_once_read: Callable[[], JobSpec]) -> JobSpec:
+    for _ in sources.inputs:
+        pass
+    return spec_once_read()
 
 
 def make_schedule(
@@ -86,6 +102,19 @@ def make_schedule(
     schedule = Schedule(new_job_id(), name, cron, zone, overlap, job, False, now, due_at)
     add_schedule(store, schedule)
     return schedule
+
+
+def amend_schedule(store: Store, id: str, given: Mapping[str, Any]) -> None:
+    """Changes what is given of it, by the names of its fields; one that is gone stays gone. Raises UsageError."""
+
+    def change(schedule: Schedule) -> Mapping[str, Any]:
+        if not given.keys() & {"cron", "zone", "paused"}:
+            return given
+        now = {**asdict(schedule), **given}
+        # From now on: what passed by the old clock, or while it was paused, is not made up for.
+        return {**given, "due_at": Cron(now["cron"], now["zone"]).after(time.time())}
+
+    change_schedule(store, id, change)
 
 
 def run_now(store: Store, schedule: Schedule) -> Run:
@@ -165,8 +194,7 @@ def _submitted(settings: Settings, store: Store, schedule: Schedule, run: Run) -
         load_job(store, run.job)
         return
     template = Template.from_json(schedule.job)
-    # What it may reach was settled when it was made: whoever tends adds nothing.
-    sources, spec_once_read = template.read(replace(settings, allow_private=False))
+    sources, spec_once_read = template.read(settings)
 
     async def hand_over() -> None:
         fleet = Fleet(settings, store)

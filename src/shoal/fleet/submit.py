@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from shoal.spiders.spider import Spider
 
 log = Events(__name__)
-_LEADING = frozenset({"scope", "include", "exclude"})
-"""Options that decide which links are followed."""
+_LEADING = frozenset({"scope", "include", "exclude", "sitemaps", "allow_trap"})
+"""Options that decide which links are followed; how many are is decided by limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,14 @@ def read_asked(
     wish = Wish.of(_checked(options), loaded, settings.allow_private and by is not Asker.SUBMITTER, by)
     given = [*(loaded.urls if loaded else ()), *urls]
     waits = urls_follow and not given
+    if loaded is not None and not given and not waits:
+        raise UsageError(f"the spider {loaded.name} names no URL to start from: give one")
     sources = no_urls(wish.params, wish.group) if waits else given_urls(given, wish.params, wish.group)
     spec = wish.spec(sources, None)
     if by is Asker.SUBMITTER:
-        _check_privileges(spec, settings.max_rate, leads_elsewhere=bool(urls or options.keys() & _LEADING))
+        goes_on = spec.limits.allow_more_than(Wish.of({}, loaded, allow_private=False).limits)
+        leads_elsewhere = bool(urls or options.keys() & _LEADING or goes_on)
+        _check_privileges(spec, settings.max_rate, leads_elsewhere)
 
     def spec_once_read() -> JobSpec:
         if not sources.good and not waits:
@@ -123,7 +127,7 @@ def privileges(spec: JobSpec, max_rate: float) -> list[str]:
 
 def _check_privileges(spec: JobSpec, max_rate: float, leads_elsewhere: bool) -> None:
     """A spider's own are the operator's choice, but for where the spider leads: with them no submitter leads it
-    elsewhere, nor anywhere private."""
+    elsewhere or further, nor anywhere private."""
     had = privileges(spec, max_rate)
     if had and (leads_elsewhere or spec.allow_private):
         raise NeedsAdmin(f"this needs the scope admin, because of what the spider has: {', '.join(had)}")

@@ -47,6 +47,16 @@ async def override(place: Place, host: str, said: Said) -> None:
         word = now
 
 
+async def host_told(place: Place, name: str, said: Said) -> HostState:
+    """The host as it is once it is told what is said, if anything is. Raises UnknownHost."""
+    known = await find_host(place.frontier, name)
+    if not said:
+        return known
+    await override(place, known.name, said)
+    # With its word taken back a quiet one may be forgotten at once.
+    return await place.frontier.host(known.name) or known
+
+
 def host_records(store: Store, agent: str, states: Sequence[HostState]) -> list[dict[str, Any]]:
     """With what each host's robots.txt asks of this agent."""
     known = robots_asked_for(store, [origin for state in states for origin in _origins(state.name)])

@@ -1,13 +1,16 @@
-"""A job as it may be shown to whoever may look: without what only its owner knows."""
+"""A job, or its options, as they may be shown to whoever may look: without what only its owner knows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from shoal.model import JobSpec, Webhook
 from shoal.store.jobs import Job
 
 HIDDEN = "***"
+_OPTIONS = frozenset({"header", "cookie", "proxy", "webhook", "webhook_secret"})
 
 
 def without_secrets(job: Job) -> Job:
@@ -23,6 +26,15 @@ def without_secrets(job: Job) -> Job:
         webhook=_shown_webhook(spec),
     )
     return replace(job, spec=shown, extracted_by=_hidden(job.extracted_by))
+
+
+def options_without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by the names of the flags; which are given can still be told, and how many of each."""
+    return {name: _masked(value) if name in _OPTIONS else value for name, value in options.items()}
+
+
+def _masked(value: str | Sequence[str]) -> str | list[str]:
+    return HIDDEN if isinstance(value, str) else [HIDDEN] * len(value)
 
 
 def _shown_header(name: str, value: str) -> str:

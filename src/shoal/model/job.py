@@ -66,6 +66,11 @@ class Limits:
     seconds: float | None = None
     pages_per_host: int | None = None
 
+    def allow_more_than(self, other: Limits) -> bool:
+        """Whether one of them ends a job later than the other's does, or never."""
+        pairs = zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)
+        return any(theirs is not None and (ours is None or ours > theirs) for ours, theirs in pairs)
+
 
 @dataclass(frozen=True, slots=True)
 class Politeness:

@@ -10,7 +10,7 @@ import csv
 import io
 import re
 import string
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO, cast
@@ -70,9 +70,9 @@ def stream_entries(stream: BinaryIO, column: str | None, shown: str) -> Iterator
     return _begun(text_lines(stream, shown), column, shown)
 
 
-def file_entries(path: Path, column: str | None) -> Iterator[Entry]:
+def file_entries(path: Path, column: str | None, passed: Callable[[BinaryIO], BinaryIO]) -> Iterator[Entry]:
     shown = f"the list {str(path)!r}"
-    return _begun(_file_lines(path, shown), column, shown)
+    return _begun(_file_lines(path, shown, passed), column, shown)
 
 
 def _begun(lines: Iterator[str], column: str | None, shown: str) -> Iterator[Entry]:
@@ -152,13 +152,13 @@ def _described(row: list[str]) -> str:
     return f"{len(row)}: {', '.join(names)}{', …' if len(row) > len(names) else ''}"
 
 
-def _file_lines(path: Path, shown: str) -> Iterator[str]:
+def _file_lines(path: Path, shown: str, passed: Callable[[BinaryIO], BinaryIO]) -> Iterator[str]:
     try:
         stream = path.open("rb")
     except OSError as error:
         raise _unreadable(shown, error) from None
     with stream:
-        yield from text_lines(stream, shown)
+        yield from text_lines(passed(stream), shown)
 
 
 def text_lines(stream: BinaryIO, shown: str) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -46,12 +46,17 @@ class _Source(NamedTuple):
     is_list: bool
 
 
+Passed = Callable[[BinaryIO], BinaryIO]
+"""What reads a list through something, such as what keeps a copy of it."""
+
+
 class Sources:
     """What the words stand for. `inputs` can be read once; the figures are complete when it has been."""
 
     def __init__(self, sources: Sequence[_Source], params: Params, group: str) -> None:
         self.name = sources[0].name
-        self.listed = any(source.is_list for source in sources)
+        self.are_lists = [source.is_list for source in sources]
+        """Of each word."""
         self.inputs: Iterator[Input] = self._read(sources)
         self.good = 0
         """Distinct requests; `duplicates` and `bad_count` come on top."""
@@ -64,6 +69,10 @@ class Sources:
         self._params = params
         self._group = group
         self._lines = FirstLines()
+
+    @property
+    def listed(self) -> bool:
+        return any(self.are_lists)
 
     def _read(self, sources: Sequence[_Source]) -> Iterator[Input]:
         line = 0
@@ -106,11 +115,18 @@ class Sources:
         return Input(line, spelt, None, reason)
 
 
-def read_sources(words: Sequence[str], params: Params, group: str, column: str | None, stdin: BinaryIO) -> Sources:
+def read_sources(
+    words: Sequence[str],
+    params: Params,
+    group: str,
+    column: str | None,
+    stdin: BinaryIO,
+    passed: Passed = lambda stream: stream,
+) -> Sources:
     """`words` holds at least one. `column` is a name in the header row of CSV, or a number from 1 without header."""
     if words.count("-") > 1:
         raise UsageError("standard input can be read only once: give - a single time")
-    sources = [_source(word, column, stdin) for word in words]
+    sources = [_source(word, column, stdin, passed) for word in words]
     if column is not None and not any(source.is_list for source in sources):
         raise UsageError(f"--column {column} is for a list, and there is none: give @FILE or -")
     return Sources(sources, params, group)
@@ -139,12 +155,12 @@ def seed_scope(listed: bool, asked: ScopeKind | None) -> ScopeKind:
     return ScopeKind.LISTED if listed else ScopeKind.HOST
 
 
-def _source(word: str, column: str | None, stdin: BinaryIO) -> _Source:
+def _source(word: str, column: str | None, stdin: BinaryIO, passed: Passed) -> _Source:
     if word == "-":
-        return _Source("stdin", stream_entries(stdin, column, "standard input"), True)
+        return _Source("stdin", stream_entries(passed(stdin), column, "standard input"), True)
     path = _list_path(word)
     if path is not None:
-        return _Source(path.stem, file_entries(path, column), True)
+        return _Source(path.stem, file_entries(path, column, passed), True)
     text = bare(word)
     return _Source(_name(text), iter([(1, text, None)]), False)
 

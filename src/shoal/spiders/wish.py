@@ -64,6 +64,17 @@ class Wish:
     def group(self) -> str:
         return str(self.values["group"])
 
+    @property
+    def limits(self) -> Limits:
+        given = self.values
+        return Limits(
+            pages=given["max_pages"],
+            depth=given["max_depth"],
+            bytes=given["max_bytes"],
+            seconds=given["max_seconds"],
+            pages_per_host=given["max_pages_per_host"],
+        )
+
     def spec(self, sources: Sources, output: str | None) -> JobSpec:
         """Raises UsageError for what cannot work, patterns included."""
         given, spider = self.values, self.spider
@@ -82,13 +93,7 @@ class Wish:
             include=tuple(given["include"]),
             exclude=tuple(given["exclude"]),
             sitemaps=given["sitemaps"],
-            limits=Limits(
-                pages=given["max_pages"],
-                depth=given["max_depth"],
-                bytes=given["max_bytes"],
-                seconds=given["max_seconds"],
-                pages_per_host=given["max_pages_per_host"],
-            ),
+            limits=self.limits,
             politeness=Politeness(
                 rate=given["rate"],
                 per_host=given["per_host"],

@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, delete, select, update
 
 from shoal.store.store import Store
 from shoal.store.tables import answers as table
+from shoal.store.tables import jobs
 from shoal.store.upsert import insert_into
 
 KEPT_S = 86_400.0
@@ -70,11 +71,17 @@ def answer(store: Store, claimed: Claim, status: int, body: str) -> None:
 
 
 def give_up(store: Store, claimed: Claim) -> None:
-    """For a request that failed: its repetition is tried anew. One that was taken over is as it was before."""
+    """For a request that failed: its repetition is tried anew, and finds the job if it was made before that. One that
+    was taken over is as it was before."""
     ours = _is_open(claimed)
-    back = update(table).where(*ours).values(claimed_at=claimed.before)
     with store.write() as db:
-        db.execute(delete(table).where(*ours) if claimed.before is None else back)
+        is_made = db.execute(select(jobs.c.id).where(jobs.c.id == claimed.job)).first() is not None
+        if claimed.before is None and not is_made:
+            db.execute(delete(table).where(*ours))
+            return
+        # To be taken over at once.
+        before = claimed.at - ABANDONED_S - 1 if claimed.before is None else claimed.before
+        db.execute(update(table).where(*ours).values(claimed_at=before))
 
 
 def _is(claimed: Claim) -> tuple[ColumnElement[bool], ColumnElement[bool]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from shoal.control.auth import require_for, require_to_feed
 from shoal.control.bridge import bridge
 from shoal.control.figures import find
@@ -11,7 +13,7 @@ from shoal.control.routes import SUBMIT, Reply, Routes
 from shoal.fleet.changes import Preview, change_job, preview
 from shoal.fleet.place import Fleet
 from shoal.jobs.place import nothing_to
-from shoal.model import ENDED
+from shoal.model import ENDED, JobSpec
 from shoal.store.jobs import Job
 
 routes = Routes("changes")
@@ -24,26 +26,32 @@ def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
     Workers follow with their next lease: what is queued and does not belong any more is dropped, and a wider scope
     counts for links that are found from now on. Only what is given changes, so that two who change different things
     at once both get what they want; who must not overwrite another's change gives the `version` it has seen. With
-    `preview` nothing is changed, and the answer tells how many queued URLs would be dropped.
+    `preview` nothing is changed, and the answer tells how many queued URLs would be dropped. Of a job that was given
+    what needs an admin, scope, patterns and higher limits are changed by an admin only.
     """
     found = find(id)
     if found.state in ENDED:
         raise conflict(nothing_to("change", found, found.state))
     require_for(body.model_dump(exclude_unset=True).get("politeness", {}), None)
-    if body.model_fields_set & {"scope", "include", "exclude"}:
-        # Which may lead it to more URLs.
-        require_to_feed(found.spec)
     if query.preview:
-        return _previewed(found, body)
-    changed = bridge().run_apart(lambda fleet: change_job(fleet, id, body.applied, query.version))
+        return _previewed(found, _applied(body, found.spec))
+    changed = bridge().run_apart(lambda fleet: change_job(fleet, id, partial(_applied, body), query.version))
     if changed is None:
         raise conflict(f"job {id} is not of version {query.version} any more: look at it again, and repeat")
     return {"id": id, "version": changed.version}
 
 
-def _previewed(found: Job, body: JobChange) -> Reply:
+def _applied(body: JobChange, spec: JobSpec) -> JobSpec:
+    """Raises a Problem if it may lead the job to more URLs than whoever asks may give it."""
+    changed = body.applied(spec)
+    if body.model_fields_set & {"scope", "include", "exclude"} or changed.limits.allow_more_than(spec.limits):
+        require_to_feed(spec)
+    return changed
+
+
+def _previewed(found: Job, spec: JobSpec) -> Reply:
     async def look(fleet: Fleet) -> Preview:
-        return await preview(fleet, found, body.applied(found.spec))
+        return await preview(fleet, found, spec)
 
     seen = bridge().run_apart(look)
     return {

@@ -8,9 +8,8 @@ from shoal.control.bridge import bridge
 from shoal.control.cursor import cursor, place_of
 from shoal.control.models.fleet import HostChange, HostList, HostShown, HostsQuery
 from shoal.control.routes import ADMIN, READ, Reply, Routes
-from shoal.fleet.place import Fleet
 from shoal.frontier.contract import HostState
-from shoal.jobs.hosts import find_host, host_records, override
+from shoal.jobs.hosts import find_host, host_records, host_told
 from shoal.store.hosts import Said
 
 routes = Routes("hosts")
@@ -28,20 +27,20 @@ def hosts(query: HostsQuery) -> Reply:
     return {"hosts": _records(shown), "next": cursor(_LISTING, [shown[-1].name]) if more else None}
 
 
+@routes.get("/hosts/<host>", READ, answers={200: HostShown})
+def host(host: str) -> Reply:
+    """One host, by its name; of one that is not known the answer names those that are spelt like it."""
+    return _records([bridge().run_apart(lambda fleet: find_host(fleet.frontier, host))])[0]
+
+
 @routes.patch("/hosts/<host>", ADMIN, answers={200: HostShown}, body=HostChange)
 def change_host(host: str, body: HostChange) -> Reply:
     """Override a host's rate, pause it, or let it go on; workers follow at their next lease.
 
     Of a host that no job has asked for anything lately it is 404, lest a slip of the pen pass for a word.
     """
-
-    async def change(fleet: Fleet) -> HostState:
-        known = await find_host(fleet.frontier, host)
-        await override(fleet, known.name, cast(Said, body.model_dump(exclude_unset=True)))
-        # With its word taken back a quiet one may be forgotten at once.
-        return await fleet.frontier.host(known.name) or known
-
-    return _records([bridge().run_apart(change)])[0]
+    said = cast(Said, body.model_dump(exclude_unset=True))
+    return _records([bridge().run_apart(lambda fleet: host_told(fleet, host, said))])[0]
 
 
 def _records(states: list[HostState]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
 from flask import request
@@ -15,16 +15,13 @@ from shoal.control.figures import find
 from shoal.control.models.urls import Appended, UrlArray, UrlsQuery
 from shoal.control.problems import FieldFault, Problem, conflict
 from shoal.control.routes import SUBMIT, Reply, Routes
-from shoal.fleet.append import PART, TooMuchQueued, append
-from shoal.fleet.append import Appended as Outcome
-from shoal.fleet.place import Fleet
-from shoal.model import Input, JobState
+from shoal.fleet.append import PART, Added, append
+from shoal.model import JobState
 from shoal.spiders.appended import ArrayInputs, json_entries, line_entries, read_inputs
 from shoal.spiders.lists import Entry
 from shoal.store.jobs import Job
 
 routes = Routes("urls")
-FULL_RETRY_S = 30
 LINES, NDJSON, CSV = "text/plain", "application/x-ndjson", "text/csv"
 
 
@@ -52,7 +49,7 @@ def append_urls(id: str, query: UrlsQuery, body: UrlArray | None = None) -> Repl
         raise conflict(f"job {id} was cancelled, which is for good: submit these URLs as a job of their own")
     _check(query)
     given = read_inputs(_streamed(query.column), job.spec) if body is None else ArrayInputs(body.root, job.spec)
-    return _told(job, _appended(job, given, whole=body is not None))
+    return _told(job, bridge().run_apart(lambda fleet: append(fleet, job, given, whole=body is not None)))
 
 
 def _check(query: UrlsQuery) -> None:
@@ -67,23 +64,13 @@ def _streamed(column: str | None) -> Iterator[Entry]:
     return json_entries(stream) if request.mimetype == NDJSON else line_entries(stream, column)
 
 
-def _appended(job: Job, given: Iterable[Input], whole: bool) -> Outcome:
-    async def hand_over(fleet: Fleet) -> Outcome:
-        return await append(fleet, job, given, whole=whole)
-
-    try:
-        return bridge().run_apart(hand_over)
-    except TooMuchQueued as error:
-        raise Problem(429, str(error), headers={"Retry-After": str(FULL_RETRY_S)}) from error
-
-
-def _told(job: Job, outcome: Outcome) -> dict[str, Any]:
+def _told(job: Job, added: Added) -> dict[str, Any]:
     return {
         "id": job.id,
-        "accepted": outcome.accepted,
-        "duplicates": outcome.duplicates,
-        "rejected": [{"line": bad.line, "url": bad.spelt, "reason": bad.reason} for bad in outcome.bad],
-        "rejected_count": outcome.rejected,
+        "accepted": added.accepted,
+        "duplicates": added.duplicates,
+        "rejected": [{"line": bad.line, "url": bad.spelt, "reason": bad.reason} for bad in added.bad],
+        "rejected_count": added.rejected,
     }
 
 

@@ -48,7 +48,9 @@ class JobOrder(Body):
     urls: tuple[str | None, ...] = Field(
         (), description="null stands for a line that has none, of a list whose lines are to keep their numbers."
     )
-    rules: dict[str, Any] | None = Field(None, description="Rules as JSON: see `shoal check` and docs/rules.md.")
+    rules: dict[str, Any] | None = Field(
+        None, description="Rules as JSON: see `shoal check` and docs/reference/rules.md."
+    )
     spider: str | None = Field(None, description="package.module:name, of a module in the operator's SHOAL_SPIDERS.")
     name: Named | None = None
     scope: ScopeKind | None = None
