@@ -11,9 +11,12 @@ import pytest
 
 from shoal.client import BATCH, Client, Job
 from shoal.control.app import ROUTES
-from shoal.control.models.fleet import HostShown, TokenShown
+from shoal.control.models.exclusions import ExclusionsShown
+from shoal.control.models.fleet import HostShown, Stats, TokenShown, WorkerShown
 from shoal.control.models.jobs import Created, JobFigures
+from shoal.control.models.records import Explained, LetterShown, PageShown
 from shoal.control.models.schedules import ScheduleShown
+from shoal.control.models.scrape import Scraped, StillScraping
 from shoal.control.models.urls import Appended
 from shoal.errors import ApiError, Unavailable, UsageError
 from shoal.store.tokens import Scope
@@ -68,6 +71,14 @@ def test_what_the_types_say_is_what_the_api_tells() -> None:
     assert client.Host.__annotations__.keys() == HostShown.model_fields.keys()
     assert client.Schedule.__annotations__.keys() == ScheduleShown.model_fields.keys()
     assert client.Token.__annotations__.keys() == TokenShown.model_fields.keys()
+    assert client.Page.__annotations__.keys() == PageShown.model_fields.keys()
+    assert client.Letter.__annotations__.keys() == LetterShown.model_fields.keys()
+    assert client.Explained.__annotations__.keys() == Explained.model_fields.keys()
+    assert client.Scraped.__annotations__.keys() == Scraped.model_fields.keys()
+    assert client.StillScraping.__annotations__.keys() == StillScraping.model_fields.keys()
+    assert client.Worker.__annotations__.keys() == WorkerShown.model_fields.keys()
+    assert client.Stats.__annotations__.keys() == Stats.model_fields.keys()
+    assert client.Exclusions.__annotations__.keys() == ExclusionsShown.model_fields.keys()
 
 
 def test_every_call_of_the_api_is_one_of_the_client() -> None:
@@ -86,10 +97,11 @@ def test_any_number_of_urls_is_appended_and_each_bad_one_told_by_its_place(shoal
 
 
 def test_a_file_is_appended_as_it_is(shoal: Client) -> None:
-    job = shoal.submit([NOWHERE], lane="slow")["id"]
-    shoal.pause(job)
+    job = shoal.submit(urls_follow=True, lane="slow")["id"]
+    assert shoal.job(job)["state"] == "waiting"
     told = shoal.append_lines(job, io.BytesIO(b"shop,site\nOne,example.invalid/1\nTwo,\n"), column="site")
     assert (told["accepted"], told["rejected"]) == (1, [{"line": 3, "url": "", "reason": "empty"}])
+    shoal.pause(job)
     assert "goes on" in shoal.resume(job) and "cancelled" in shoal.cancel(job)
 
 
@@ -140,8 +152,11 @@ def test_a_job_is_changed_while_it_runs_and_its_dead_letters_are_counted_and_for
 def test_the_fleet_is_seen_and_steered(live: Live, shoal: Client) -> None:
     assert shoal.stats()["workers"] == 1 and shoal.workers()
     before = shoal.exclusions()
-    assert shoal.set_exclusions([*before, "excluded.example"]) == [*before, "excluded.example"]
-    assert shoal.set_exclusions(before) == before
+    more = shoal.set_exclusions([*before["lines"], "excluded.example"], version=before["version"])
+    assert more == {"version": before["version"] + 1, "lines": [*before["lines"], "excluded.example"]}
+    with pytest.raises(ApiError, match="version"):
+        shoal.set_exclusions([], version=before["version"])
+    assert shoal.set_exclusions(before["lines"])["lines"] == before["lines"]
     assert shoal.change_token("live-read", "submit")["scope"] == "submit"
     assert shoal.change_token("live-read", "read")["scope"] == "read"
 
@@ -157,6 +172,7 @@ def test_what_is_not_read_to_its_end_does_not_stand_in_the_way_of_the_next_call(
 
 def test_one_page_now(live: Live, shoal: Client) -> None:
     told = shoal.scrape(live.page(300), "text", "links")
+    assert "outcome" in told
     assert told["outcome"] == "page" and told["text"] and told["links"]
 
 
@@ -200,8 +216,6 @@ def test_an_api_that_is_away_is_named() -> None:
         shoal.job("x")
 
 
-def test_what_is_no_address_or_no_format_is_refused(shoal: Client, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="HOST:PORT"):
-        Client("127.0.0.1:8000", "x")
+def test_what_is_no_format_is_refused(shoal: Client, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\.parquet"):
         shoal.export("x", tmp_path / "pages.xml")

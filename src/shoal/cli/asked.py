@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from shoal.cli.options import job_options
-from shoal.cli.session import Session, safe, shortened
+from shoal.cli.session import Session
+from shoal.cli.terminal import safe, shortened
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
 from shoal.spiders.lists import reason_words
@@ -54,8 +55,12 @@ class Asked:
 
     @property
     def listed(self) -> int | None:
-        """How many URLs are fetched of a list, if no link of theirs is followed."""
-        return self.sources.good if self.sources.listed and self.spec.scope is ScopeKind.LISTED else None
+        return listed(self.sources, self.spec.scope)
+
+
+def listed(sources: Sources, scope: str | None) -> int | None:
+    """How many URLs are fetched of a list, if no link of theirs is followed. Told when the sources have been read."""
+    return sources.good if sources.listed and scope == ScopeKind.LISTED else None
 
 
 def asked(
@@ -95,8 +100,9 @@ def report_bad_lines(session: Session, sources: Sources, strict: bool) -> None:
     for line, spelt, reason in sources.bad[:BAD_LINES_SHOWN]:
         session.say(f"line {line}: {shortened(safe(spelt), SPELT_SHOWN)!r}: {reason_words(reason)}")
     if sources.bad_count > BAD_LINES_SHOWN:
-        # An API is sent only the good ones.
-        where = "" if session.settings.api_url else "; `shoal export ID --inputs` has them all"
+        # With passwords among them only the good ones are sent to an API.
+        kept = not (session.settings.api_url and sources.credentials)
+        where = f"; `{session.command('export', 'ID', '--inputs')}` has them all" if kept else ""
         session.say(f"and {sources.bad_count - BAD_LINES_SHOWN:,} more bad lines{where}")
     if strict and sources.bad_count:
         raise UsageError(f"{sources.bad_count:,} bad lines, and --strict was given")

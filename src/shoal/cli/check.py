@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from shoal.cli.fetching import fetch_options, manners
-from shoal.cli.session import Command, Session, safe, shortened, table
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe, shortened, table
 from shoal.cli.words import plural
 from shoal.jobs.one_page import NO_URL, NoPage, fetch_page, open_page
 from shoal.spiders.loading import load_spider
@@ -43,7 +44,6 @@ def check(
     shoal check books.py --url https://books.toscrape.com/
     shoal check books.yaml --callback detail --file a.html --file b.html
     """
-
     spider = load_spider(file)
     spider.named(callback)
     trials = [try_out(spider, callback, page) for page in _pages(session, spider, url, saved, given)]
@@ -92,7 +92,6 @@ def _figures(trials: list[Trial]) -> dict[str, int]:
 
 
 def _show_spider(session: Session, spider: Spider) -> None:
-
     callbacks = sorted(set(filter(None, spider.callbacks)) - {spider.start.__name__})
     start = start_urls(spider)
     if session.json:
@@ -135,7 +134,6 @@ def _field_data(field: FieldTrial) -> dict[str, Any]:
 
 
 def _show_in_words(session: Session, trial: Trial) -> None:
-
     title = f"{safe(trial.callback)} on {safe(trial.url)}"
     if trial.failure:
         session.show(f"{title}: failed")
@@ -153,7 +151,6 @@ def _show_in_words(session: Session, trial: Trial) -> None:
 
 
 def _kind_lines(kind: ItemTrial, width: int) -> Iterator[str]:
-
     source = f" ({safe(kind.source)})" if kind.source else ""
     yield f"{safe(kind.type)} from {plural(kind.places, 'place')}{source}"
     rows = [_cells(field, kind.places) for field in kind.fields.values()]
@@ -188,7 +185,6 @@ def _reject_lines(trial: Trial) -> Iterator[str]:
 
 
 def _follow_lines(trial: Trial) -> Iterator[str]:
-
     offered: defaultdict[str, list[str]] = defaultdict(list)
     refused: Counter[str] = Counter()
     for follow in trial.follows:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from shoal.cli.session import Command, Session, global_options, safe
+from shoal.cli.session import Command, Session, global_options
+from shoal.cli.terminal import safe
 
 
 @click.group()

@@ -10,7 +10,8 @@ import click
 from shoal.cli.asked import Asked, asked, asked_options, listed_words
 from shoal.cli.dryrun import show_dry_run
 from shoal.cli.run import run_job
-from shoal.cli.session import Command, Session, safe
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe
 from shoal.jobs.job_id import new_job_id
 from shoal.store.export import check_writable
 from shoal.store.jobs import create_job

@@ -15,7 +15,8 @@ from tempfile import TemporaryDirectory
 import click
 
 from shoal.cli.run import run_job
-from shoal.cli.session import Command, Session, table
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import table
 from shoal.jobs.job_id import new_job_id
 from shoal.jobs.report import EXIT_INTERRUPTED
 from shoal.model import Input, JobSpec, Politeness
@@ -54,7 +55,6 @@ def demo(session: Session) -> None:
     shoal demo
     shoal demo --home /tmp/demo
     """
-
     job_id = new_job_id()
     with TemporaryDirectory(prefix="shoal-demo-") as folder:
         log = Path(folder, "visits.jsonl")
@@ -79,7 +79,6 @@ def _bindable_hosts() -> int:
 
 
 def _crawl(session: Session, site: Running, job_id: str) -> int:
-
     spec = JobSpec("shops", politeness=Politeness(RATE, PER_HOST), retries=RETRIES, allow_private=True)
     if not session.quiet and not session.json:
         session.say(f"a chain of shops has opened on loopback, the first at {site.url()}")
@@ -90,7 +89,6 @@ def _crawl(session: Session, site: Running, job_id: str) -> int:
 
 
 def _inputs(site: Running) -> list[Input]:
-
     urls = [site.url(host=address) for address in site.addresses]
     return [Input(line, url, target(url, Params(), "host")) for line, url in enumerate(urls, 1)]
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from shoal.cli.session import Command, Session, safe, shortened
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe, shortened
 from shoal.cli.words import count
 from shoal.store.diff import ADDED, CHANGED, GONE, Difference, ItemDifference, PageDifference
 
@@ -33,7 +34,6 @@ def diff(session: Session, job: str, job2: str) -> None:
     shoal diff nfjssz0n last
     shoal diff nfjssz0n last --json | jq -r 'select(.change == "gone").url'
     """
-
     with session.open_jobs() as reached:
         found = reached.find(job).differences(job2)
         if session.json:

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from shoal.cli.session import Session, safe, table
+from shoal.cli.session import Session
+from shoal.cli.terminal import safe, table
 from shoal.cli.words import count, duration, plural
 from shoal.errors import UsageError
 from shoal.jobs.dryrun import DryRun, HostLoad
 from shoal.model import JobSpec, ScopeKind
 from shoal.spiders.lists import reason_words
+from shoal.spiders.naming import SPIDER_MODULE, names_spider
 from shoal.spiders.sources import Sources
 from shoal.urls.exclusions import read_exclusions
 
 SHOWN = 20
 
 
+def refuse_unknown_spider(session: Session, source: Sequence[str]) -> None:
+    """Raises UsageError if a spider is named as the fleet behind an API has it: what it would begin with, only that
+    fleet can tell."""
+    named = [word for word in source if SPIDER_MODULE.fullmatch(word) and names_spider(word)]
+    if session.settings.api_url and named:
+        raise UsageError(f"--dry-run looks from here, and {named[0]} is loaded where it runs: name the URLs instead")
+
+
 def show_dry_run(session: Session, spec: JobSpec, sources: Sources) -> None:
-    """Creates neither job nor home."""
+    """Creates neither job nor home. Robots.txt is asked for from here, by this machine's settings."""
     dry_run = DryRun(sources.inputs, read_exclusions(session.settings.exclusions))
     if not dry_run.hosts:
         for line in _bad_lines(sources):

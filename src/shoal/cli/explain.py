@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import click
 
-from shoal.cli.session import Command, Session, safe
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe
 from shoal.cli.words import plural, size
 from shoal.jobs.explain import Explanation, Record, Verdict
 from shoal.model import ENDED, DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
@@ -29,30 +30,28 @@ def explain(session: Session, job: str, url: str) -> None:
     shoal explain last https://example.com/about
     shoal explain last https://example.com/login --json | jq -r .outcome
     """
-
     with session.open_jobs() as reached:
         looked_in = reached.find(job)
         found, explanation = looked_in.job, looked_in.explain(url)
     if session.json:
         session.data({**explanation.as_dict(), "job": found.id})
         return
-    for line in _lines(explanation, found):
+    for line in _lines(session, explanation, found):
         session.show(safe(line))
 
 
-def _lines(explained: Explanation, job: Job) -> Iterator[str]:
+def _lines(session: Session, explained: Explanation, job: Job) -> Iterator[str]:
     verdict = explained.verdict
     url = explained.target.url if explained.target else explained.spelt
     yield url
     if url != explained.spelt:
         yield f"  this is what {explained.spelt} stands for"
     yield f"{verdict.outcome}{f' ({_cause(explained)})' if verdict.reason else ''}"
-    for step in [*_origin(explained), *_course(explained, job)]:
+    for step in [*_origin(explained), *_course(session, explained, job)]:
         yield f"  {step}"
 
 
 def _cause(explained: Explanation) -> str | None:
-
     record = explained.record
     if isinstance(record, DeadLetter) and record.status is not None:
         return f"{record.reason} {record.status}"
@@ -74,9 +73,9 @@ def _origin(explained: Explanation) -> Iterator[str]:
         yield "named as a sitemap by the host"
 
 
-def _course(explained: Explanation, job: Job) -> Iterator[str]:
+def _course(session: Session, explained: Explanation, job: Job) -> Iterator[str]:
     if explained.record is not None:
-        yield from _ended(explained, explained.record, job)
+        yield from _ended(session, explained, explained.record, job)
         return
     verdict = explained.verdict
     match verdict.outcome:
@@ -84,7 +83,7 @@ def _course(explained: Explanation, job: Job) -> Iterator[str]:
             yield f"{verdict.rule} {_why_no_url(verdict.reason)}"
         case "skipped":
             yield f"links to it are not followed: {_why_skipped(verdict)}"
-            yield from _way_out(verdict)
+            yield from _way_out(session, job, verdict)
         case "unknown":
             yield from _unknown(explained, job)
         case _:
@@ -97,8 +96,7 @@ def _course(explained: Explanation, job: Job) -> Iterator[str]:
                 yield f"holding it up: {verdict.rule}"
 
 
-def _ended(explained: Explanation, record: Record, job: Job) -> Iterator[str]:
-
+def _ended(session: Session, explained: Explanation, record: Record, job: Job) -> Iterator[str]:
     match record:
         case PageRecord():
             attempt = f", at attempt {record.attempts}" if record.attempts > 1 else ""
@@ -106,24 +104,23 @@ def _ended(explained: Explanation, record: Record, job: Job) -> Iterator[str]:
             yield f"answered {record.status} in {record.duration_ms} ms"
             yield f"{record.content_type or 'no content type'}, {size(record.bytes)}, {record.title or 'no title'}"
             if record.archive:
-                yield f"its body: shoal pages {job.id} --body {fingerprint_hex(record.fingerprint)}"
-            yield f"its data: shoal export {job.id} -o FILE"
+                yield f"its body: {session.command('pages', job.id, '--body', fingerprint_hex(record.fingerprint))}"
+            yield f"its data: {session.command('export', job.id, '-o FILE')}"
         case RedirectRecord():
             yield f"asked for at {iso_time(record.fetched_at)}"
             yield f"answered {record.status}: leads to {record.target}"
             if record.reason:
                 yield f"which is not followed: {_why_skipped(explained.verdict)}"
-                yield from _way_out(explained.verdict)
+                yield from _way_out(session, job, explained.verdict)
             yield from (f"{hop.url} ended as {_short(hop)}" for hop in explained.hops)
         case DeadLetter():
             yield f"given up at {iso_time(record.died_at)} after {plural(record.attempts, 'attempt')}: {record.detail}"
-            yield f"to try it again: shoal dead {job.id} --retry"
+            yield f"to try it again: {session.command('dead', job.id, '--retry')}"
         case Drop():
             yield f"refused at {iso_time(record.dropped_at)}: {record.detail}"
 
 
 def _short(record: Record) -> str:
-
     match record:
         case PageRecord():
             return f"page {record.status}"
@@ -134,7 +131,6 @@ def _short(record: Record) -> str:
 
 
 def _unknown(explained: Explanation, job: Job) -> Iterator[str]:
-
     verdict, depth = explained.verdict, job.spec.limits.depth
     deepest = "" if depth is None else f", nor those on pages at depth {depth} (--max-depth)"
     yield f"no link leads to it{'' if job.state in ENDED else ' so far'}; nofollow links do not count{deepest}"
@@ -144,13 +140,13 @@ def _unknown(explained: Explanation, job: Job) -> Iterator[str]:
         yield f"if one did, it would be fetched: it is in scope, and {verdict.rule}"
 
 
-def _way_out(verdict: Verdict) -> Iterator[str]:
+def _way_out(session: Session, job: Job, verdict: Verdict) -> Iterator[str]:
     if verdict.allow:
-        yield f"to have it followed: shoal crawl … {verdict.allow}"
+        again = session.command("submit" if job.fleet else "crawl", "…", verdict.allow)
+        yield f"to have it followed: {again}"
 
 
 def _why_skipped(verdict: Verdict) -> str:
-
     by = f" ({verdict.rule})" if verdict.rule else ""
     match verdict.reason:
         case "off_scope":
@@ -164,5 +160,4 @@ def _why_skipped(verdict: Verdict) -> str:
 
 
 def _why_no_url(reason: str | None) -> str:
-
     return reason_words(reason or "malformed")

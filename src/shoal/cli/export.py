@@ -29,7 +29,6 @@ def export(session: Session, job: str, output: str, what: str | None) -> None:
     shoal export last --warc -o books.warc.gz
     shoal export last -o - | jq .title
     """
-
     with session.open_jobs() as reached:
         found = reached.find(job)
         if what == "warc":

@@ -10,7 +10,8 @@ import click
 from shoal.cli.live import Line
 from shoal.cli.output import write_data
 from shoal.cli.quality import quality_lines, quality_records
-from shoal.cli.session import Command, Session, safe
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe
 from shoal.cli.words import count, plural
 from shoal.errors import UsageError
 from shoal.jobs.extraction import Extraction, Progress
@@ -54,7 +55,6 @@ def extract(
     shoal extract last --rules shop.yaml
     shoal extract last --spider shop.py -o items.parquet
     """
-
     session.refuse_api("extract", "the archive and store of the fleet")
     loaded = _spider(rules, spider)
     with session.open_places() as places:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shoal.cli.session import safe, shortened
+from shoal.cli.terminal import safe, shortened
 from shoal.cli.words import count, duration, plural, size
 from shoal.jobs.overview import Overview
 from shoal.model import Figures

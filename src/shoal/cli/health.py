@@ -6,7 +6,8 @@ from dataclasses import asdict
 
 import click
 
-from shoal.cli.session import Command, Session, safe
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe
 from shoal.errors import Unavailable
 from shoal.fleet.health import Condition, conditions
 

@@ -10,7 +10,8 @@ from shutil import get_terminal_size
 import click
 
 from shoal.cli.reach import Record
-from shoal.cli.session import Command, Session, safe, table
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe, table
 from shoal.cli.words import duration, plural
 from shoal.errors import UsageError
 from shoal.store.hosts import Said
@@ -39,7 +40,8 @@ def hosts(session: Session, host: str | None, rate: str | None, paused: bool | N
     shoal hosts example.com --rate default --unpause
     """
     if host is None and (rate is not None or paused is not None):
-        raise UsageError("--rate, --pause and --unpause are for one host: shoal hosts HOST --rate R")
+        way = session.command("hosts", "HOST", "--rate R")
+        raise UsageError(f"--rate, --pause and --unpause are for one host: {way}")
     with session.open_jobs() as reached:
         if host is None:
             _show(session, reached.hosts(robots=session.json), everything)
@@ -80,10 +82,11 @@ def _show(session: Session, hosts: list[Record], everything: bool) -> None:
         session.show(header)
         for host, line in zip(shown, lines, strict=True):
             session.show(line)
-            for note in _notes(host, now):
+            for note in _notes(session, host, now):
                 session.show(f"        {note}")
     if len(shown) < len(hosts) and not session.json:
-        session.say(f"{len(hosts) - len(shown):,} of {len(hosts):,} hosts have nothing to tell: shoal hosts --all")
+        all_of_them = session.command("hosts", "--all")
+        session.say(f"{len(hosts) - len(shown):,} of {len(hosts):,} hosts have nothing to tell: {all_of_them}")
 
 
 def _has_something_to_tell(host: Record, now: float) -> bool:
@@ -109,8 +112,9 @@ def _row(host: Record, now: float) -> tuple[str, ...]:
     )
 
 
-def _notes(host: Record, now: float) -> list[str]:
-    notes = [f"paused; go on: shoal hosts {safe(host['host'])} --unpause"] if host["paused"] else []
+def _notes(session: Session, host: Record, now: float) -> list[str]:
+    go_on = session.command("hosts", safe(host["host"]), "--unpause")
+    notes = [f"paused; go on: {go_on}"] if host["paused"] else []
     blocked_s = _left_s(host["block_until"], now)
     if blocked_s > 0:
         notes.append(f"blocked for {duration(blocked_s)}: {host['block_reason'] or ''}")

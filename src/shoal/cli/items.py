@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections import Counter, defaultdict
@@ -11,7 +12,8 @@ from typing import Any
 
 import click
 
-from shoal.cli.session import Command, Session, safe, shortened, table
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe, shortened, table
 
 ROWS_SHOWN = 100
 REJECTS_SHOWN = 5
@@ -44,7 +46,6 @@ def items(session: Session, job: str, type: str | None, limit: int | None, rejec
     shoal items last --type Book --json | jq -r .title
     shoal items last --rejected
     """
-
     where = {} if type is None else {"type": type}
     with session.open_jobs() as reached:
         found = reached.find(job)
@@ -98,8 +99,6 @@ def _cell(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    import json
-
     if value is None:
         return "–"
     return safe(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -11,7 +11,8 @@ import click
 from shoal.cli.figures import archived, extent, extracted, other_endings, pending, skipped, statuses, told, trap_lines
 from shoal.cli.quality import quality_lines
 from shoal.cli.reach import Listed, Record
-from shoal.cli.session import Command, Session, safe, table
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe, table
 from shoal.cli.terms import terms
 from shoal.cli.words import duration, failure_lines, size
 from shoal.jobs.overview import Overview
@@ -32,7 +33,6 @@ def jobs(session: Session, limit: int) -> None:
     shoal jobs
     shoal jobs --limit 100 --json
     """
-
     with session.open_jobs() as reached:
         if session.json:
             shown = _print_figures(session, reached.newest_figures(limit))
@@ -43,9 +43,11 @@ def jobs(session: Session, limit: int) -> None:
 
 
 def _say_how_to_start(session: Session) -> None:
-    where = session.settings.shown("api_url" if session.settings.api_url else "home")
-    begin = "`shoal submit URL` starts one" if session.settings.api_url else "`shoal crawl URL` starts one"
-    session.say(f"there is no job in {where} yet: {begin}, `shoal demo` shows how")
+    settings = session.settings
+    afar = settings.api_url or settings.redis_url
+    where = settings.shown("api_url" if settings.api_url else "redis_url" if afar else "home")
+    begin = session.command("submit" if afar else "crawl", "URL")
+    session.say(f"there is no job in {where} yet: `{begin}` starts one" + ("" if afar else ", `shoal demo` shows how"))
 
 
 def _print_figures(session: Session, figures: Iterable[Record]) -> int:
@@ -61,7 +63,7 @@ def _print_table(session: Session, found: list[Listed], limit: int) -> int:
         for line in table(map(_row, found[:limit]), HEADER, get_terminal_size().columns, NUMBERS):
             session.show(line)
     if len(found) > limit:
-        session.say(f"older jobs are not shown: shoal jobs --limit {limit * 5}")
+        session.say(f"older jobs are not shown: {session.command('jobs', f'--limit {limit * 5}')}")
     return len(found)
 
 
@@ -87,7 +89,6 @@ def job(session: Session, job: str) -> None:
     shoal job last
     shoal job nfjssz0n --json
     """
-
     with session.open_jobs() as reached:
         found = reached.find(job)
         seen = found.overview()
@@ -95,23 +96,21 @@ def job(session: Session, job: str) -> None:
     if session.json:
         session.data(seen.as_dict())
         return
-    for line in [*_lines(seen), *quality, *_way_on(seen)]:
+    for line in [*_lines(session, seen), *quality, *_way_on(session, seen)]:
         session.show(line)
 
 
-def _lines(seen: Overview) -> list[str]:
-
+def _lines(session: Session, seen: Overview) -> list[str]:
     said = {**_figures(seen), **terms(seen.job.spec)}
     lines = [f"job {seen.job.id}: {safe(seen.job.spec.name)}, {seen.state}"]
     lines += [f"  {heading:<10}  {text}" for heading, text in said.items() if text]
     lines += trap_lines(seen, get_terminal_size().columns, SAMPLES)
     if seen.failures:
-        lines += ["errors:", *failure_lines(seen.failures, seen.job.id)]
+        lines += ["errors:", *failure_lines(seen.failures, session.command("dead", seen.job.id, "--retry"))]
     return lines
 
 
 def _figures(seen: Overview) -> dict[str, str]:
-
     return {
         "started": _times(seen.job),
         "pages": f"{extent(seen)}, {size(seen.stored.bytes)}",
@@ -127,7 +126,6 @@ def _figures(seen: Overview) -> dict[str, str]:
 
 
 def _times(job: Job) -> str:
-
     if job.started_at is None:
         return "never"
     ended = f", ended {_clock(job.finished_at)}" if job.finished_at else ""
@@ -139,13 +137,14 @@ def _clock(at: float) -> str:
     return f"{datetime.fromtimestamp(at).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
-def _way_on(seen: Overview) -> list[str]:
-
-    id = seen.job.id
+def _way_on(session: Session, seen: Overview) -> list[str]:
     ways = {
-        JobState.RUNNING: f"follow it: shoal watch {id}",
-        JobState.WAITING: f"follow it: shoal watch {id}",
-        JobState.PAUSED: f"go on: shoal resume {id}",
-        JobState.INTERRUPTED: f"resume: shoal resume {id}",
+        JobState.RUNNING: ("follow it", "watch"),
+        JobState.WAITING: ("follow it", "watch"),
+        JobState.PAUSED: ("go on", "resume"),
+        JobState.INTERRUPTED: ("resume", "resume"),
     }
-    return [ways[seen.state]] if seen.state in ways else []
+    if seen.state not in ways:
+        return []
+    words, verb = ways[seen.state]
+    return [f"{words}: {session.command(verb, seen.job.id)}"]

@@ -7,7 +7,8 @@ from datetime import datetime
 
 import click
 
-from shoal.cli.session import Command, Session, safe
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe
 from shoal.errors import Unavailable, UsageError
 from shoal.telemetry.reading import About, Event, Reader
 

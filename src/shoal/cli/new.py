@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from shoal.cli.fetching import fetch_options, manners
-from shoal.cli.session import Command, Session, safe
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe
 from shoal.errors import UsageError
 from shoal.jobs.one_page import NO_URL, NoPage, fetch_page
 from shoal.spiders.page import HTML_TYPES
@@ -33,7 +34,6 @@ def new(session: Session, file: str, url: str | None, force: bool, **given: Any)
     shoal new books.py https://books.toscrape.com/
     shoal new books.yaml
     """
-
     path = Path(file)
     _check_place(path, force)
     start, proposal = _proposed(session, url, given) if url else (NO_URL, TEMPLATE)
@@ -54,7 +54,6 @@ def _check_place(path: Path, force: bool) -> None:
 
 
 def _proposed(session: Session, url: str, given: dict[str, Any]) -> tuple[str, Proposal]:
-
     page = fetch_page(url, manners(session, given, {}))
     if not 200 <= page.status < 300:
         raise NoPage(f"{page.url} answered {page.status}: there is nothing to propose from")

@@ -8,20 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from shoal.cli.asked import given_options
+from shoal.cli.asked import given_options, listed
 from shoal.errors import UsageError
 from shoal.model import Asker, Input, ScopeKind
 from shoal.spiders.lists import SPELT_CHARS
 from shoal.spiders.naming import SPIDER_MODULE, names_spider, spider_among
-from shoal.spiders.sources import AUTHORITY_WITH_USER, Sources, read_sources
+from shoal.spiders.sources import AUTHORITY_WITH_USER, Passed, Sources, read_sources
 from shoal.spiders.wish import Wish
 from shoal.urls import origin_of
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
+    words: list[str]
+    """URLs and lists; none: what the spider or the rules begin with, alone."""
     sources: Sources | None
-    """None: what the spider or the rules begin with, alone."""
+    """What the words stand for, if there are any."""
     rules: dict[str, Any] | None
     spider: str | None
     options: dict[str, Any]
@@ -29,9 +31,7 @@ class Order:
 
     @property
     def listed(self) -> int | None:
-        """How many URLs are fetched of a list, if no link of theirs is followed."""
-        only = self.sources is not None and self.sources.listed and self.options["scope"] == ScopeKind.LISTED
-        return self.sources.good if self.sources is not None and only else None
+        return None if self.sources is None else listed(self.sources, self.options.get("scope"))
 
     def urls(self) -> list[str]:
         """Those that can be fetched, all held, as a schedule holds them."""
@@ -49,8 +49,10 @@ def url_of(one: Input, sources: Sources) -> str:
     return url.replace("://", f"://{quote(user, safe='')}:{quote(password, safe='')}@", 1) if colon else url
 
 
-def read_order(source: tuple[str, ...], column: str | None, options: dict[str, Any]) -> Order:
-    """Raises UsageError for all that can be wrong before the sources are read."""
+def read_order(
+    source: tuple[str, ...], column: str | None, options: dict[str, Any], passed: Passed = lambda stream: stream
+) -> Order:
+    """Lists are read through `passed`. Raises UsageError for all that can be wrong before that."""
     named = [word for word in source if SPIDER_MODULE.fullmatch(word) and names_spider(word)]
     # One that is named by its import path is loaded where it is to run, and need not be here.
     spider, words = spider_among([word for word in source if word not in named])
@@ -62,8 +64,8 @@ def read_order(source: tuple[str, ...], column: str | None, options: dict[str, A
     sources = None
     if words:
         wish = Wish.of(given, spider, False, Asker.ADMIN)
-        sources = read_sources(words, wish.params, wish.group, column, sys.stdin.buffer)
-        if sources.listed:
-            given.setdefault("scope", ScopeKind.LISTED.value)
+        sources = read_sources(words, wish.params, wish.group, column, sys.stdin.buffer, passed)
+        if sources.listed and not wish.values["scope"]:
+            given["scope"] = ScopeKind.LISTED.value
     rules = json.loads(spider.rules) if spider is not None and spider.rules is not None else None
-    return Order(sources, rules, named[0] if named else None, given)
+    return Order(words, sources, rules, named[0] if named else None, given)

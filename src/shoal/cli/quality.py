@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from shoal.cli.session import safe, shortened, table
+from shoal.cli.terminal import safe, shortened, table
 from shoal.cli.words import count, plural
 from shoal.store.measure import MOST_DISTINCT
 from shoal.store.quality import Change, FieldQuality, changes

@@ -32,7 +32,7 @@ def rebuild(session: Session, job: str) -> None:
     fleet = Fleet(session.settings)
     try:
         found = find_job(fleet.store, job)
-        _check_can_be_rebuilt(found)
+        _check_can_be_rebuilt(session, found)
         figures = session.run(_rebuild(session, fleet, found))
     finally:
         session.run(fleet.close())
@@ -43,9 +43,10 @@ def rebuild(session: Session, job: str) -> None:
         session.say(f"job {found.id} is restored: {count(figures.found)} found, {pending} of them still to do")
 
 
-def _check_can_be_rebuilt(job: Job) -> None:
+def _check_can_be_rebuilt(session: Session, job: Job) -> None:
     if not job.fleet:
-        raise UsageError(f"job {job.id} is not a fleet's: its frontier is a file; `shoal resume {job.id}` goes on")
+        resume = session.command("resume", job.id)
+        raise UsageError(f"job {job.id} is not a fleet's: its frontier is a file; `{resume}` goes on")
     if job.state in ENDED:
         raise UsageError(f"job {job.id} is {job.state}: it has no frontier any more, and nothing is missing")
     if job.started_at is None or not job.seeded:

@@ -11,9 +11,10 @@ from typing import Any
 
 import click
 
-from shoal.cli.reach import Found
-from shoal.cli.session import Command, Session, safe, table
-from shoal.cli.words import HINTS, plural, size
+from shoal.cli.reach import ReachedJob
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe, table
+from shoal.cli.words import hint, plural, size
 from shoal.errors import UsageError
 
 ROWS_SHOWN = 100
@@ -48,7 +49,6 @@ def pages(
     shoal pages last --host example.com --json | jq -r .url
     shoal pages last --body 4f1c0e92d7a86b35 > page.html
     """
-
     given = {"status": None if status is None else str(status), "host": host}
     where = {name: value for name, value in given.items() if value is not None}
     with session.open_jobs() as reached:
@@ -78,7 +78,6 @@ def _show_pages(session: Session, rows: Iterable[Mapping[str, Any]], limit: int)
 
 
 def _page_cells(row: Mapping[str, Any], title_width: int) -> tuple[str, ...]:
-
     title = safe(row["title"] or "")
     if len(title) > title_width:
         title = title[: title_width - 1] + "…"
@@ -97,14 +96,13 @@ def dead(session: Session, job: str, where: tuple[str, ...], retry: bool) -> Non
     shoal dead last --where status=503 --json
     shoal dead last --where host=example.com --retry && shoal resume last
     """
-
     wanted = _conditions(where)
     with session.open_jobs() as reached:
         found = reached.find(job)
         if retry:
             _retry(session, found, wanted)
         else:
-            _list_dead(session, found.dead(wanted))
+            _list_dead(session, found.job.id, found.dead(wanted))
 
 
 def _conditions(given: Iterable[str]) -> dict[str, str]:
@@ -119,7 +117,7 @@ def _conditions(given: Iterable[str]) -> dict[str, str]:
     return wanted
 
 
-def _list_dead(session: Session, rows: Iterable[Mapping[str, Any]]) -> None:
+def _list_dead(session: Session, job: str, rows: Iterable[Mapping[str, Any]]) -> None:
     if session.json:
         for row in rows:
             session.data(row)
@@ -132,19 +130,18 @@ def _list_dead(session: Session, rows: Iterable[Mapping[str, Any]]) -> None:
         if counts[cause] <= LETTERS_SHOWN:
             samples[cause].append(row)
     for cause, n in counts.most_common():
-        for line in _dead_lines(cause, n, samples[cause]):
+        for line in _dead_lines(cause, n, samples[cause], session.command("dead", job, "--retry")):
             session.show(line)
     if not counts:
         session.say("there are no such dead letters")
 
 
-def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-
+def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]], retry: str) -> Iterator[str]:
     reason, status = cause
     name = reason if status is None else f"{reason} {status}"
     yield f"{name}: {plural(n, 'dead letter')}"
-    if hint := HINTS.get(name, HINTS.get(reason)):
-        yield f"  {hint}"
+    if said := hint(reason, status, retry):
+        yield f"  {said}"
     for letter in letters:
         yield f"  {safe(letter['url'])}"
         yield f"    {plural(letter['attempts'], 'attempt')}: {safe(letter['detail'])}"
@@ -152,12 +149,13 @@ def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]]) -> I
         yield f"  and {n - LETTERS_SHOWN:,} more: --json lists all"
 
 
-def _retry(session: Session, found: Found, where: Mapping[str, str]) -> None:
+def _retry(session: Session, found: ReachedJob, where: Mapping[str, str]) -> None:
     job, revived = found.job, found.retry(where)
     if session.json:
         session.data({"job": job.id, "retried": revived})
     elif revived:
-        way_on = f"follow it: shoal watch {job.id}" if job.fleet else f"to fetch: shoal resume {job.id}"
+        words, verb = ("follow it", "watch") if job.fleet else ("to fetch", "resume")
+        way_on = f"{words}: {session.command(verb, job.id)}"
         session.say(f"{plural(revived, 'request')} of job {job.id} queued again; {way_on}")
     else:
         session.say(f"job {job.id} has no such dead letters: nothing to try again")

@@ -23,12 +23,11 @@ def resume(session: Session, job: str, concurrency: int) -> None:
     \b
     shoal resume last
     """
-
     with session.open_jobs() as reached:
         resumed = reached.find(job)
         found, goes_on = resumed.job, resumed.resume()
     if goes_on is not None:
-        session.say(f"{goes_on}; follow it: shoal watch {found.id}")
+        session.say(f"{goes_on}; follow it: {session.command('watch', found.id)}")
         return
     if not session.quiet and not session.json:
         session.say(f"job {found.id}: resuming {found.spec.name}")

@@ -15,7 +15,8 @@ from shoal.cli.figures import extracted, left_out, other_endings, pending, skipp
 from shoal.cli.live import Line, Pulse, until
 from shoal.cli.output import write_data
 from shoal.cli.quality import quality_lines, quality_records
-from shoal.cli.session import Session, safe
+from shoal.cli.session import Session
+from shoal.cli.terminal import safe
 from shoal.cli.words import failure_lines, failure_name, plural
 from shoal.embedded.crawl import Crawl, Report
 from shoal.embedded.home import Home
@@ -158,7 +159,7 @@ def _report_in_words(session: Session, report: Report, quality: Quality, written
         session.say(line)
     if overview.failures:
         session.say("errors:")
-        for line in failure_lines(overview.failures, overview.job.id):
+        for line in failure_lines(overview.failures, session.command("dead", overview.job.id, "--retry")):
             session.say(line)
     if exit_code(overview) in (EXIT_NOTHING, EXIT_BLOCKED):
         session.say(f"error: {why_nothing(overview)}")

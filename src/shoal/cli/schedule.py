@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from shutil import get_terminal_size
-from typing import Any, TypeVar
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
 
 from shoal.cli.asked import asked, asked_options, report_bad_lines
-from shoal.cli.dryrun import show_dry_run
+from shoal.cli.dryrun import refuse_unknown_spider, show_dry_run
 from shoal.cli.order import read_order
 from shoal.cli.reach import Record
-from shoal.cli.session import Command, Session, global_options, safe, table
-from shoal.errors import UsageError
+from shoal.cli.session import Command, Session, global_options
+from shoal.cli.terminal import safe, table
 from shoal.store.schedules import Overlap, RunState
-
-T = TypeVar("T")
 
 HEADER = ("next run", "cron", "zone", "overlap", "name")
 
@@ -61,6 +59,7 @@ def add(
     """
     column, strict, dry_run = options.pop("column"), options.pop("strict"), options.pop("dry_run")
     if dry_run:
+        refuse_unknown_spider(session, source)
         wanted = asked(session, source, column, strict, None, options)
         show_dry_run(session, wanted.spec, wanted.sources)
         return
@@ -68,8 +67,6 @@ def add(
     urls = order.urls()
     if order.sources is not None:
         report_bad_lines(session, order.sources, strict)
-        if order.sources.credentials:
-            raise UsageError("a schedule keeps no passwords of URLs: give --header 'Authorization: …' instead")
     with session.open_schedules() as schedules:
         made = schedules.add(label, cron, zone, overlap, order, urls)
     _tell(session, made, f"begins {_next_run(made)}")
@@ -90,7 +87,8 @@ def list_(session: Session) -> None:
             session.data(one)
         return
     if not found:
-        session.say('there is no schedule yet: shoal schedule add NAME --cron "30 4 * * *" URL')
+        way = session.command("schedule", "add", "NAME", '--cron "30 4 * * *"', "URL")
+        session.say(f"there is no schedule yet: {way}")
         return
     header, *lines = table(map(_row, found), HEADER, get_terminal_size().columns, frozenset())
     session.show(header)
@@ -109,7 +107,7 @@ def remove(session: Session, label: str) -> None:
     shoal schedule remove news
     """
     with session.open_schedules() as schedules:
-        name = _there(label, schedules.remove(label))
+        name = schedules.remove(label)
     if session.json:
         session.data({"removed": name})
     session.say(f"schedule {safe(name)} is removed")
@@ -126,7 +124,7 @@ def pause(session: Session, label: str, off: bool) -> None:
     shoal schedule pause news --off
     """
     with session.open_schedules() as schedules:
-        changed = _there(label, schedules.pause(label, not off))
+        changed = schedules.pause(label, not off)
     _tell(session, changed, f"begins {_next_run(changed)}" if off else "is paused")
 
 
@@ -139,18 +137,12 @@ def run(session: Session, label: str) -> None:
     shoal schedule run news
     """
     with session.open_schedules() as schedules:
-        job = _there(label, schedules.run(label))
+        job = schedules.run(label)
     if session.json:
         session.data({"id": job})
         return
     session.show(job)
     session.say(f"follow it: {session.command('watch', job)}")
-
-
-def _there(name: str, found: T | None) -> T:
-    if found is None:
-        raise UsageError(f"there is no schedule {name!r}: `shoal schedule list` lists them")
-    return found
 
 
 def _tell(session: Session, one: Record, said: str) -> None:

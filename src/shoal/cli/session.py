@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
@@ -183,7 +184,8 @@ class Session:
 
     def command(self, *words: str) -> str:
         """A command to type next, for where this one acts."""
-        given = [*(["--home", self.home] if self.home else []), *(["--api", self.api] if self.api else [])]
+        where = {"--home": self.home, "--api": self.api}
+        given = [f"{flag} {quote(value)}" for flag, value in where.items() if value]
         return " ".join(["shoal", *given, *words])
 
     def data(self, row: Mapping[str, Any]) -> None:
@@ -206,34 +208,3 @@ class Session:
     @property
     def live(self) -> bool:
         return sys.stderr.isatty() and not self.quiet and not self.json and os.environ.get("TERM") != "dumb"
-
-
-def table(rows: Iterable[Sequence[str]], header: Sequence[str], width: int, right: frozenset[int]) -> list[str]:
-    """Aligned columns no wider than the terminal: the last column gives way."""
-    cells = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(header))]
-    room = width - sum(widths[:-1]) - 2 * (len(widths) - 1)
-    widths[-1] = max(10, min(widths[-1], room))
-    return [_line(row, widths, right) for row in cells]
-
-
-def _line(row: list[str], widths: list[int], right: frozenset[int]) -> str:
-    row = [*row[:-1], shortened(row[-1], widths[-1])]
-    padded = [
-        cell.rjust(width) if place in right else cell.ljust(width)
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
-    return "  ".join(padded).rstrip()
-
-
-def shortened(text: str, width: int) -> str:
-    """Keeps both ends: of a URL the host and the last part say most."""
-    if len(text) <= width:
-        return text
-    head = (width - 1) * 2 // 3
-    return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
-
-
-def safe(text: str) -> str:
-    """Text from the web, made harmless for a terminal: control characters are shown, not obeyed."""
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from shoal.cli.fetching import fetch_options, manners
-from shoal.cli.session import Command, Session, safe
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe
 from shoal.cli.words import size
 from shoal.errors import ShoalError, UsageError
 from shoal.extract.document import Node
@@ -52,14 +53,12 @@ def shell(session: Session, source: str, given_code: str | None, **given: Any) -
 
 
 def _page(session: Session, source: str, given: dict[str, Any]) -> Page:
-
     if "://" not in source and Path(source).is_file():
         return open_page(source)
     return fetch_page(source, manners(session, given, {}))
 
 
 def _names(page: Page) -> Names:
-
     def css(selector: str) -> list[Any]:
         return pick("css", selector).values(page.document)
 
@@ -90,7 +89,6 @@ def _as_text(page: Page) -> str:
 
 
 def _described(page: Page) -> str:
-
     title = f", {safe(page.title)}" if page.title else ""
     return f"{safe(page.url)}: {page.status} {safe(page.content_type)}, {size(len(page.body))}{title}"
 

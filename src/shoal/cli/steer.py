@@ -18,14 +18,13 @@ def pause(session: Session, job: str) -> None:
     shoal pause last
     shoal resume last
     """
-
     with session.open_jobs() as reached:
         found = reached.find(job)
         said = found.pause()
     if session.json:
         session.data({"id": found.job.id, "state": "paused"})
     session.say(said)
-    session.say(f"go on: shoal resume {found.job.id}")
+    session.say(f"go on: {session.command('resume', found.job.id)}")
 
 
 @click.command(cls=Command)
@@ -38,11 +37,10 @@ def cancel(session: Session, job: str) -> None:
     \b
     shoal cancel last
     """
-
     with session.open_jobs() as reached:
         found = reached.find(job)
         said = found.cancel()
     if session.json:
         session.data({"id": found.job.id, "state": "cancelled"})
     session.say(said)
-    session.say(f"its data is kept: shoal export {found.job.id} -o pages.jsonl")
+    session.say(f"its data is kept: {session.command('export', found.job.id, '-o pages.jsonl')}")

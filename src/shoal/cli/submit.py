@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from shoal.cli.asked import asked, asked_options, listed_words
-from shoal.cli.dryrun import show_dry_run
+from shoal.cli.dryrun import refuse_unknown_spider, show_dry_run
 from shoal.cli.reach import HandedOver
-from shoal.cli.session import Command, Session, safe
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe
 from shoal.cli.words import plural
 
 
@@ -29,6 +30,7 @@ def submit(
     shoal watch $(shoal submit shops.books:books)
     """
     if dry_run:
+        refuse_unknown_spider(session, source)
         wanted = asked(session, source, column, strict, None, options)
         show_dry_run(session, wanted.spec, wanted.sources)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.cli.session import safe
+from shoal.cli.terminal import safe
 from shoal.cli.words import count, duration, plural, size
 from shoal.model import JobSpec, Limits, Politeness
 

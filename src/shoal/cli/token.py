@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from shoal.cli.session import Command, Session, global_options, safe, table
-from shoal.errors import UsageError
+from shoal.cli.session import Command, Session, global_options
+from shoal.cli.terminal import safe, table
 from shoal.store.tokens import Scope
 
 HEADER = ("id", "scope", "made", "last used", "name")
@@ -65,7 +65,8 @@ def list_(session: Session) -> None:
             session.data(one)
         return
     if not found:
-        session.say("there is no token yet: `shoal token add NAME --scope submit` makes one")
+        way = session.command("token", "add", "NAME", "--scope submit")
+        session.say(f"there is no token yet: `{way}` makes one")
         return
     for line in table(map(_row, found), HEADER, get_terminal_size().columns, frozenset()):
         session.show(line)
@@ -80,8 +81,7 @@ def remove(session: Session, name: str) -> None:
     shoal token remove marketing
     """
     with session.open_tokens() as tokens:
-        if not tokens.remove(name):
-            raise UsageError(f"there is no token {name!r}: `shoal token list` lists them")
+        tokens.remove(name)
     if session.json:
         session.data({"removed": name})
     session.say(f"token {safe(name)} is removed")

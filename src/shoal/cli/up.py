@@ -15,7 +15,8 @@ from typing import Any
 
 import click
 
-from shoal.cli.session import Command, Session, safe, shortened
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe, shortened
 from shoal.cli.words import count, duration, plural, size
 from shoal.cli.worker import served_lanes
 from shoal.control.first_token import FILE, make_first_token

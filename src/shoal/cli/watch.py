@@ -9,9 +9,10 @@ import click
 
 from shoal.cli.figures import other_endings, summary_line
 from shoal.cli.live import Line, Pulse
-from shoal.cli.reach import Found
+from shoal.cli.reach import ReachedJob
 from shoal.cli.run import JSON_EVERY_S
-from shoal.cli.session import Command, Session, safe
+from shoal.cli.session import Command, Session
+from shoal.cli.terminal import safe
 from shoal.cli.words import failure_name, plural
 from shoal.errors import Unavailable
 from shoal.jobs.overview import Overview
@@ -35,18 +36,17 @@ def watch(session: Session, job: str) -> None:
     shoal watch last
     shoal watch last --json
     """
-
     with session.open_jobs() as reached:
         found = reached.find(job)
         try:
             _follow(session, found)
         except KeyboardInterrupt:
-            session.say(f"job {found.job.id} goes on; watch it again: shoal watch {found.job.id}")
+            session.say(f"job {found.job.id} goes on; watch it again: {session.command('watch', found.job.id)}")
             return
         _tell_end(session, found.overview())
 
 
-def _follow(session: Session, found: Found) -> None:
+def _follow(session: Session, found: ReachedJob) -> None:
     """Returns when nobody works on the job."""
     job = found.job
     pulse, line = Pulse(safe(job.spec.name), job.spec.limits.pages), Line(session)
@@ -69,7 +69,7 @@ def _follow(session: Session, found: Found) -> None:
         line.clear()
 
 
-def _look(found: Found, last: Standing | None) -> Standing:
+def _look(found: ReachedJob, last: Standing | None) -> Standing:
     """A server that is away when the watching has begun is waited for: the job waits for it too."""
     try:
         return found.standing()
@@ -84,8 +84,12 @@ def _has_turned(last: Standing | None, now: Standing) -> bool:
     return last is not None and last.state is not now.state and JobState.WAITING in (last.state, now.state)
 
 
-def _count_errors(found: Found, pulse: Pulse) -> None:
-    stored = found.overview().stored
+def _count_errors(found: ReachedJob, pulse: Pulse) -> None:
+    try:
+        stored = found.overview().stored
+    except Unavailable:
+        # The errors known so far stay; `_look` tells what is away.
+        return
     pulse.items = stored.items
     pulse.errors.clear()
     for group in stored.failures:
@@ -93,7 +97,6 @@ def _count_errors(found: Found, pulse: Pulse) -> None:
 
 
 def _draw(session: Session, stands: Standing, pulse: Pulse, line: Line) -> None:
-
     figures, waiting = stands.figures, _waiting(stands)
     if session.json:
         progress = {"found": figures.found, "queued": figures.queued, "pages": figures.pages, "dead": figures.dead}
@@ -123,4 +126,4 @@ def _tell_end(session: Session, seen: Overview) -> None:
     if others := other_endings(seen.frontier):
         session.say(f"  also: {others}")
     if seen.state is JobState.INTERRUPTED:
-        session.say(f"no process works on it; resume: shoal resume {seen.job.id}")
+        session.say(f"no process works on it; resume: {session.command('resume', seen.job.id)}")

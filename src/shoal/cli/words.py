@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.cli.session import safe
+from shoal.cli.terminal import safe
 from shoal.store.figures import Failures
 
 HINTS = {
@@ -17,13 +17,13 @@ HINTS = {
     "undecodable": "the body could not be decompressed",
     "redirect_loop": "its redirects lead back to themselves; it may want a cookie or login",
     "too_many_redirects": "more than 20 redirects in a row",
-    "callback": "the spider failed on this page: mend it, then `shoal dead ID --retry`",
+    "callback": "the spider failed on this page: mend it, then `RETRY`",
     "sitemap": "the sitemap is broken; what stood before the fault was taken",
     "poison": "reading its page ends the process; kept for review",
     "unreadable": "the page could not be read; --verbose logs why",
     "http 429": "the host asks for fewer requests: lower --rate; waits are honoured by themselves",
     "http 503": "the host is overloaded or refuses crawlers: lower --rate, or try later",
-    "http 500": "the host fails on this page: `shoal dead ID --retry` later",
+    "http 500": "the host fails on this page: `RETRY` later",
     "http 403": "the host refuses crawlers, or wants a login: see --header and --cookie",
 }
 
@@ -60,19 +60,21 @@ def failure_name(kind: str, status: int | None) -> str:
     return str(status) if kind == "http" and status else kind
 
 
-def failure_lines(failures: list[Failures], job_id: str, most: int = 8) -> list[str]:
+def hint(kind: str, status: int | None, retry: str) -> str | None:
+    """What to do about it; `retry` is the command that tries it again."""
+    usual = HINTS.get("http 500") if kind == "http" and (status or 0) >= 500 else None
+    words = HINTS.get(f"{kind} {status}") or HINTS.get(kind) or usual
+    return None if words is None else words.replace("RETRY", retry)
+
+
+def failure_lines(failures: list[Failures], retry: str, most: int = 8) -> list[str]:
     """Failed attempts grouped, each group with a count, a sample and what to do."""
     lines = []
     for group in failures[:most]:
         name = failure_name(group.kind, group.status)
         lines.append(f"  {name} x{group.n} at {safe(group.host)}, e.g. {safe(group.sample or '')}")
-        hint = (
-            HINTS.get(f"{group.kind} {group.status}")
-            or HINTS.get(group.kind)
-            or (HINTS["http 500"] if group.kind == "http" and (group.status or 0) >= 500 else None)
-        )
-        if hint:
-            lines.append(f"    {hint.replace(' ID ', f' {job_id} ')}")
+        if said := hint(group.kind, group.status, retry):
+            lines.append(f"    {said}")
     if len(failures) > most:
         lines.append(f"  and {plural(len(failures) - most, 'more group')}")
     return lines

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from shoal.client.told import Explained, Letter, Page
 from shoal.client.transport import Transport, query_of, quoted
 from shoal.errors import UsageError
 
@@ -18,7 +19,7 @@ Rows = Generator[dict[str, Any], None, None]
 
 
 class DataCalls(Transport):
-    def pages(self, id: str, *, status: int | None = None, host: str | None = None) -> Iterator[dict[str, Any]]:
+    def pages(self, id: str, *, status: int | None = None, host: str | None = None) -> Iterator[Page]:
         return self._parts(f"/jobs/{quoted(id)}/pages", "pages", {"status": status, "host": host})
 
     def body(self, id: str, fingerprint: str) -> bytes:
@@ -35,7 +36,7 @@ class DataCalls(Transport):
 
     def dead(
         self, id: str, *, reason: str | None = None, status: int | None = None, host: str | None = None
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Iterator[Letter]:
         where = {"reason": reason, "status": status, "host": host}
         return self._parts(f"/jobs/{quoted(id)}/dead", "dead", where)
 
@@ -51,8 +52,8 @@ class DataCalls(Transport):
         """Forgets dead letters, all or by the same filter; says how many they were."""
         return int(self._change("DELETE", f"/jobs/{quoted(id)}/dead{query_of(where)}")["purged"])
 
-    def explain(self, id: str, url: str) -> dict[str, Any]:
-        return self._get(f"/jobs/{quoted(id)}/explain", {"url": url})
+    def explain(self, id: str, url: str) -> Explained:
+        return cast(Explained, self._get(f"/jobs/{quoted(id)}/explain", {"url": url}))
 
     def explanation(self, id: str, url: str) -> dict[str, Any]:
         """All that `explain` is made of: the records of the URL and of where it leads."""

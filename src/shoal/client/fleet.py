@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from shoal.client.told import Host, Schedule, Token
-from shoal.client.transport import Transport, quoted
+from shoal.client.told import Exclusions, Host, Schedule, Stats, Token, Worker
+from shoal.client.transport import Transport, query_of, quoted
 
 
 class FleetCalls(Transport):
@@ -14,24 +14,28 @@ class FleetCalls(Transport):
         """By name, those that were asked for something lately or that an operator has a word on."""
         return cast(Iterator[Host], self._parts("/hosts", "hosts", {}))
 
+    def host(self, name: str) -> Host:
+        return cast(Host, self._get(f"/hosts/{quoted(name)}"))
+
     def change_host(self, host: str, **said: Any) -> Host:
         """`rate` (None: each job's own again) and `paused`; what is left out stays as it is."""
         return cast(Host, self._change("PATCH", f"/hosts/{quoted(host)}", said))
 
-    def exclusions(self) -> list[str]:
+    def exclusions(self) -> Exclusions:
         """What no job of the fleet may request."""
-        return list(self._get("/exclusions")["lines"])
+        return cast(Exclusions, self._get("/exclusions"))
 
-    def set_exclusions(self, lines: Iterable[str]) -> list[str]:
-        """All of them: those that were there before are gone."""
-        return list(self._change("PUT", "/exclusions", {"lines": list(lines)})["lines"])
+    def set_exclusions(self, lines: Iterable[str], *, version: int | None = None) -> Exclusions:
+        """All of them: those that were there before are gone. With a version, only if they still are of it."""
+        path = f"/exclusions{query_of({'version': version})}"
+        return cast(Exclusions, self._change("PUT", path, {"lines": list(lines)}))
 
-    def workers(self) -> list[dict[str, Any]]:
+    def workers(self) -> list[Worker]:
         return list(self._get("/workers")["workers"])
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> Stats:
         """The fleet at a glance."""
-        return self._get("/stats")
+        return cast(Stats, self._get("/stats"))
 
     def schedules(self) -> list[Schedule]:
         return list(self._get("/schedules")["schedules"])
@@ -43,7 +47,7 @@ class FleetCalls(Transport):
     def add_schedule(self, name: str, cron: str, job: Mapping[str, Any], **about: Any) -> Schedule:
         """`job` has the fields of `POST /jobs`; `about` may be `zone` and `overlap`."""
         asked = {"name": name, "cron": cron, "job": job, **about}
-        return cast(Schedule, self._change("POST", "/schedules", asked))
+        return cast(Schedule, self._post("/schedules", asked))
 
     def change_schedule(self, name: str, **changes: Any) -> Schedule:
         """`cron`, `zone`, `overlap`, `paused` or `job`; what is left out stays as it is."""
@@ -51,7 +55,7 @@ class FleetCalls(Transport):
 
     def run_schedule(self, name: str) -> Schedule:
         """Begins its job now; the first of its `runs` is this one."""
-        return cast(Schedule, self._change("POST", f"/schedules/{quoted(name)}/run"))
+        return cast(Schedule, self._post(f"/schedules/{quoted(name)}/run", None))
 
     def remove_schedule(self, name: str) -> None:
         """The jobs that it has begun stay."""

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, cast
 
-from shoal.client.told import Appended, Job, Submitted
+from shoal.client.told import Appended, Job, Scraped, StillScraping, Submitted
 from shoal.client.transport import Transport, query_of, quoted
+from shoal.errors import UsageError
 
 BATCH = 10_000
 """URLs in one call of `append`."""
@@ -18,10 +19,22 @@ JOBS_AT_ONCE = 100
 
 
 class JobCalls(Transport):
-    def submit(self, urls: Iterable[str | None] = (), *, key: str | None = None, **options: Any) -> Submitted:
+    def submit(
+        self,
+        urls: Iterable[str | None] = (),
+        *,
+        urls_follow: bool = False,
+        key: str | None = None,
+        **options: Any,
+    ) -> Submitted:
         """Options are the fields of `POST /jobs`. With a key of your own, a program that starts anew makes no second
-        job. None among the URLs stands for a line of a list that has none."""
-        return cast(Submitted, self._post("/jobs", {"urls": list(urls), **options}, key))
+        job. None among the URLs stands for a line of a list that has none. With `urls_follow` a job that has no URL
+        waits for those that are appended; otherwise it must have one, or a spider or rules that do."""
+        given = list(urls)
+        if not given and not urls_follow and options.keys().isdisjoint(("rules", "spider")):
+            raise UsageError("there is no URL to start from: give one, or say urls_follow=True and append them")
+        named = {"urls": given} if given or urls_follow else {}
+        return cast(Submitted, self._post("/jobs", {**named, **options}, key))
 
     def append(self, id: str, urls: Iterable[str]) -> Appended:
         """Any number of them, some at a time; the job goes on with them if it had ended."""
@@ -109,12 +122,14 @@ class JobCalls(Transport):
         """A job that has ended, with all its data."""
         self._change("DELETE", f"/jobs/{quoted(id)}")
 
-    def scrape(self, url: str, *formats: str, rules: Mapping[str, Any] | None = None, timeout_s: float = 30) -> Any:
+    def scrape(
+        self, url: str, *formats: str, rules: Mapping[str, Any] | None = None, timeout_s: float = 30
+    ) -> Scraped | StillScraping:
         """One page now. What takes longer than `timeout_s` is answered with the job's `id` and `state` alone."""
         asked: dict[str, Any] = {"url": url, "timeout_s": timeout_s}
         asked |= {"formats": formats} if formats else {}
         asked |= {"rules": rules} if rules is not None else {}
-        return self._change("POST", "/scrape", asked)
+        return cast(Scraped | StillScraping, self._post("/scrape", asked))
 
     def _steer(self, id: str, verb: str) -> str:
         return str(self._change("POST", f"/jobs/{quoted(id)}/{verb}")["detail"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, TypedDict, final
 
 
 class Rejected(TypedDict, total=False):
@@ -103,3 +103,119 @@ class Token(TypedDict):
     scope: str
     created_at: str
     used_at: str | None
+
+
+class Page(TypedDict):
+    """The record of a page; `fingerprint` is what `body` takes."""
+
+    url: str
+    final_url: str
+    status: int
+    depth: int
+    parent: str | None
+    content_type: str
+    bytes: int
+    title: str | None
+    digest: str
+    fingerprint: str
+    attempts: int
+    duration_ms: int
+    fetched_at: str
+    via: str
+    archive: str | None
+    changed: bool | None
+    tdm_reservation: str | None
+    tdm_policy: str | None
+
+
+class Letter(TypedDict):
+    """A dead letter: what was given up, and why."""
+
+    url: str
+    host: str
+    reason: str
+    status: int | None
+    detail: str
+    depth: int
+    parent: str | None
+    attempts: int
+    died_at: str
+    fingerprint: str
+
+
+class Explained(TypedDict):
+    """What happened to a URL, or what would; there is more, depending on the outcome."""
+
+    job: str
+    url: str
+    canonical: str | None
+    fingerprint: str | None
+    outcome: str
+    reason: str | None
+    rule: str | None
+
+
+@final
+class Scraped(TypedDict):
+    """How the page ended, and what was asked of it; `missing` says why something is not there."""
+
+    id: str
+    url: str
+    final_url: str | None
+    status: int | None
+    outcome: str
+    reason: str | None
+    content_type: str | None
+    title: str | None
+    html: str | None
+    text: str | None
+    markdown: str | None
+    links: list[str] | None
+    metadata: dict[str, Any] | None
+    items: list[dict[str, Any]] | None
+    missing: dict[str, str]
+
+
+@final
+class StillScraping(TypedDict):
+    """It takes longer: `id` is the job's, and there is no `outcome` yet."""
+
+    id: str
+    state: str
+    limiting: str | None
+
+
+class Worker(TypedDict):
+    """A process of the fleet, as it last told of itself."""
+
+    id: str
+    role: str
+    machine: str
+    pid: int
+    lanes: list[str]
+    lane: str | None
+    in_flight: int
+    unstored: int
+    ended: int
+    memory_bytes: int
+    waiting_for: str | None
+    unloadable: dict[str, str]
+
+
+class Stats(TypedDict):
+    """The fleet at a glance."""
+
+    jobs: dict[str, int]
+    lanes: dict[str, dict[str, int]]
+    workers: int
+    in_flight: int
+    requests_per_second: float
+    redis_bytes: int
+    redis_fault: str | None
+
+
+class Exclusions(TypedDict):
+    """`version` is one more with every change."""
+
+    version: int
+    lines: list[str]

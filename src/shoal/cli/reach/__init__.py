@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from shoal.errors import UsageError
+
 if TYPE_CHECKING:
     from shoal.cli.order import Order
     from shoal.jobs.explain import Explanation
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 
-class Found(Protocol):
+class ReachedJob(Protocol):
     """One job."""
 
     @property
@@ -100,7 +102,7 @@ class HandedOver:
 class Jobs(Protocol):
     """All of them, and the hosts that they ask."""
 
-    def find(self, name: str) -> Found:
+    def find(self, name: str) -> ReachedJob:
         """By its id, the beginning of one, or "last". Raises UnknownJob."""
 
     def newest(self, limit: int) -> list[Listed]: ...
@@ -115,18 +117,18 @@ class Jobs(Protocol):
 
 
 class Schedules(Protocol):
-    """By name or id; None of one that there is not."""
+    """By name or id; whoever names one that there is not meets a UsageError."""
 
     def add(self, name: str, cron: str, zone: str, overlap: str, order: Order, urls: list[str]) -> Record: ...
 
     def all(self) -> list[Record]: ...
 
-    def remove(self, name: str) -> str | None:
+    def remove(self, name: str) -> str:
         """Its name."""
 
-    def pause(self, name: str, paused: bool) -> Record | None: ...
+    def pause(self, name: str, paused: bool) -> Record: ...
 
-    def run(self, name: str) -> str | None:
+    def run(self, name: str) -> str:
         """The id of its job."""
 
 
@@ -136,5 +138,13 @@ class Tokens(Protocol):
 
     def all(self) -> list[Mapping[str, Any]]: ...
 
-    def remove(self, name: str) -> bool:
-        """By its name or id; False if there is none."""
+    def remove(self, name: str) -> None:
+        """By its name or id. Raises UsageError if there is none."""
+
+
+def no_schedule(name: str) -> UsageError:
+    return UsageError(f"there is no schedule {name!r}: `shoal schedule list` lists them")
+
+
+def no_token(name: str) -> UsageError:
+    return UsageError(f"there is no token {name!r}: `shoal token list` lists them")

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from pydantic import BaseModel, ValidationError
+
+from shoal import __version__
 from shoal.cli.reach import Listed, Record
+from shoal.cli.reach.answers import translated
 from shoal.client import Client
 from shoal.client import Job as Told
 from shoal.control.models.whole import ExplanationShown, JobShown, OverviewShown, QualityShown
-from shoal.errors import ApiError, Unavailable, UnknownJob
+from shoal.errors import UnknownHost, UnknownJob, UsageError
 from shoal.jobs.explain import Explanation
-from shoal.jobs.hosts import unknown_host
 from shoal.jobs.overview import Overview
 from shoal.jobs.place import Standing
 from shoal.model import Figures, JobState
@@ -26,18 +28,7 @@ from shoal.store.records import Where, conditions
 if TYPE_CHECKING:
     from shoal.jobs.quality import Quality
 
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """What an API answers, as the errors that a command meets elsewhere."""
-    try:
-        yield
-    except ApiError as error:
-        if error.exit_code == Unavailable.exit_code:
-            raise Unavailable(str(error)) from error
-        if error.status == 404:
-            raise UnknownJob(str(error)) from error
-        raise
+M = TypeVar("M", bound=BaseModel)
 
 
 class ApiJob:
@@ -46,20 +37,20 @@ class ApiJob:
         self.job = job
 
     def standing(self) -> Standing:
-        with translated():
+        with translated(UnknownJob):
             told = self._client.job(self.job.id)
         return Standing(self.job, JobState(told["state"]), _figures(told), told["limiting"])
 
     def overview(self) -> Overview:
-        with translated():
-            return OverviewShown.model_validate(self._client.overview(self.job.id)).root
+        with translated(UnknownJob):
+            return _read_as(OverviewShown, self._client.overview(self.job.id)).root
 
     def quality(self) -> Quality:
-        told = QualityShown.model_validate(self._client.quality(self.job.id))
+        told = _read_as(QualityShown, self._client.quality(self.job.id))
         return told.now, told.before
 
     def pages(self, where: Where) -> Iterator[Record]:
-        return self._client.pages(self.job.id, **cast(Any, where))
+        return cast(Iterator[Record], self._client.pages(self.job.id, **cast(Any, where)))
 
     def body(self, fingerprint: str) -> bytes:
         return self._client.body(self.job.id, fingerprint)
@@ -73,13 +64,13 @@ class ApiJob:
         return self._client.rejects(self.job.id, **where)
 
     def dead(self, where: Where) -> Iterator[Record]:
-        return self._client.dead(self.job.id, **cast(Any, self._checked(where)))
+        return cast(Iterator[Record], self._client.dead(self.job.id, **cast(Any, self._checked(where))))
 
     def retry(self, where: Where) -> int:
         return self._client.retry(self.job.id, **self._checked(where))
 
     def explain(self, url: str) -> Explanation:
-        return ExplanationShown.model_validate(self._client.explanation(self.job.id, url)).root
+        return _read_as(ExplanationShown, self._client.explanation(self.job.id, url)).root
 
     def differences(self, later: str) -> Iterable[Difference]:
         return map(_difference, self._client.diff(self.job.id, later))
@@ -117,8 +108,8 @@ class ApiJobs:
         self._client = client
 
     def find(self, name: str) -> ApiJob:
-        with translated():
-            return ApiJob(self._client, JobShown.model_validate(self._client.spec(name)).root)
+        with translated(UnknownJob):
+            return ApiJob(self._client, _read_as(JobShown, self._client.spec(name)).root)
 
     def newest(self, limit: int) -> list[Listed]:
         return [_listed(told) for told in self._client.jobs(limit=limit)]
@@ -130,10 +121,24 @@ class ApiJobs:
         return [dict(host) for host in self._client.hosts()]
 
     def host(self, name: str, said: Said) -> Record:
-        known = {host["host"]: host for host in self._client.hosts()}
-        if name.lower() not in known:
-            raise unknown_host(name, known)
-        return dict(self._client.change_host(name.lower(), **said) if said else known[name.lower()])
+        with translated(UnknownHost):
+            return dict(self._client.change_host(name, **said) if said else self._client.host(name))
+
+
+def _read_as(model: type[M], told: Mapping[str, Any]) -> M:
+    """Raises UsageError for what is not told as this version of Shoal tells it."""
+    try:
+        return model.model_validate(told)
+    except ValidationError as error:
+        raise UsageError(
+            f"the API is of another version than this shoal, which is {__version__}, and cannot be understood "
+            f"({_first(error)}): install its version here"
+        ) from error
+
+
+def _first(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"
 
 
 def _figures(told: Told) -> Figures:

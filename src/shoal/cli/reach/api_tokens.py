@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shoal.cli.reach import no_token
+from shoal.cli.reach.answers import translated
 from shoal.client import Client
-from shoal.errors import ApiError
 
 
 class ApiTokens:
@@ -19,11 +20,6 @@ class ApiTokens:
     def all(self) -> list[Mapping[str, Any]]:
         return list(self._client.tokens())
 
-    def remove(self, name: str) -> bool:
-        try:
+    def remove(self, name: str) -> None:
+        with translated(lambda _: no_token(name)):
             self._client.remove_token(name)
-        except ApiError as error:
-            if error.status != 404:
-                raise
-            return False
-        return True

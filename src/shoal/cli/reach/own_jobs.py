@@ -9,16 +9,16 @@ from shoal.cli.places import Places
 from shoal.cli.reach import Listed, Record
 from shoal.cli.session import Session
 from shoal.jobs.overview import Overview, overview
-from shoal.jobs.place import Place, Standing
+from shoal.jobs.place import Standing
 from shoal.store.jobs import Job, list_jobs, load_job
 from shoal.store.records import Where
 
 if TYPE_CHECKING:
-    from shoal.frontier.contract import HostState
     from shoal.jobs.explain import Explanation
     from shoal.jobs.quality import Quality
     from shoal.store.diff import Difference
     from shoal.store.hosts import Said
+    from shoal.urls import Exclusions
 
 # What a single command needs is imported by it alone: they start in a few tenths of a second, and it would double them.
 
@@ -75,12 +75,18 @@ class OwnJob:
 
     def explain(self, url: str) -> Explanation:
         from shoal.jobs.explain import explain
-        from shoal.store.exclusions import stored_exclusions
+
+        exclusions = self._exclusions()
+        return self._session.run(explain(self.place, self.job, url, exclusions))
+
+    def _exclusions(self) -> Exclusions:
+        if self.job.fleet:
+            from shoal.fleet.exclusions import all_exclusions
+
+            return all_exclusions(self._session.settings, self.place.store)
         from shoal.urls.exclusions import read_exclusions
 
-        lines = stored_exclusions(self.place.store) if self.job.fleet else ()
-        exclusions = read_exclusions(self._session.settings.exclusions).with_lines(lines)
-        return self._session.run(explain(self.place, self.job, url, exclusions))
+        return read_exclusions(self._session.settings.exclusions)
 
     def differences(self, later: str) -> Iterable[Difference]:
         from shoal.store.diff import differences
@@ -134,10 +140,10 @@ class OwnJobs:
         return host_records(place.store, self._session.settings.user_agent, states)
 
     def host(self, name: str, said: Said) -> Record:
-        from shoal.jobs.hosts import host_records
+        from shoal.jobs.hosts import host_records, host_told
 
         place = self._places.here
-        state = self._session.run(_with_word(place, name, said))
+        state = self._session.run(host_told(place, name, said))
         return host_records(place.store, self._session.settings.user_agent, [state])[0]
 
     def _newest(self, limit: int) -> list[Job]:
@@ -147,14 +153,3 @@ class OwnJobs:
 def _listed(stands: Standing) -> Listed:
     job = stands.job
     return Listed(job.id, job.spec.name, stands.state, stands.figures, job.started_at)
-
-
-async def _with_word(place: Place, name: str, said: Said) -> HostState:
-    from shoal.jobs.hosts import find_host, override
-
-    state = await find_host(place.frontier, name)
-    if not said:
-        return state
-    await override(place, state.name, said)
-    # With its word taken back a quiet one may be forgotten at once.
-    return await place.frontier.host(state.name) or state

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from shoal.cli.order import Order
-from shoal.cli.reach import Record
+from shoal.cli.reach import Record, no_schedule
 from shoal.cli.reach.own_tokens import open_store
 from shoal.cli.session import Session
 from shoal.errors import Unavailable
-from shoal.fleet.cron import Cron
 from shoal.fleet.place import Fleet
 from shoal.fleet.scheduled import schedule_record
-from shoal.fleet.schedules import Template, make_schedule, run_now
-from shoal.store.schedules import (
-    Overlap,
-    Schedule,
-    change_schedule,
-    find_schedule,
-    list_schedules,
-    remove_schedule,
-)
+from shoal.fleet.schedules import Template, amend_schedule, make_schedule, run_now
+from shoal.store.schedules import Overlap, Schedule, find_schedule, list_schedules, remove_schedule
 
 
 class OwnSchedules:
@@ -39,39 +30,32 @@ class OwnSchedules:
     def all(self) -> list[Record]:
         return [self._record(one) for one in list_schedules(self._store)]
 
-    def remove(self, name: str) -> str | None:
-        found = find_schedule(self._store, name)
-        if found is None:
-            return None
+    def remove(self, name: str) -> str:
+        found = self._found(name)
         remove_schedule(self._store, found.id)
         return found.name
 
-    def pause(self, name: str, paused: bool) -> Record | None:
-        found = find_schedule(self._store, name)
-        if found is None:
-            return None
-        now = time.time()
+    def pause(self, name: str, paused: bool) -> Record:
+        found = self._found(name)
+        amend_schedule(self._store, found.id, {"paused": paused})
+        return self._record(self._found(found.id))
 
-        def change(one: Schedule) -> dict[str, Any]:
-            return {"paused": paused, "due_at": Cron(one.cron, one.zone).after(now)}
-
-        change_schedule(self._store, found.id, change)
-        changed = find_schedule(self._store, found.id)
-        return None if changed is None else self._record(changed)
-
-    def run(self, name: str) -> str | None:
+    def run(self, name: str) -> str:
         fleet = Fleet(self._session.settings, self._store)
         try:
-            found = find_schedule(self._store, name)
-            if found is None:
-                return None
-            begun = run_now(self._store, found)
+            begun = run_now(self._store, self._found(name))
             with suppress(Unavailable):
                 # Tend finds it without being rung.
                 self._session.run(fleet.ring())
         finally:
             self._session.run(fleet.close())
         return begun.job
+
+    def _found(self, name: str) -> Schedule:
+        found = find_schedule(self._store, name)
+        if found is None:
+            raise no_schedule(name)
+        return found
 
     def _record(self, one: Schedule) -> Record:
         return schedule_record(self._store, one)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shoal.cli.reach import no_token
 from shoal.jobs.place import make_folder
 from shoal.settings import Settings
 from shoal.store.columns import iso_time
@@ -22,8 +23,9 @@ class OwnTokens:
     def all(self) -> list[Mapping[str, Any]]:
         return [_record(token) for token in list_tokens(self._store)]
 
-    def remove(self, name: str) -> bool:
-        return remove_token(self._store, name)
+    def remove(self, name: str) -> None:
+        if not remove_token(self._store, name):
+            raise no_token(name)
 
 
 def open_store(settings: Settings) -> Store:

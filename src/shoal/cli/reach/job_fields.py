@@ -18,23 +18,23 @@ _POLITENESS = ("rate", "per_host", "group")
 _CALLED = {"proxy": "proxies", "allow_trap": "allow_traps"}
 
 
-def job_order(rules: Mapping[str, Any] | None, spider: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+def job_fields(rules: Mapping[str, Any] | None, spider: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """All but the URLs; options by the names of the flags, with _ for -."""
-    order: dict[str, Any] = {"limits": {}, "politeness": {}}
+    fields: dict[str, Any] = {"limits": {}, "politeness": {}}
     for name, value in options.items():
         if name in _LIMITS:
-            order["limits"][_LIMITS[name]] = value
+            fields["limits"][_LIMITS[name]] = value
         elif name in _POLITENESS:
-            order["politeness"][name] = value
+            fields["politeness"][name] = value
         else:
-            order |= _field(name, value, order)
-    return {**order, **({"rules": rules} if rules else {}), **({"spider": spider} if spider else {})}
+            fields |= _field(name, value, fields)
+    return {**fields, **({"rules": rules} if rules else {}), **({"spider": spider} if spider else {})}
 
 
-def _field(name: str, value: Any, order: Mapping[str, Any]) -> dict[str, Any]:
+def _field(name: str, value: Any, before: Mapping[str, Any]) -> dict[str, Any]:
     match name:
         case "ignore_robots":
-            return {"politeness": {**order["politeness"], "robots": not value}}
+            return {"politeness": {**before["politeness"], "robots": not value}}
         case "no_archive" | "no_text":
             return {name.removeprefix("no_"): not value}
         case "header":

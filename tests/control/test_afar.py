@@ -1,0 +1,163 @@
+"""Commands through an API that fails, is of another version, or knows what is not here; and what they say to type next.
+
+The API is served in this process, over a fleet that a test plays by hand, and a test may answer in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+import pytest
+
+from shoal.store.tokens import Scope
+from tests.cli.conftest import Ran
+from tests.cli.in_process import run_here
+from tests.control.calling import Api, api_over
+from tests.fleet.by_hand import FleetShell
+
+URL = "https://example.com/"
+Answer = Callable[[], tuple[str, bytes]]
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@dataclass
+class Afar:
+    """`shoal` through the API; `instead` answers calls whose path ends so, each once."""
+
+    api: Api
+    folder: Path
+    url: str = ""
+    instead: dict[str, Answer] = field(default_factory=dict)
+
+    def __call__(self, *args: str, **env: str) -> Ran:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
+        told = {"SHOAL_API_URL": self.url, "SHOAL_TOKEN": self.api.tokens[Scope.ADMIN], "COLUMNS": "80"}
+        return run_here(self.folder, {**clean, "HOME": str(self.folder), **told, **env}, *args)
+
+    def answer(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
+        ending = environ["PATH_INFO"].rpartition("/")[2]
+        if ending not in self.instead:
+            return self.api.client.application(environ, start)
+        status, body = self.instead.pop(ending)()
+        start(status, [("Content-Type", "application/json"), ("Retry-After", "60")])
+        return [body]
+
+
+@contextmanager
+def served(api: Api, folder: Path) -> Iterator[Afar]:
+    afar = Afar(api, folder)
+    with make_server("127.0.0.1", 0, afar.answer, handler_class=Quiet) as server:
+        afar.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield afar
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def afar(api: Api, tmp_path: Path) -> Iterator[Afar]:
+    folder = tmp_path / "laptop"
+    folder.mkdir()
+    with served(api, folder) as afar:
+        yield afar
+
+
+def test_watching_goes_on_when_the_errors_cannot_be_counted(afar: Afar) -> None:
+    job = afar.api.submit(URL)
+
+    def away() -> tuple[str, bytes]:
+        afar.api("POST", f"/jobs/{job}/cancel")
+        return "503 Service Unavailable", b'{"detail": "the database is away"}'
+
+    afar.instead["overview"] = away
+    ran = afar("watch", job, "--json")
+    assert (ran.code, ran.err) == (0, "") and not afar.instead
+    assert ran.summary["state"] == "cancelled"
+
+
+@pytest.mark.parametrize(("ending", "command"), [("spec", "job"), ("overview", "job"), ("explanation", "explain")])
+def test_an_api_of_another_version_is_said_to_be_one(afar: Afar, ending: str, command: str) -> None:
+    job = afar.api.submit(URL)
+    afar.instead[ending] = lambda: ("200 OK", json.dumps({"id": job, "colour": "red"}).encode())
+    ran = afar(command, job, *([URL] if command == "explain" else []))
+    assert ran.code == 2 and "of another version" in ran.err
+
+
+def test_what_to_type_next_leads_to_the_same_place(afar: Afar) -> None:
+    job = afar.api.submit(URL)
+    prefix = f"shoal --api {afar.url} "
+    told = [
+        afar("--api", afar.url, *words.split(), SHOAL_API_URL="").err
+        for words in (f"pause {job}", f"resume {job}", f"job {job}", f"cancel {job}", "hosts --rate 1")
+    ]
+    shown = afar("--api", afar.url, "explain", job, URL, SHOAL_API_URL="").out
+    assert [f"{prefix}resume {job}" in told[0], f"{prefix}watch {job}" in told[1]] == [True, True]
+    assert f"{prefix}export {job}" in told[3] and f"{prefix}hosts HOST" in told[4]
+    assert "shoal " not in shown.replace(prefix, "")
+
+
+def test_without_a_job_it_says_how_one_is_begun_there(afar: Afar, fleet: FleetShell, tmp_path: Path) -> None:
+    assert f"no job in {afar.url} yet: `shoal submit URL`" in afar("jobs").err
+    own = afar("jobs", SHOAL_API_URL="", SHOAL_REDIS_URL=fleet.redis.url, SHOAL_HOME=str(fleet.home)).err
+    assert "`shoal submit URL`" in own and "demo" not in own
+    home = tmp_path / "empty"
+    crawled = afar("--home", str(home), "jobs", SHOAL_API_URL="").err
+    assert f"`shoal --home {home} crawl URL`" in crawled and "shoal demo" in crawled
+
+
+def test_a_spider_without_urls_is_no_job_here_or_there(
+    fleet: FleetShell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "startless").mkdir()
+    (tmp_path / "startless/shop.py").write_text("from shoal import spider\n@spider()\ndef shop(page): yield\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with api_over(replace(fleet.settings, spiders=("startless.shop",))) as api, served(api, tmp_path) as afar:
+        there = afar("submit", "startless.shop:shop")
+        here = afar("submit", "startless.shop:shop", SHOAL_API_URL="", SHOAL_REDIS_URL=fleet.redis.url)
+        assert (there.code, there.err) == (here.code, here.err) == (2, here.err)
+        assert "names no URL to start from" in there.err and api.get("/jobs")["jobs"] == []
+
+
+def test_a_spider_of_the_fleet_cannot_be_tried_dry_from_afar(afar: Afar) -> None:
+    for command in (["submit"], ["schedule", "add", "daily", "--cron", "30 4 * * *"]):
+        ran = afar(*command, "shops.books:books", "--dry-run")
+        assert ran.code == 2 and "shops.books:books is loaded where it runs" in ran.err
+
+
+def test_a_host_is_asked_for_by_its_name_alone(afar: Afar) -> None:
+    afar.instead["hosts"] = lambda: ("500 Internal Server Error", b"{}")
+    ran = afar("hosts", "nowhere.example")
+    assert ran.code == 2 and "there is no host 'nowhere.example' here" in ran.err and afar.instead
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words", "state"),
+    [
+        ("403 Forbidden", 2, "not for you; job {job}, which was to have the list, is cancelled", "cancelled"),
+        ("429 Too Many Requests", 5, "the others are for {url}/api/v1/jobs/{job}/urls", "waiting"),
+    ],
+)
+def test_a_list_that_is_not_taken_is_told_of_with_its_job(
+    afar: Afar, status: str, code: int, words: str, state: str
+) -> None:
+    (afar.folder / "urls.txt").write_text(f"{URL}\n/bad\n")
+    afar.instead["urls"] = lambda: (status, b'{"detail": "not for you"}')
+    ran = afar("submit", "@urls.txt")
+    (job,) = afar.api.get("/jobs")["jobs"]
+    assert ran.code == code and words.format(job=job["id"], url=afar.url) in ran.err
+    assert "line 2: '/bad': is not a URL" in ran.err and job["state"] == state
