@@ -1,4 +1,4 @@
-"""The reference tells of every command, option and setting there is."""
+"""The reference tells of every command, option and setting there is, and what the docs name and link to is there."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import pytest
 
 from shoal.cli import COMMANDS, shoal
 from shoal.cli.session import OPTIONS
-from shoal.settings import NAMES
+from shoal.fleet.configuration import configuration
+from shoal.settings import NAMES, Settings
 
-REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "docs" / "reference"
+PAGES = sorted([*ROOT.glob("*.md"), *(page for room in ("docs", "examples") for page in (ROOT / room).rglob("*.md"))])
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
@@ -64,3 +67,45 @@ def test_the_reference_names_every_setting_and_its_variable() -> None:
     text = (REFERENCE / "settings.md").read_text()
     rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, flags=re.MULTILINE))
     assert rows == {name: f"SHOAL_{name.upper()}" for name in NAMES}
+
+
+def test_the_example_of_config_show_has_every_setting() -> None:
+    assert re.findall(r"^(\w+) +default  ", sections()["shoal config show"], flags=re.MULTILINE) == list(NAMES)
+
+
+def test_no_command_is_told_of_that_there_is_not() -> None:
+    assert {title for title in sections() if title.startswith("shoal ")} == {title for title, _ in commands()}
+
+
+def test_every_setting_of_celery_is_given_with_its_reason() -> None:
+    given = configuration(Settings(ROOT, broker_url="redis://localhost:6379/1"))
+    text = (ROOT / "docs" / "internals" / "celery.md").read_text()
+    assert not [name for name in (*given, *given["broker_transport_options"]) if f"`{name}`" not in text]
+
+
+def without_blocks(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings."""
+    headings = re.findall(r"^#+ (.+)$", without_blocks(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_page_and_a_heading_that_are_there(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", without_blocks(page)):
+        if link.startswith("https://"):
+            continue
+        path, _, anchor = link.partition("#")
+        there = page.parent / path if path else page
+        assert there.exists() and (not anchor or anchor in anchors(there)), link
+
+
+def test_every_module_that_the_architecture_names_is_there() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    named = re.findall(r"`([\w/]+/\w+\.(?:py|lua))[`:]", text)
+    places = (ROOT, ROOT / "src" / "shoal", *(ROOT / "src" / "shoal" / room for room in ("control", "frontier")))
+    assert len(named) > 100
+    assert [name for name in named if not any((place / name).exists() for place in places)] == []

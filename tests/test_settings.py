@@ -143,6 +143,13 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> 
         loaded(tmp_path)
 
 
+def test_a_place_that_cannot_be_looked_at_is_named(tmp_path: Path) -> None:
+    # As another user's home is, but for root too.
+    beyond = tmp_path / ("x" * 300) / "config.toml"
+    with pytest.raises(UsageError, match=r"config\.toml cannot be read"):
+        load({}, {}, tmp_path, beyond)
+
+
 def test_a_pyproject_of_somebody_else_sets_nothing(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('tool = 3\n[project]\nname = "x"\n')
     assert loaded(tmp_path).origins == {}

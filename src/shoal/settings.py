@@ -162,12 +162,12 @@ def _of_running_up(home: Path) -> Iterator[tuple[str, Any, str]]:
 
 
 def _toml(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    # Most runs have no file, and tomllib costs several milliseconds.
-    import tomllib
-
     try:
+        if not path.exists():
+            return {}
+        # Most runs have no file, and tomllib costs several milliseconds.
+        import tomllib
+
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}. Correct or remove it.") from None

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from shoal.control.bodies import HELD_BYTES
 from shoal.practice import Shop, running
 from tests.deploy.composed import ROOT, Composed, services
 
@@ -67,6 +68,12 @@ def test_only_this_machine_reaches_the_api_and_nobody_the_servers() -> None:
     for name, service in services(VARIABLES).items():
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
         assert name == "api" or "ports" not in service
+
+
+def test_the_api_has_room_for_the_bodies_that_it_may_hold() -> None:
+    service = services(VARIABLES)["api"]
+    assert "--processes" not in service["command"]
+    assert int(service["mem_limit"].removesuffix("m")) << 20 >= 1.5 * HELD_BYTES
 
 
 def test_a_missing_password_is_told_before_anything_starts() -> None:

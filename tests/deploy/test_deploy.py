@@ -6,6 +6,9 @@ import configparser
 import json
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -102,6 +105,25 @@ def test_what_is_run_is_a_command_with_options_that_it_has(where: str, words: li
         command = command.get_command(click.Context(cli), name)
     assert command is not None
     command.make_context(name, words)
+
+
+def test_systemd_takes_the_units(tmp_path: Path) -> None:
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("systemd-analyze is missing: this machine has no systemd")
+    units = sorted((DEPLOY / "systemd").glob("*.service"))
+    for unit in units:
+        # Whether a program is where it is to be installed is looked at too.
+        (tmp_path / unit.name).write_text(unit.read_text().replace("/opt/shoal/bin/shoal", sys.executable))
+    words = [program, "verify", "--man=no", *(str(tmp_path / unit.name) for unit in units)]
+    ran = subprocess.run(words, capture_output=True, text=True)
+    assert units and ran.returncode == 0 and not ran.stderr.strip(), ran.stderr
+
+
+def test_units_run_what_supervisord_runs() -> None:
+    run = list(commands())
+    units = [words for where, words in run if where.endswith(".service")]
+    assert units == [words for where, words in run if where.startswith("program:")]
 
 
 def test_units_and_programs_leave_a_role_the_time_to_give_back_what_it_holds() -> None:
