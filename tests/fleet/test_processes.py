@@ -8,6 +8,8 @@ import signal
 import time
 from pathlib import Path
 
+from shoal.fleet.life import signs
+from tests.fleet.running import Running
 from tests.fleet.shopping import LATENCY_MS, PER_HOST, SHOP, Shopping, shopping
 from tests.politeness import fetched_more_than_once
 
@@ -73,6 +75,19 @@ def test_a_worker_that_is_told_to_end_saves_what_ends_soon_and_others_go_on(tmp_
         # Also of robots.txt: both workers needed those of all hosts.
         shop.assert_unharmed(repeats=0)
         assert second.runs
+
+
+def test_a_worker_whose_processes_have_saved_all_leaves_though_celery_waits_for_one(tmp_path: Path) -> None:
+    with Running(tmp_path, processes=1) as fleet:
+        (worker,) = fleet.workers
+        (child,) = [sign for sign in signs(fleet.home) if sign.role == "child"]
+        os.kill(child.pid, signal.SIGSTOP)
+        # As if it had ended all it does but itself.
+        child.bury()
+        worker.terminate()
+        assert worker.ended(LEAVES_WITHIN_S) == 0, worker.said
+        assert "worker_left" in worker.said
+        fleet.until(lambda: not Path(f"/proc/{child.pid}").exists())
 
 
 def test_random_pauses_of_everything_are_no_worse_than_waiting(tmp_path: Path) -> None:

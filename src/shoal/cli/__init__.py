@@ -61,7 +61,12 @@ class Shoal(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"shoal.cli.{COMMANDS[cmd_name][0]}")
+        # What modules make stays: to look for garbage among it takes a tenth of the start.
+        gc.disable()
+        try:
+            module = importlib.import_module(f"shoal.cli.{COMMANDS[cmd_name][0]}")
+        finally:
+            gc.enable()
         command: click.Command = getattr(module, cmd_name)
         return command
 
@@ -90,14 +95,8 @@ def shoal(**_: Any) -> None:
     """
 
 
-GARBAGE_EVERY = 50_000
-"""Objects made and not freed, between two looks for cycles."""
-
-
 def main() -> NoReturn:
     """Runs a command and turns whatever ends it into its exit code."""
-    # Reference counts free nearly all that we leave; the usual 700 cost a tenth of the start, for nothing.
-    gc.set_threshold(GARBAGE_EVERY, 20, 100)
     try:
         code = shoal.main(standalone_mode=False)
     except click.ClickException as error:

@@ -37,6 +37,8 @@ from shoal.store.jobs import load_job
 from shoal.urls import Exclusions
 
 JSON_EVERY_S = 5.0
+GARBAGE_EVERY = 50_000
+"""Objects made and not freed, between two looks for cycles."""
 
 
 def run_job(session: Session, home: Home, job_id: str, concurrency: int, exclusions: Exclusions) -> int:
@@ -56,6 +58,7 @@ def run_job(session: Session, home: Home, job_id: str, concurrency: int, exclusi
 def _event_loop_run(main: Any) -> Any:
     # Reference counts free what a page leaves; the collector would walk everything that was loaded again and again.
     gc.freeze()
+    gc.set_threshold(GARBAGE_EVERY, 20, 100)
     try:
         import uvloop
     except ImportError:

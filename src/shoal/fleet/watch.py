@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from billiard.process import active_children
 from celery import Celery
 
 from shoal.engine.engine import KEEPS_PER_LEASE
@@ -23,6 +24,7 @@ from shoal.errors import Unavailable
 from shoal.fleet import roster, slices
 from shoal.fleet.life import Life, Sign, bury_dead, signs
 from shoal.fleet.opening import AT_ONCE, Opening
+from shoal.fleet.stopping import told_to_stop
 from shoal.fleet.trouble import Trouble
 from shoal.frontier.contract import Caller
 from shoal.frontier.redis import RedisFrontier
@@ -32,6 +34,8 @@ from shoal.telemetry import Events
 
 LOOK_EVERY_S = 0.5
 LOOK_AROUND_EVERY_S = 5.0
+LEAVES_AFTER_S = 5.0
+"""When it is told to end, and none of its processes has anything left to save."""
 
 log = Events(__name__)
 
@@ -51,6 +55,8 @@ class Watch:
         self._idle_since: float | None = None
         """When its processes were first seen to get nothing of what there is."""
         self._why_idle = ""
+        self._done_since: float | None = None
+        """When it was first seen to be told to end with nothing left to do."""
         self._thread = threading.Thread(target=lambda: asyncio.run(self._keep()), name="watch", daemon=True)
 
     def start(self) -> None:
@@ -79,6 +85,7 @@ class Watch:
                     await self._look_around(frontier)
                 self._live()
                 await self._look_after_children(frontier)
+                self._leave_if_done()
                 await asyncio.sleep(LOOK_EVERY_S)
         finally:
             await frontier.close()
@@ -110,6 +117,22 @@ class Watch:
                     os.kill(sign.pid, signal.SIGKILL)
             elif sign.silent_s > self._settings.lease_s / KEEPS_PER_LEASE:
                 await self._keep_blameable(sign, frontier)
+
+    def _leave_if_done(self) -> None:
+        """Celery's own way out has been seen to wait without end for processes that had saved all they had."""
+        if not told_to_stop() or any(
+            sign.role == "child" and sign.parent == os.getpid() for sign in signs(self._settings.home)
+        ):
+            self._done_since = None
+            return
+        self._done_since = self._done_since or time.monotonic()
+        if time.monotonic() - self._done_since > LEAVES_AFTER_S:
+            log.warning("worker_left", "all is saved, but Celery does not end: the worker leaves by itself")
+            for child in active_children():
+                with suppress(ProcessLookupError):
+                    os.kill(child.pid, signal.SIGKILL)
+            self._life.end()
+            os._exit(0)
 
     async def _keep_blameable(self, sign: Sign, frontier: RedisFrontier) -> None:
         """The page that a silent process is parsing stays its own: once leased by another it could not be blamed any
