@@ -17,7 +17,7 @@ from tests.fleet.running import Running
 from tests.fleet.shopping import PER_HOST, SHOP, shopping
 
 SILENT_S = 5.0
-SOON_S = 10.0
+SOON_S = 20.0
 PAIR = Shop(hosts=1, categories=2, products=20, troubled=False)
 BAD = """
 import os, signal, time
