@@ -4,13 +4,17 @@ SETUP := .venv/.ready
 # Every command that the tests start would be compiled anew, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test servers bench soak simulate lint fmt clean
+.PHONY: demo test pytest servers bench soak simulate lint fmt clean
 
 demo: $(SETUP)
 	.venv/bin/shoal demo
 
-test: $(SETUP) servers lint
-	$(PY) -m pytest
+# Lint beside the tests: it has one core to itself otherwise, and the other rests.
+test: $(SETUP) servers
+	@$(MAKE) --no-print-directory -j2 pytest lint
+
+pytest: $(SETUP)
+	$(PY) -m pytest $(TESTS)
 
 # What tests start processes of. Without root they say what is missing, and are skipped (CI=true: fail).
 servers: export DEBIAN_FRONTEND := noninteractive
