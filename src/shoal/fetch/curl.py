@@ -24,6 +24,11 @@ from shoal.fetch.guard import Guard
 from shoal.fetch.transfer import Fetch, Options, Transfer
 from shoal.urls import origin_of
 
+if sys.platform == "linux":
+    from shoal.fetch.multi import EpollMulti as Multi
+else:
+    from pycurl import AsyncCurlMulti as Multi
+
 CONNECT_TIMEOUT_S = 10
 DECODED_RATIO = 4
 # libcurl's own bound for all header lines of one answer.
@@ -66,7 +71,7 @@ class Fetcher:
     def __init__(self, agent: str, guard: Guard, ca_file: str | None = None) -> None:
         self.agent = agent
         self._guard = guard
-        self._multi = pycurl.AsyncCurlMulti()
+        self._multi = Multi()
         self._multi.setopt(pycurl.M_MAXCONNECTS, _connections())
         self._idle: list[Transfer] = []
         self._under_way: dict[Transfer, float] = {}
@@ -97,8 +102,6 @@ class Fetcher:
         started_at = time.time()
         transfer = self._idle.pop() if self._idle else Transfer(self._guard, self._options)
         self._under_way[transfer] = started_at
-        # On cancellation the multi's own callback takes the handle out before this task wakes up, because it was
-        # registered first; so in every case the handle is free again at the end.
         try:
             if call.url.startswith("https:") and (origin := origin_of(call.url)) not in self._met:
                 failure = await self._perform_in_turn(origin, transfer, call)
@@ -146,7 +149,7 @@ class Fetcher:
         try:
             transfer.prepare(call)
             transfer.on_sending = on_sending or transfer.on_sending
-            await self._multi.add_handle(transfer.curl)
+            await self._multi.perform(transfer.curl)
         except pycurl.error as error:
             code, message = error.args
             if call.truncate and code == pycurl.E_WRITE_ERROR:

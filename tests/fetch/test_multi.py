@@ -1,0 +1,64 @@
+"""What the loop sees of libcurl's sockets: kept connections cost nothing while they rest, limits of time hold."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+
+from shoal.fetch.curl import Fetcher
+from shoal.fetch.exchange import Exchange, Failure
+from shoal.fetch.transfer import Fetch
+from tests.fetch.site import Asked, Site, answer, hang, until
+
+
+async def test_a_connection_that_its_host_closes_at_rest_is_forgotten(fetcher: Fetcher, site: Site) -> None:
+    async def then_close(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await answer(b"ok")(asked, writer)
+        connection = writer.get_extra_info("socket")
+        asyncio.get_running_loop().call_later(0.01, connection.shutdown, socket.SHUT_RDWR)
+
+    site.routes["/"] = then_close
+    pages = await asyncio.gather(*(fetcher.fetch(Fetch(f"{site.url}/")) for _ in range(5)))
+    assert all(isinstance(page, Exchange) for page in pages)
+    await until(lambda: site.closed == site.connections)
+    began = time.process_time()
+    await asyncio.sleep(0.3)
+    assert time.process_time() - began < 0.1, "closed connections keep the loop awake"
+
+
+async def test_numbers_of_closed_sockets_may_be_used_again_by_others(fetcher: Fetcher, site: Site) -> None:
+    """Each round's connection gets the number of the one before, or another socket has it meanwhile."""
+
+    async def close(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
+        writer.close()
+
+    site.routes["/close"] = close
+    for number in range(40):
+        pages = await asyncio.gather(
+            *(fetcher.fetch(Fetch(f"{site.url}/{path}", deadline_s=5)) for path in ("close", f"{number}", "close"))
+        )
+        assert all(isinstance(page, Exchange) for page in pages)
+        with socket.socket():
+            assert isinstance(await fetcher.fetch(Fetch(f"{site.url}/", deadline_s=5)), Exchange)
+
+
+async def test_a_deadline_holds_while_others_with_later_ones_come_and_go(fetcher: Fetcher, site: Site) -> None:
+    site.routes["/silent"] = hang
+    silent = asyncio.create_task(fetcher.fetch(Fetch(f"{site.url}/silent", deadline_s=0.5)))
+    began = time.monotonic()
+    while not silent.done() and time.monotonic() - began < 5:
+        assert isinstance(await fetcher.fetch(Fetch(f"{site.url}/", deadline_s=30)), Exchange)
+    end = await silent
+    assert isinstance(end, Failure) and end.kind == "timeout"
+    assert 0.45 < end.latency_s < 2
+
+
+async def test_a_deadline_holds_after_an_earlier_one_that_was_not_needed(fetcher: Fetcher, site: Site) -> None:
+    site.routes["/silent"] = hang
+    silent = asyncio.create_task(fetcher.fetch(Fetch(f"{site.url}/silent", deadline_s=0.6)))
+    await until(lambda: len(site.asked) == 1)
+    assert isinstance(await fetcher.fetch(Fetch(f"{site.url}/", deadline_s=0.2)), Exchange)
+    end = await asyncio.wait_for(silent, 5)
+    assert isinstance(end, Failure) and end.kind == "timeout"
