@@ -42,7 +42,8 @@ def check_both(html: bytes) -> None:
     for source in (Tree(html), Stream(html)):
         source.title()
         source.text().encode()
-        for tag, attributes in source.marks():
+        marks = [("a", link) for link in source.links()] + [("frame", frame) for frame in source.frames()]
+        for tag, attributes in [*marks, *source.sayings()]:
             "".join((tag, *attributes, *filter(None, attributes.values()))).encode()
 
 

@@ -5,11 +5,11 @@ Reading never raises, whatever the bytes; what lies beyond a cap is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shoal.extract.directives import AGENT, refresh_target, robots_of_header, robots_of_meta
-from shoal.extract.source import Source, source_of
+from shoal.extract.source import Attributes, Source, source_of
 from shoal.extract.vocabulary import FOLLOWED_RELS
 
 MAX_HTML_BYTES = 10_000_000
@@ -17,8 +17,6 @@ MAX_LINKS = 100_000
 MAX_TITLE = 1_000
 MAX_DESCRIPTION = 5_000
 MAX_TEXT = 1_000_000
-
-Attributes = Mapping[str, str | None]
 
 
 @dataclass(slots=True)
@@ -38,7 +36,7 @@ class Reading:
     canonical: str | None = None
     refresh: str | None = None
     hrefs: list[str] = field(default_factory=list)
-    """Links that may be followed, repeats included, in page order; a refresh comes last."""
+    """Where the page may be left for, repeats included: by its relations, links in page order, frames, a refresh."""
     nofollowed: int = 0
     """How many links may not: their own rel says so, or the page does."""
 
@@ -61,18 +59,8 @@ def read(html: bytes, header_robots: str = "", obey: bool = True, agent: str = A
     header = robots_of_header(header_robots, agent)
     reading = Reading(header.noindex, header.nofollow, source)
     reading.title = _fold(source.title() or "", MAX_TITLE) or None
-    hrefs = reading.hrefs
-    for tag, attributes in source.marks():
-        if tag == "a" or tag == "area":
-            # Nearly every mark is a plain link, and there may be hundreds: it is taken here, without a call.
-            if "rel" not in attributes and len(hrefs) < MAX_LINKS:
-                if href := attributes.get("href"):
-                    hrefs.append(href)
-            else:
-                _note_link(reading, attributes.get("href"), attributes.get("rel") if obey else None)
-        elif tag == "iframe" or tag == "frame":
-            _note_link(reading, attributes.get("src"), None)
-        elif tag == "link":
+    for tag, attributes in source.sayings():
+        if tag == "link":
             _note_relation(reading, attributes)
         elif tag == "meta":
             _note_meta(reading, attributes, agent)
@@ -80,30 +68,43 @@ def read(html: bytes, header_robots: str = "", obey: bool = True, agent: str = A
             reading.base = reading.base or attributes.get("href")
         else:
             reading.language = reading.language or attributes.get("lang")
-    _note_link(reading, reading.refresh, None)
+    _note_links(reading, source.links(), obey)
+    for frame in source.frames():
+        _note_link(reading, frame.get("src"))
+    _note_link(reading, reading.refresh)
     if reading.nofollow and obey:
         reading.nofollowed += len(reading.hrefs)
         reading.hrefs = []
     return reading
 
 
-def _note_link(reading: Reading, href: str | None, rel: str | None) -> None:
-    if not href or len(reading.hrefs) >= MAX_LINKS:
-        return
-    if rel and "nofollow" in rel.lower().split():
-        reading.nofollowed += 1
-    else:
+def _note_links(reading: Reading, links: Sequence[Attributes], obey: bool) -> None:
+    """There may be hundreds, nearly all of them plain: for such a one there is no call."""
+    followed = [link for link in links if "rel" not in link or not _is_nofollow(link)] if obey else links
+    reading.nofollowed += len(links) - len(followed)
+    reading.hrefs += [href for link in followed if (href := link.get("href"))]
+    del reading.hrefs[MAX_LINKS:]
+
+
+def _is_nofollow(link: Attributes) -> bool:
+    return bool(link.get("href")) and "nofollow" in (link["rel"] or "").lower().split()
+
+
+def _note_link(reading: Reading, href: str | None) -> None:
+    if href and len(reading.hrefs) < MAX_LINKS:
         reading.hrefs.append(href)
 
 
 def _note_relation(reading: Reading, attributes: Attributes) -> None:
-    rel = attributes.get("rel") or ""
-    rels = rel.lower().split()
+    rels = (attributes.get("rel") or "").lower().split()
     if "canonical" in rels:
         reading.canonical = reading.canonical or attributes.get("href")
     # An "alternate stylesheet" is a stylesheet.
     if "stylesheet" not in rels and not FOLLOWED_RELS.isdisjoint(rels):
-        _note_link(reading, attributes.get("href"), rel)
+        if "nofollow" in rels:
+            reading.nofollowed += 1
+        else:
+            _note_link(reading, attributes.get("href"))
 
 
 def _note_meta(reading: Reading, attributes: Attributes, agent: str) -> None:

@@ -7,7 +7,7 @@ the bytes tells such a page from an honest one, so lexbor gets the pages whose w
 events, which keep no tree and take 1.4 times as long, get the rest.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from shoal.extract.stream import Stream
@@ -19,11 +19,19 @@ TREE_MAX_BYTES = 64 * 1024
 TREE_MAX_TAGS = 1_400
 
 
+Attributes = Mapping[str, str | None]
+
+
 class Source(Protocol):
     """A parsed page. The two differ only where markup is broken: lexbor repairs it as a browser does."""
 
-    def marks(self) -> Iterable[tuple[str, Mapping[str, str | None]]]:
-        """Tag and attributes of each element in SAYING and LEADING, the latter in page order."""
+    def sayings(self) -> Iterable[tuple[str, Attributes]]:
+        """Tag and attributes of each element in SAYING."""
+
+    def links(self) -> Sequence[Attributes]:
+        """Of each element in LINKS, in page order."""
+
+    def frames(self) -> Sequence[Attributes]: ...
 
     def title(self) -> str | None: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shoal.extract.vocabulary import MARKED, UNSEEN
+from shoal.extract.vocabulary import FRAMES, LINKS, MARKED, SAYING, UNSEEN
 
 _PIECE_BYTES = 16 * 1024
 # An end tag that closes nothing is sought through all open elements, so a deep page must be a short one: reading stops
@@ -24,8 +24,14 @@ class Stream:
         self._seen = _Marks()
         _run(html, self._seen)
 
-    def marks(self) -> list[tuple[str, Mapping[str, str]]]:
-        return self._seen.marks
+    def sayings(self) -> list[tuple[str, Mapping[str, str]]]:
+        return [(tag, attributes) for tag, attributes in self._seen.marks if tag in SAYING]
+
+    def links(self) -> list[Mapping[str, str]]:
+        return [attributes for tag, attributes in self._seen.marks if tag in LINKS]
+
+    def frames(self) -> list[Mapping[str, str]]:
+        return [attributes for tag, attributes in self._seen.marks if tag in FRAMES]
 
     def title(self) -> str | None:
         return "".join(self._seen.title) if self._seen.title else None

@@ -6,7 +6,7 @@ as much, a quarter of the parse.
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from shoal.extract.vocabulary import LEADING, SAYING, UNSEEN
+from shoal.extract.vocabulary import FRAMES, LINKS, SAYING, UNSEEN
 
 # Mutation events make a <select> cost the square of its options and give us nothing.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
@@ -18,9 +18,14 @@ class Tree:
     def __init__(self, html: bytes) -> None:
         self._parser = LexborHTMLParser(html, options=_OPTIONS)
 
-    def marks(self) -> list[tuple[str, dict[str, str | None]]]:
-        says = [(tag, node.attributes) for tag in SAYING for node in self._parser.tags(tag)]
-        return says + [(node.tag or "", node.attributes) for node in self._any_of(LEADING)]
+    def sayings(self) -> list[tuple[str, dict[str, str | None]]]:
+        return [(tag, node.attributes) for tag in SAYING for node in self._parser.tags(tag)]
+
+    def links(self) -> list[dict[str, str | None]]:
+        return [node.attributes for node in self._any_of(LINKS)]
+
+    def frames(self) -> list[dict[str, str | None]]:
+        return [node.attributes for node in self._any_of(FRAMES)]
 
     def title(self) -> str | None:
         for node in self._parser.tags("title"):

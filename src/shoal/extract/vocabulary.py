@@ -3,10 +3,11 @@
 SAYING = ("html", "base", "meta", "link")
 """Elements that say something about the page."""
 
-LEADING = ("a", "area", "frame", "iframe")
+LINKS = ("a", "area")
+FRAMES = ("frame", "iframe")
 """Elements that lead away from it."""
 
-MARKED = frozenset({*SAYING, *LEADING})
+MARKED = frozenset({*SAYING, *LINKS, *FRAMES})
 
 UNSEEN = ("noscript", "script", "style", "template")
 """Elements whose content no reader sees."""
