@@ -30,7 +30,7 @@ from shoal.model import (
 )
 from shoal.store.earlier import EarlierPage
 from shoal.urls import left_out
-from shoal.urls.resolve import Link, targets_of, urls_of
+from shoal.urls.resolve import Link, PageLinks, targets_of
 
 RESOLVED_AT_ONCE = 200
 """Links of a big page: one not met before takes 6 to 20 us, and all other hosts wait for so many."""
@@ -107,23 +107,26 @@ async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchang
     add_skips(done, {"nofollow": page.nofollowed})
     record.title, record.canonical = page.title, page.canonical
     if page.text is not None:
-        record.content = PageContent(page.description, page.language, page.text, urls_of(links), page.formats)
+        record.content = PageContent(page.description, page.language, page.text, links.urls, page.formats)
     _follow(work, done, record, links)
 
 
-def _resolved(work: Work, done: Ending, page: PageRead, hrefs: list[str]) -> list[Link]:
+def _resolved(work: Work, done: Ending, page: PageRead, hrefs: list[str]) -> PageLinks:
     found = work.resolver.resolve(done.lease.target.url, hrefs, page.base)
     add_links(done, found)
-    return found.links
+    return found
 
 
-async def _resolved_in_parts(work: Work, done: Ending, page: PageRead) -> list[Link]:
+async def _resolved_in_parts(work: Work, done: Ending, page: PageRead) -> PageLinks:
     """Here, where the scope and the memory of links are, but not all at once."""
-    links: dict[Link, None] = {}
+    links: list[Link] = []
+    fresh: dict[Link, None] = {}
     for start in range(0, len(page.hrefs), RESOLVED_AT_ONCE):
-        links.update(dict.fromkeys(_resolved(work, done, page, page.hrefs[start : start + RESOLVED_AT_ONCE])))
+        part = _resolved(work, done, page, page.hrefs[start : start + RESOLVED_AT_ONCE])
+        links += part.links
+        fresh.update(dict.fromkeys(part.fresh))
         await asyncio.sleep(0)
-    return list(links)
+    return PageLinks(links, list(fresh), done.skips, done.trapped)
 
 
 def _carry_over(work: Work, done: Ending, record: PageRecord, earlier: EarlierPage) -> None:
@@ -139,15 +142,17 @@ def _carry_over(work: Work, done: Ending, record: PageRecord, earlier: EarlierPa
     if record.content is not None:
         found = work.resolver.resolve(record.url, record.content.links)
         add_links(done, found)
-        _follow(work, done, record, found.links)
+        _follow(work, done, record, found)
 
 
-def _follow(work: Work, done: Ending, record: PageRecord, links: list[Link]) -> None:
+def _follow(work: Work, done: Ending, record: PageRecord, links: PageLinks) -> None:
     if work.is_too_deep(record.depth + 1):
-        add_skips(done, {"too_deep": len(targets_of(links))})
+        add_skips(done, {"too_deep": len(links.targets)})
         return
-    done.links = [link for link in links if not link.is_offered]
-    targets = targets_of(done.links)
+    if not links.fresh:
+        return
+    done.links = links.fresh
+    targets = targets_of(links.fresh)
     trail = Trail(depth=record.depth + 1, parent=record.fingerprint)
     for start in range(0, len(targets), OFFERED_AT_ONCE):
         done.offers.append(Offer(record.job, targets[start : start + OFFERED_AT_ONCE], trail))

@@ -24,7 +24,7 @@ from shoal.urls.traps.shapes import MAX_CHARS
 
 @dataclass(slots=True, eq=False)
 class Link:
-    """What an href comes to. One is equal only to itself, so that those of a page are told apart without comparing."""
+    """What an href comes to. One is equal only to itself, so that they are told apart without comparing."""
 
     url: str | None = None
     """Canonical; None: it leads nowhere."""
@@ -36,12 +36,14 @@ class Link:
     """The frontier has it, and need not be told again. Set by whoever told it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PageLinks:
     """What the links of one page come to."""
 
     links: list[Link]
-    """In page order; an href that is repeated once, a URL that is spelt twice twice."""
+    """In page order, repeats included."""
+    fresh: list[Link]
+    """Those of them that are wanted, and that the frontier has not been told of."""
     skipped: dict[str, int]
     """Occurrences by reason: `off_scope`, `excluded`, `trap:` and a rule, `malformed`, `not_http`, `too_long`."""
     trapped: dict[str, list[str]]
@@ -119,11 +121,12 @@ class Resolver:
                 for link, href in zip(met, hrefs, strict=True)
             ]
         found = cast(list[Link], met)
-        links = list(dict.fromkeys(found))
-        refused = [link for link in links if link.skip]
+        unoffered = [link for link in found if not link.is_offered]
+        fresh = list(dict.fromkeys([link for link in unoffered if link.target]))
+        refused = [link for link in unoffered if link.skip]
         if not refused:
-            return PageLinks(links, {}, {})
-        return PageLinks(links, dict(Counter(link.skip for link in found if link.skip)), _samples(refused))
+            return PageLinks(found, fresh, {}, {})
+        return PageLinks(found, fresh, dict(Counter(link.skip for link in refused if link.skip)), _samples(refused))
 
     def refusal(self, url: str) -> str | None:
         """None, or why a canonical URL is not followed: as of the scope, or `trap:` and the rule it breaks."""
