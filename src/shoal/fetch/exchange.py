@@ -11,7 +11,7 @@ from enum import StrEnum
 import ada_url
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
-_BLANK = re.compile(rb"\r?\n\r?\n")
+_BLANK = re.compile(rb"\n\r?\n")
 _FOLD = re.compile(r"\r?\n[ \t]+")
 
 

@@ -26,7 +26,7 @@ _ACCEPT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fetch:
     """One request to make, as the engine wants it."""
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import base64
 import json
+from copy import deepcopy
+from dataclasses import replace
+from functools import lru_cache
 
 from shoal.model import Offer, Target, Trail
 from shoal.urls import fingerprint
@@ -36,6 +39,14 @@ def trail_text(trail: Trail) -> str:
 
 
 def trail_of(text: str) -> Trail:
+    trail = _trail_of(text)
+    # What a spider gave along is its own to change.
+    return trail if trail.meta is None else replace(trail, meta=deepcopy(trail.meta))
+
+
+@lru_cache(256)
+def _trail_of(text: str) -> Trail:
+    """The links of a page are leased together, as a rule, and share it."""
     depth, priority, parent, callback, meta, chain = json.loads(text)
     return Trail(depth, priority, parent, callback, meta, tuple(chain))
 

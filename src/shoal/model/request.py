@@ -1,4 +1,7 @@
-"""A request on its way: where it goes, how it was come by, who holds it, and how that ends."""
+"""A request on its way: where it goes, how it was come by, who holds it, and how that ends.
+
+What is made anew for every request is not frozen, though nobody changes it: a frozen one takes three times as long.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ class Outcome(StrEnum):
     DEAD = "dead"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lease:
     """A request held until a deadline. Whoever completes it must still own the token."""
 
@@ -75,7 +78,7 @@ class Lease:
     """What was queued could not be read, and the target only stands for it: do not fetch."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Landing:
     """The body is in, or will not come: what the host's clock learns from it."""
 
@@ -94,7 +97,7 @@ class Landing:
         return self.status is not None or self.failure in ("too_large", "undecodable", "protocol")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Completion:
     """The end of a lease, after everything it found is stored."""
 

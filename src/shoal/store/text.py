@@ -16,6 +16,9 @@ def storable(text: str) -> str:
 
 
 def storable_row(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    texts = "".join([value for value in values if type(value) is str])
+    if texts.isascii() and "\0" not in texts:
+        return values
     return tuple([storable(value) if type(value) is str else value for value in values])
 
 
