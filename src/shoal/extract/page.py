@@ -59,15 +59,14 @@ def read(html: bytes, header_robots: str = "", obey: bool = True, agent: str = A
     header = robots_of_header(header_robots, agent)
     reading = Reading(header.noindex, header.nofollow, source)
     reading.title = _fold(source.title() or "", MAX_TITLE) or None
+    reading.language = source.language() or None
     for tag, attributes in source.sayings():
         if tag == "link":
             _note_relation(reading, attributes)
         elif tag == "meta":
             _note_meta(reading, attributes, agent)
-        elif tag == "base":
-            reading.base = reading.base or attributes.get("href")
         else:
-            reading.language = reading.language or attributes.get("lang")
+            reading.base = reading.base or attributes.get("href")
     _note_links(reading, source.links(), obey)
     for frame in source.frames():
         _note_link(reading, frame.get("src"))

@@ -25,6 +25,9 @@ Attributes = Mapping[str, str | None]
 class Source(Protocol):
     """A parsed page. The two differ only where markup is broken: lexbor repairs it as a browser does."""
 
+    def language(self) -> str | None:
+        """Which the page says it is in."""
+
     def sayings(self) -> Iterable[tuple[str, Attributes]]:
         """Tag and attributes of each element in SAYING."""
 

@@ -24,6 +24,10 @@ class Stream:
         self._seen = _Marks()
         _run(html, self._seen)
 
+    def language(self) -> str | None:
+        said = (attributes.get("lang") for tag, attributes in self._seen.marks if tag == "html")
+        return next(filter(None, said), None)
+
     def sayings(self) -> list[tuple[str, Mapping[str, str]]]:
         return [(tag, attributes) for tag, attributes in self._seen.marks if tag in SAYING]
 

@@ -18,6 +18,10 @@ class Tree:
     def __init__(self, html: bytes) -> None:
         self._parser = LexborHTMLParser(html, options=_OPTIONS)
 
+    def language(self) -> str | None:
+        root = self._parser.root
+        return root.attributes.get("lang") if root else None
+
     def sayings(self) -> list[tuple[str, dict[str, str | None]]]:
         return [(tag, node.attributes) for tag in SAYING for node in self._parser.tags(tag)]
 

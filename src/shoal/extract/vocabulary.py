@@ -1,13 +1,13 @@
 """The tags and link relations that matter to a reading."""
 
-SAYING = ("html", "base", "meta", "link")
+SAYING = ("base", "meta", "link")
 """Elements that say something about the page."""
 
 LINKS = ("a", "area")
 FRAMES = ("frame", "iframe")
 """Elements that lead away from it."""
 
-MARKED = frozenset({*SAYING, *LINKS, *FRAMES})
+MARKED = frozenset({"html", *SAYING, *LINKS, *FRAMES})
 
 UNSEEN = ("noscript", "script", "style", "template")
 """Elements whose content no reader sees."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 import ada_url
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
-_BLANK = re.compile(rb"\n\r?\n")
+_BLANKS = (b"\n\r\n", b"\n\n")
 _FOLD = re.compile(r"\r?\n[ \t]+")
 
 
@@ -99,8 +99,8 @@ def final_head(received: bytes) -> bytes:
     Before it stand interim (1xx) answers and a proxy's reply to CONNECT, after it trailers.
     """
     start = received.rfind(b"\nHTTP/") + 1
-    blank = _BLANK.search(received, start)
-    return received[start : blank.end()] if blank else received[start:]
+    ends = [at + len(blank) for blank in _BLANKS if (at := received.find(blank, start)) >= 0]
+    return received[start : min(ends)] if ends else received[start:]
 
 
 def parse_head(head: bytes) -> tuple[str, Headers]:
