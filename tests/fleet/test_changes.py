@@ -18,7 +18,6 @@ from shoal.practice import Running as Site
 from shoal.practice import Shop, running
 from shoal.store.jobs import Job, change_spec, load_job
 from shoal.store.tables import drops
-from tests.cli.crawling import until
 from tests.fleet.running import Running
 
 SHOP = Shop(hosts=1, categories=3, products=60, troubled=False)
@@ -123,11 +122,13 @@ def test_tend_tells_the_frontier_of_a_change_whose_maker_died(fleet: Running, si
 def test_a_word_on_a_host_outlives_a_redis_that_is_wiped(tmp_path: Path, site: Site) -> None:
     with Running(tmp_path, workers=0) as fleet:
         job = fleet.submit(site.url())
-        until(lambda: fleet.figures(job)["queued"] == 1)
+        fleet.until(lambda: fleet.standing(job).figures.queued == 1)
         host = site.url().split("/")[2]
         fleet.by_hand(lambda opened: override(opened, host, {"rate": 0.5, "paused": True}))
         fleet.redis.client.flushall()
-        (state,) = until(lambda: [one for one in fleet.by_hand(lambda opened: opened.frontier.hosts()) if one.paused])
+        (state,) = fleet.until(
+            lambda: [one for one in fleet.by_hand(lambda opened: opened.frontier.hosts()) if one.paused]
+        )
         assert (state.name, state.rate) == (host, 0.5)
 
 

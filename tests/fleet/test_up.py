@@ -23,6 +23,7 @@ from shoal.fleet.supervision import left_behind
 from shoal.practice import Running as Site
 from shoal.practice import Shop, running
 from tests.fleet.here import ShellHere
+from tests.fleet.running import LOOK_EVERY_S
 from tests.frontier.redis_server import redis_program
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ class Upped:
         while time.monotonic() < deadline:
             if seen := look():
                 return seen
-            time.sleep(0.1)
+            time.sleep(LOOK_EVERY_S)
         logs = [f"{path}\n{path.read_text()[-1500:]}" for path in (self.shoal.home / "logs").glob("*.log")]
         raise AssertionError("\n".join([f"not within {WITHIN_S} s", self.said, *logs]))
 
