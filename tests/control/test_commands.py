@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,16 +15,16 @@ from shoal.client import BATCH
 from shoal.fleet.place import Fleet
 from shoal.store.schedules import list_schedules
 from shoal.store.tokens import Scope
-from tests.cli.conftest import Ran, Shell
-from tests.cli.in_process import run_here
+from tests.cli.conftest import Ran
 from tests.control.live import Live
+from tests.fleet.here import ShellHere
 from tests.frontier.redis_server import free_port
 
 NOWHERE = "http://127.0.0.1:9/"
 
 
 @dataclass
-class Laptop(Shell):
+class Laptop(ShellHere):
     """`shoal` where neither Redis nor the database can be reached, nor is there a home."""
 
     url: str
@@ -34,15 +32,7 @@ class Laptop(Shell):
 
     @property
     def environment(self) -> dict[str, str]:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
-        told = {"SHOAL_API_URL": self.url, "SHOAL_TOKEN": self.token}
-        return {**clean, "HOME": str(self.folder), "COLUMNS": "80", **told}
-
-    def start(self, *args: str, **named: Any) -> Any:
-        return super().start(*args, env=self.environment, **named)
-
-    def __call__(self, *args: str, input: str | None = None, env: Mapping[str, str] = {}, **_: Any) -> Ran:
-        return run_here(self.folder, {**self.environment, **env}, *args, input=input)
+        return {**super().environment, "SHOAL_API_URL": self.url, "SHOAL_TOKEN": self.token}
 
 
 @dataclass
@@ -77,8 +67,7 @@ def jobs(live: Live) -> Jobs:
 
 def both(live: Live, laptop: Laptop, *args: str, **named: Any) -> Ran:
     """What a command says here and there: the same in every respect."""
-
-    here, there = (run_here(shell.folder, shell.environment, *args, **named) for shell in (live.fleet, laptop))
+    here, there = (shell(*args, **named) for shell in (live.fleet, laptop))
     assert (there.code, there.out, there.err) == (here.code, here.out, here.err)
     return there
 
@@ -135,7 +124,7 @@ def test_a_command_prints_the_same(live: Live, laptop: Laptop, jobs: Jobs, line:
 
 
 def test_a_process_of_its_own_prints_no_other(laptop: Laptop, jobs: Jobs) -> None:
-    assert Shell.__call__(laptop, "job", jobs.books) == laptop("job", jobs.books)
+    assert laptop.apart("job", jobs.books) == laptop("job", jobs.books)
 
 
 @pytest.mark.parametrize("name", ["books.jsonl", "books.csv", "books.parquet", "pages.csv", "inputs.csv"])
@@ -161,7 +150,7 @@ def test_a_list_is_submitted_with_the_same_complaints_and_its_lines_keep_their_n
     ran = []
     for shell in (live.fleet, laptop):
         (shell.folder / "shops.csv").write_text(text)
-        ran.append(run_here(shell.folder, shell.environment, *args))
+        ran.append(shell(*args))
     here, there = ran
     assert (there.code, there.err) == (here.code, here.err) and "line 3: '/bad': is not a URL" in there.err
     told = [one.lines[0] for one in ran]
@@ -216,7 +205,7 @@ def test_lists_and_urls_together_are_one_list(live: Live, laptop: Laptop) -> Non
     args = ("submit", "example.invalid/0", "@more.txt", "mailto:x", "-", "--lane", "slow", "--json")
     reports = []
     for shell in (live.fleet, laptop):
-        ran = run_here(shell.folder, shell.environment, *args, input="https://example.invalid/2\n")
+        ran = shell(*args, input="https://example.invalid/2\n")
         assert ran.code == 0, ran.err
         laptop("cancel", ran.lines[0]["id"])
         reports.append((ran.err, laptop("export", ran.lines[0]["id"], "--inputs", "-o", "-").out))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -19,7 +18,6 @@ from shoal.frontier.redis.shard import TAG
 from shoal.model import Lane
 from shoal.practice import Shop, running
 from tests.control.calling import Api, api_over
-from tests.control.live import serving
 from tests.control.prometheus import Samples, promtool, samples
 from tests.fleet.by_hand import FleetShell, fleet_shell
 from tests.fleet.running import Running
@@ -138,8 +136,8 @@ def test_a_crawl_is_counted_whole_and_its_workers_may_be_gone(tmp_path: Path) ->
         figures = fleet.until_ended(job)
         fleet.workers[0].terminate()
         fleet.workers[0].ended()
-        with serving(fleet.environment, tmp_path) as (url, _), urlopen(f"{url}/metrics") as answered:
-            told = samples(answered.read().decode())
+        with api_over(fleet.settings) as api:
+            told = samples(api.client.get("/metrics").text)
         pages = figures["pages"]
         assert pages_of(told) == {"ended": pages, "timed": pages, "beyond": pages} and pages > 20
         assert told["shoal_page_bytes_total", ("batch",)] == figures["bytes"]

@@ -50,7 +50,7 @@ def job(api: Api, fleet: FleetShell) -> str:
     return id
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def document(api: Api) -> Any:
     config = SchemathesisConfig.from_dict(
         {

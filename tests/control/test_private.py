@@ -15,7 +15,6 @@ from shoal.practice import running
 from shoal.store.jobs import load_job
 from shoal.store.schedules import change_schedule, find_schedule
 from shoal.store.tokens import Scope
-from tests.cli.crawling import until
 from tests.control.calling import Api, api_over, problem
 from tests.control.live import SHOP, Live
 from tests.fleet.by_hand import FleetShell
@@ -148,8 +147,7 @@ def test_a_schedule_with_what_needs_an_admin_is_steered_by_an_admin_only(listed:
 def test_workers_that_allow_it_do_so_for_admins_and_not_for_submitters(live: Live) -> None:
     """The setting is on in every process of this fleet."""
     admins = live.submit(live.page(9_001))
-    live.fleet.until_ended(admins)
-    assert live.fleet.figures(admins)["pages"] > 0
+    assert live.fleet.until_ended(admins)["pages"] > 0
     submitter = replace(live, tokens=dict.fromkeys(Scope, live.tokens[Scope.SUBMIT]))
     before = len(live.site.log())
     orders: dict[str, dict[str, Any]] = {"/jobs": {"urls": [live.page(9_002)]}, "/scrape": {"url": live.page(9_003)}}
@@ -182,4 +180,4 @@ def test_workers_that_do_not_allow_it_refuse_an_admin_and_say_how_to_change_that
         assert site.log() == []
         # Whoever holds the servers decides alone.
         direct = fleet.submit(site.url(), "--allow-private", "--rate", "0", "--max-pages", "2")
-        until(lambda: fleet.figures(direct)["pages"] == 2)
+        assert fleet.until_ended(direct)["pages"] == 2

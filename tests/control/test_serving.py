@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ import pytest
 from shoal.control.first_token import FILE
 from shoal.control.pace import Times
 from tests.cli.crawling import until
-from tests.fleet.by_hand import FleetShell
+from tests.fleet.by_hand import FleetShell, fleet_shell
 from tests.frontier.redis_server import free_port
 
 START_S = 30.0
@@ -95,6 +96,13 @@ def served(fleet: FleetShell, *options: str, **named: Any) -> Iterator[Served]:
             process.communicate()
 
 
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """With two threads, for tests that do not end it."""
+    with fleet_shell(tmp_path_factory.mktemp("fleet")) as fleet, served(fleet, "--threads", "2") as api:
+        yield api
+
+
 def _answers(running: Served) -> bool:
     with suppress(OSError, http.client.HTTPException):
         return running.ask("GET", "/livez")[0] == 200
@@ -126,12 +134,20 @@ def test_the_first_token_is_in_no_log_that_is_collected(fleet: FleetShell) -> No
     assert "the API: http" in said and api.token.startswith("shoal_") and api.token not in said
 
 
-def test_a_reload_refuses_nobody(fleet: FleetShell) -> None:
-    with served(fleet, "--processes", "1") as api:
-        api.process.send_signal(signal.SIGHUP)
-        until = time.monotonic() + 3
-        while time.monotonic() < until:
-            assert api.ask("GET", "/api/v1/jobs")[0] == 200
+def test_a_reload_refuses_nobody(api: Served) -> None:
+    before = _answering(api)
+    api.process.send_signal(signal.SIGHUP)
+    deadline = time.monotonic() + START_S
+    while before & (now := _answering(api)) or not now:
+        assert api.ask("GET", "/api/v1/jobs")[0] == 200
+        assert time.monotonic() < deadline
+    assert api.ask("GET", "/api/v1/jobs")[0] == 200
+
+
+def _answering(api: Served) -> set[int]:
+    """The processes that answer."""
+    children = Path(f"/proc/{api.process.pid}/task/{api.process.pid}/children").read_text()
+    return set(map(int, children.split()))
 
 
 def test_an_answer_that_fails_on_its_way_ends_nothing_but_its_connection(fleet: FleetShell) -> None:
@@ -150,52 +166,49 @@ def test_an_answer_that_fails_on_its_way_ends_nothing_but_its_connection(fleet: 
             process.terminate()
 
 
-def test_whoever_sends_a_head_slowly_holds_no_thread_for_long(fleet: FleetShell) -> None:
-    with served(fleet, "--threads", "2") as api:
-        slow = [api.drip(b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ") for _ in range(2)]
-        time.sleep(0.2)
-        began = time.monotonic()
+def test_whoever_sends_a_head_slowly_holds_no_thread_for_long(api: Served) -> None:
+    slow = [api.drip(b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ") for _ in range(2)]
+    time.sleep(0.2)
+    began = time.monotonic()
+    assert api.ask("GET", "/livez")[0] == 200
+    assert time.monotonic() - began < Times().head_s + 5
+    for one in slow:
+        one.close()
+
+
+def test_streams_leave_half_of_the_threads_to_others(api: Served) -> None:
+    _, made = api.ask("POST", "/api/v1/jobs", {"urls": [URL]})
+    head = f"POST /api/v1/jobs/{made['id']}/urls HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.token}\r\n"
+    head += "Content-Type: Text/Plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with api.drip(head.encode()) as first, api.drip(head.encode()) as second:
+        # Whichever came second; the other is still being read.
+        refused, *_ = select.select([first, second], [], [], 10)[0]
+        told = refused.recv(1000)
+        assert told.startswith(b"HTTP/1.1 503 ") and b"Retry-After" in told
+        refused.close()
         assert api.ask("GET", "/livez")[0] == 200
-        assert time.monotonic() - began < Times().head_s + 5
-        for one in slow:
-            one.close()
+        going_on = second if refused is first else first
+        line = f"{URL}a\n".encode()
+        going_on.sendall(b"%x\r\n%b\r\n0\r\n\r\n" % (len(line), line))
+        assert going_on.recv(1000).startswith(b"HTTP/1.1 200 ")
+    with api.drip(head.encode()) as third:
+        third.sendall(b"0\r\n\r\n")
+        assert third.recv(1000).startswith(b"HTTP/1.1 422 "), "there is room again"
 
 
-def test_streams_leave_half_of_the_threads_to_others(fleet: FleetShell) -> None:
-    with served(fleet, "--threads", "2") as api:
-        _, made = api.ask("POST", "/api/v1/jobs", {"urls": [URL]})
-        head = f"POST /api/v1/jobs/{made['id']}/urls HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.token}\r\n"
-        head += "Content-Type: Text/Plain\r\nTransfer-Encoding: chunked\r\n\r\n"
-        with api.drip(head.encode()) as first, api.drip(head.encode()) as second:
-            # Whichever came second; the other is still being read.
-            refused, *_ = select.select([first, second], [], [], 10)[0]
-            told = refused.recv(1000)
-            assert told.startswith(b"HTTP/1.1 503 ") and b"Retry-After" in told
-            refused.close()
-            assert api.ask("GET", "/livez")[0] == 200
-            going_on = second if refused is first else first
-            line = f"{URL}a\n".encode()
-            going_on.sendall(b"%x\r\n%b\r\n0\r\n\r\n" % (len(line), line))
-            assert going_on.recv(1000).startswith(b"HTTP/1.1 200 ")
-        with api.drip(head.encode()) as third:
-            third.sendall(b"0\r\n\r\n")
-            assert third.recv(1000).startswith(b"HTTP/1.1 422 "), "there is room again"
-
-
-def test_a_body_of_two_gigabytes_is_refused_before_it_is_sent(fleet: FleetShell) -> None:
-    with served(fleet) as api:
-        head = f"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.token}\r\n"
-        head += f"Content-Type: application/json\r\nContent-Length: {2 << 30}\r\n\r\n"
-        with api.drip(head.encode()) as big:
-            assert big.recv(1000).startswith(b"HTTP/1.1 413 ")
-        chunked = head.partition("Content-Length")[0] + "Transfer-Encoding: chunked\r\n\r\n"
-        with api.drip(chunked.encode()) as big:
-            piece = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
-            with suppress(ConnectionError):
-                for _ in range(66):
-                    big.sendall(piece)
-            assert big.recv(1000).startswith(b"HTTP/1.1 413 ")
-        assert _memory_bytes(api.process.pid) < 400 << 20
+def test_a_body_of_two_gigabytes_is_refused_before_it_is_sent(api: Served) -> None:
+    head = f"POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {api.token}\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {2 << 30}\r\n\r\n"
+    with api.drip(head.encode()) as big:
+        assert big.recv(1000).startswith(b"HTTP/1.1 413 ")
+    chunked = head.partition("Content-Length")[0] + "Transfer-Encoding: chunked\r\n\r\n"
+    with api.drip(chunked.encode()) as big:
+        piece = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
+        with suppress(ConnectionError):
+            for _ in range(66):
+                big.sendall(piece)
+        assert big.recv(1000).startswith(b"HTTP/1.1 413 ")
+    assert _memory_bytes(api.process.pid) < 400 << 20
 
 
 def _memory_bytes(pid: int) -> int:
@@ -205,7 +218,7 @@ def _memory_bytes(pid: int) -> int:
 
 
 def test_without_a_fleet_it_says_what_is_missing(fleet: FleetShell) -> None:
-    ran = fleet("api", env={"SHOAL_REDIS_URL": ""})
+    ran = fleet.apart("api", env={"SHOAL_REDIS_URL": ""})
     assert ran.code == 2 and "SHOAL_REDIS_URL" in ran.err
 
 

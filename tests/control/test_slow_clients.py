@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 
+import pytest
+
 from shoal.jobs.place import make_folder
 from shoal.store.store import Store
 from shoal.store.tokens import Scope, add_token
-from tests.fleet.by_hand import FleetShell
+from tests.fleet.by_hand import FleetShell, fleet_shell
 from tests.frontier.redis_server import free_port
 
 URL = "https://example.com/"
@@ -62,6 +64,12 @@ class Served:
         return sock
 
 
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with fleet_shell(tmp_path_factory.mktemp("fleet")) as fleet, served(fleet) as api:
+        yield api
+
+
 @contextmanager
 def served(fleet: FleetShell) -> Iterator[Served]:
     make_folder(fleet.home)
@@ -99,46 +107,43 @@ def answered(sock: socket.socket, drop: bytes, within_s: float) -> bytes:
     raise AssertionError("it was read for ever")
 
 
-def test_a_json_body_that_drips_is_given_up(fleet: FleetShell) -> None:
-    with served(fleet) as api:
-        for length, drop in ((1000, b" "), (None, b"1\r\n \r\n")):
-            with api.begin("/jobs", "application/json", length) as sock:
-                assert b" 408 " in answered(sock, drop, 8), length
+def test_a_json_body_that_drips_is_given_up(api: Served) -> None:
+    for length, drop in ((1000, b" "), (None, b"1\r\n \r\n")):
+        with api.begin("/jobs", "application/json", length) as sock:
+            assert b" 408 " in answered(sock, drop, 8), length
 
 
-def test_a_stream_that_drips_is_given_up_and_what_had_come_is_told(fleet: FleetShell) -> None:
-    with served(fleet) as api:
-        job = api.submit()
-        for length, drop in ((None, b"1\r\na\r\n"), (1000, b"a")):
-            with api.begin(f"/jobs/{job}/urls", "text/plain", length) as sock:
-                assert b" 408 " in answered(sock, drop, 8), length
+def test_a_stream_that_drips_is_given_up_and_what_had_come_is_told(api: Served) -> None:
+    job = api.submit()
+    for length, drop in ((None, b"1\r\na\r\n"), (1000, b"a")):
+        with api.begin(f"/jobs/{job}/urls", "text/plain", length) as sock:
+            assert b" 408 " in answered(sock, drop, 8), length
 
 
-def test_a_head_that_drips_is_given_up(fleet: FleetShell) -> None:
-    with served(fleet) as api, socket.create_connection(("127.0.0.1", api.port)) as sock:
+def test_a_head_that_drips_is_given_up(api: Served) -> None:
+    with socket.create_connection(("127.0.0.1", api.port)) as sock:
         sock.sendall(b"GET /livez HTTP/1.1\r\nX-Slow: ")
         assert b" 408 " in answered(sock, b"a", 8)
 
 
-def test_what_is_no_http_is_a_problem_like_any_other(fleet: FleetShell) -> None:
+def test_what_is_no_http_is_a_problem_like_any_other(api: Served) -> None:
     sent = {
         b"nonsense\r\n\r\n": 400,
         b"GET /livez HTTP/1.1\r\nno header\r\n\r\n": 400,
         b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n": 414,
         b"GET /livez HTTP/1.1\r\nX: " + b"x" * 100_000 + b"\r\n\r\n": 431,
     }
-    with served(fleet) as api:
-        for text, status in sent.items():
-            with socket.create_connection(("127.0.0.1", api.port)) as sock:
-                sock.sendall(text)
-                head, _, body = sock.recv(5_000).partition(b"\r\n\r\n")
-            told = json.loads(body)
-            assert (int(head.split()[1]), told["status"]) == (status, status)
-            assert b"application/problem+json" in head and told["request_id"].encode() in head and told["detail"]
+    for text, status in sent.items():
+        with socket.create_connection(("127.0.0.1", api.port)) as sock:
+            sock.sendall(text)
+            head, _, body = sock.recv(5_000).partition(b"\r\n\r\n")
+        told = json.loads(body)
+        assert (int(head.split()[1]), told["status"]) == (status, status)
+        assert b"application/problem+json" in head and told["request_id"].encode() in head and told["detail"]
 
 
-def test_connections_on_which_nothing_comes_keep_nobody_from_an_answer(fleet: FleetShell) -> None:
-    with served(fleet) as api, ExitStack() as opened:
+def test_connections_on_which_nothing_comes_keep_nobody_from_an_answer(api: Served) -> None:
+    with ExitStack() as opened:
         for _ in range(2 * THREADS):
             opened.enter_context(socket.create_connection(("127.0.0.1", api.port)))
         began = time.monotonic()
@@ -146,8 +151,8 @@ def test_connections_on_which_nothing_comes_keep_nobody_from_an_answer(fleet: Fl
         assert time.monotonic() - began < 2
 
 
-def test_many_who_drip_keep_nobody_from_an_answer(fleet: FleetShell) -> None:
-    with served(fleet) as api, ExitStack() as opened:
+def test_many_who_drip_keep_nobody_from_an_answer(api: Served) -> None:
+    with ExitStack() as opened:
         job = api.submit()
         streams = [api.begin(f"/jobs/{job}/urls", "text/plain", None) for _ in range(THREADS)]
         bodies = [api.begin("/jobs", "application/json", 60_000_000) for _ in range(THREADS)]

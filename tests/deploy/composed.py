@@ -110,7 +110,7 @@ class Composed:
         deadline = time.monotonic() + START_S
         while self.health(name) != 0:
             assert time.monotonic() < deadline and self.processes[name].poll() is None, self.said(name)
-            time.sleep(0.2)
+            time.sleep(0.5)
 
     def health(self, name: str) -> int:
         """The exit code of the service's own check."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -19,14 +18,14 @@ from shoal.frontier.redis.shard import TAG
 from shoal.model import JobState, Lane, Lease, Offer
 from shoal.settings import Settings
 from shoal.store.jobs import load_job, mark_seeded, set_state
-from tests.cli.conftest import Shell
+from tests.fleet.here import ShellHere
 from tests.frontier.redis_server import RedisServer
 
 T = TypeVar("T")
 
 
 @dataclass
-class FleetShell(Shell):
+class FleetShell(ShellHere):
     """`shoal` with the settings of a fleet."""
 
     redis: RedisServer
@@ -37,11 +36,11 @@ class FleetShell(Shell):
     def settings(self) -> Settings:
         return Settings(self.home, redis_url=self.redis.url, database_url=self.database_url)
 
-    def start(self, *args: str, **named: Any) -> subprocess.Popen[str]:
+    @property
+    def environment(self) -> dict[str, str]:
+        """What every process of the fleet is told."""
         database = {"SHOAL_DATABASE_URL": self.database_url} if self.database_url else {}
-        return super().start(
-            *args, env={"SHOAL_REDIS_URL": self.redis.url, **database, **named.pop("env", {})}, **named
-        )
+        return {**super().environment, "SHOAL_HOME": str(self.home), "SHOAL_REDIS_URL": self.redis.url, **database}
 
     def submit(self, *args: str) -> str:
         ran = self("submit", *args, "--json")

@@ -35,7 +35,7 @@ from tests.frontier.redis_server import RedisServer
 T = TypeVar("T")
 START_S = 30.0
 WITHIN_S = 60.0
-LOOK_EVERY_S = 0.1
+LOOK_EVERY_S = 0.2
 QUICK = {"SHOAL_LEASE_S": "6", "SHOAL_SLICE_S": "3", "SHOAL_ALLOW_PRIVATE": "on"}
 
 
@@ -132,9 +132,6 @@ class Running(FleetShell):
         self.redis.client.close()
         self.redis.kill()
 
-    def start(self, *args: str, **named: Any) -> subprocess.Popen[str]:
-        return super().start(*args, env={**self.env, **named.pop("env", {})}, **named)
-
     def start_worker(self, *options: str, **env: str) -> Role:
         """`env` for this one only: `SHOAL_REDIS_URL` may lead it through a proxy."""
         command = [sys.executable, "-m", "shoal", "worker", "--processes", str(self.processes), *options]
@@ -165,11 +162,7 @@ class Running(FleetShell):
 
     @property
     def environment(self) -> dict[str, str]:
-        """What every process of the fleet is told."""
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
-        database = {"SHOAL_DATABASE_URL": self.database_url} if self.database_url else {}
-        told = {"HOME": str(self.folder), "COLUMNS": "80", "SHOAL_HOME": str(self.home)}
-        return clean | told | {"SHOAL_REDIS_URL": self.redis.url} | database | self.env
+        return super().environment | self.env
 
     @property
     def broker_url(self) -> str:

@@ -18,7 +18,6 @@ from shoal.practice import Running as Site
 from shoal.practice import Shop, running
 from shoal.store.jobs import Job, change_spec, load_job
 from shoal.store.tables import drops
-from tests.cli.crawling import until
 from tests.fleet.running import Running
 
 SHOP = Shop(hosts=1, categories=3, products=60, troubled=False)
@@ -41,7 +40,7 @@ def site() -> Iterator[Site]:
 def begun(fleet: Running, site: Site) -> str:
     """A slow job of which some pages have come, and many are queued."""
     job = fleet.submit(site.url(), "--rate", str(SLOW), "--allow-private")
-    until(lambda: fleet.figures(job)["pages"] >= FEW)
+    fleet.until_pages(job, FEW)
     return job
 
 
@@ -65,8 +64,7 @@ def test_what_a_new_pattern_excludes_is_dropped_from_the_queue_and_the_rest_is_f
     job = begun(fleet, site)
     spec = load_spec(fleet, job)
     change(fleet, job, exclude=("*product*",), politeness=replace(spec.politeness, rate=0))
-    fleet.until_ended(job)
-    figures = fleet.figures(job)
+    figures = fleet.until_ended(job)
     assert figures["state"] == "done" and figures["dropped"]["excluded"] > 0
     assert set(figures["dropped"]) == {"excluded"}
     assert_balanced(figures)
@@ -78,8 +76,7 @@ def test_what_a_new_pattern_excludes_is_dropped_from_the_queue_and_the_rest_is_f
 def test_what_a_narrower_scope_does_not_cover_is_dropped_from_the_queue(fleet: Running, site: Site) -> None:
     job = begun(fleet, site)
     change(fleet, job, scope=ScopeKind.LISTED)
-    fleet.until_ended(job)
-    figures = fleet.figures(job)
+    figures = fleet.until_ended(job)
     assert figures["state"] == "done" and set(figures["dropped"]) == {"off_scope"}
     assert_balanced(figures)
     fetched = [entry.path for entry in site.log()]
@@ -91,11 +88,10 @@ def test_what_a_narrower_scope_does_not_cover_is_dropped_from_the_queue(fleet: R
 def test_a_wider_scope_counts_for_links_that_are_found_from_then_on(fleet: Running, site: Site) -> None:
     seeds = [site.url(f"/?n={number}") for number in range(3 * FEW)]
     job = fleet.submit(*seeds, "--scope", "listed", "--rate", str(SLOW), "--allow-private")
-    until(lambda: fleet.figures(job)["pages"] >= FEW)
+    fleet.until_pages(job, FEW)
     spec = load_spec(fleet, job)
     change(fleet, job, scope=ScopeKind.HOST, politeness=replace(spec.politeness, rate=0))
-    fleet.until_ended(job)
-    assert fleet.figures(job)["pages"] > len(seeds) + SHOP.products
+    assert fleet.until_ended(job)["pages"] > len(seeds) + SHOP.products
 
 
 def test_the_fleets_exclusions_hold_for_jobs_that_run_and_for_new_ones(fleet: Running, site: Site) -> None:
@@ -103,13 +99,11 @@ def test_the_fleets_exclusions_hold_for_jobs_that_run_and_for_new_ones(fleet: Ru
     host = site.url().split("/")[2]
     try:
         fleet.by_hand(lambda opened: exclude(opened, [host]))
-        fleet.until_ended(job)
-        figures = fleet.figures(job)
+        figures = fleet.until_ended(job)
         assert figures["dropped"]["operator"] > 0
         assert_balanced(figures)
         refused = fleet.submit(site.url("/other.html"), "--rate", "0", "--allow-private")
-        fleet.until_ended(refused)
-        assert fleet.figures(refused)["dropped"] == {"operator": 1}
+        assert fleet.until_ended(refused)["dropped"] == {"operator": 1}
     finally:
         fleet.by_hand(lambda opened: exclude(opened, []))
 
@@ -121,19 +115,20 @@ def test_tend_tells_the_frontier_of_a_change_whose_maker_died(fleet: Running, si
         change_spec(opened.store, job, lambda spec: replace(spec, limits=replace(spec.limits, pages=FEW + 5)), None)
 
     fleet.by_hand(store_only)
-    fleet.until_ended(job)
-    figures = fleet.figures(job)
+    figures = fleet.until_ended(job)
     assert figures["state"] == "limited" and figures["pages"] < SHOP.products
 
 
 def test_a_word_on_a_host_outlives_a_redis_that_is_wiped(tmp_path: Path, site: Site) -> None:
     with Running(tmp_path, workers=0) as fleet:
         job = fleet.submit(site.url())
-        until(lambda: fleet.figures(job)["queued"] == 1)
+        fleet.until(lambda: fleet.standing(job).figures.queued == 1)
         host = site.url().split("/")[2]
         fleet.by_hand(lambda opened: override(opened, host, {"rate": 0.5, "paused": True}))
         fleet.redis.client.flushall()
-        (state,) = until(lambda: [one for one in fleet.by_hand(lambda opened: opened.frontier.hosts()) if one.paused])
+        (state,) = fleet.until(
+            lambda: [one for one in fleet.by_hand(lambda opened: opened.frontier.hosts()) if one.paused]
+        )
         assert (state.name, state.rate) == (host, 0.5)
 
 

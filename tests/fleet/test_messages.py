@@ -99,6 +99,8 @@ def test_connections_stay_few_however_many_slices_there_are(tmp_path: Path) -> N
     with RedisServer(tmp_path / "broker") as broker, running(shop) as site:
         env["SHOAL_BROKER_URL"] = broker.url
         with Running(tmp_path, processes=PROCESSES, env=env) as fleet:
+            # The worker's own connections are counted from the beginning.
+            fleet.until(lambda: "ready:" in fleet.workers[0].said)
             fleet.submit(site.url(), "--rate", "4")
             early, late = clients(fleet, broker, EARLY), clients(fleet, broker, LATE)
     assert min(late) <= max(early), (early, late)

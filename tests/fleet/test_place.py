@@ -17,9 +17,9 @@ from shoal.model import Completion, DeadLetter, JobState, Lane, Outcome
 from shoal.practice import Running, Shop, running
 from shoal.store.batch import Batch, save
 from shoal.store.jobs import load_job
-from tests.cli.conftest import Shell
 from tests.cli.crawling import until
 from tests.fleet.by_hand import FleetShell, fleet_shell
+from tests.fleet.here import ShellHere
 from tests.store.postgres_server import PostgresServer, fresh_database
 
 URL = "https://example.com/a"
@@ -216,14 +216,14 @@ def test_a_crawl_here_stays_a_job_of_its_home(fleet: FleetShell) -> None:
 
 
 def _crawl(fleet: FleetShell, site: Running) -> str:
-    ran = fleet("crawl", site.url(), "--allow-private", "--rate", "0", "--json")
+    ran = fleet.apart("crawl", site.url(), "--allow-private", "--rate", "0", "--json")
     return str(ran.summary["job"])
 
 
 def test_a_fleets_job_is_not_steered_without_its_redis(fleet: FleetShell) -> None:
     job = fleet.submit(URL)
     fleet.begin(job)
-    outside = Shell(fleet.folder)
+    outside = ShellHere(fleet.folder)
     for command in ("pause", "resume", "cancel"):
         ran = outside(command, job)
         assert (ran.code, "SHOAL_REDIS_URL" in ran.err) == (2, True)

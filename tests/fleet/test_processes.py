@@ -60,6 +60,7 @@ def test_a_worker_that_is_told_to_end_gives_back_what_does_not_end_soon(tmp_path
         assert worker.ended(LEAVES_WITHIN_S) == 0, worker.said
         assert shop.fleet.standing(shop.job).figures.leased == 0
         assert [entry.role for entry in shop.fleet.roster()] == ["tend"]
+        assert shop.fleet.signs("worker") == shop.fleet.signs("child") == []
         shop.site.control(latency_ms=LATENCY_MS)
         shop.fleet.start_worker()
         # Those that were given back never had an answer, so that none counts as fetched twice.

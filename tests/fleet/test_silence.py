@@ -64,7 +64,7 @@ def test_a_child_that_stands_still_is_replaced_and_its_work_done_by_others(tmp_p
 def test_a_callback_without_end_is_ended_and_its_process_lives_on(tmp_path: Path) -> None:
     with running(PAIR) as site, Running(tmp_path) as fleet:
         children = fleet.children()
-        job = fleet.submit(bad_spider(fleet, site, about="exec('while True: pass')"))
+        job = fleet.submit(bad_spider(fleet, site, about="exec('while True: time.sleep(0.01)')"))
         assert_all_but(fleet, job, site, {"/about.html": "callback"})
         assert fleet.children() == children
 

@@ -23,7 +23,6 @@ from shoal.store.store import Store
 from shoal.store.tables import deliveries
 from shoal.store.webhooks import WAITS_S, claim_deliveries, told_so_far
 from shoal.store.writer import Writer
-from tests.cli.crawling import until
 from tests.fleet.receiving import Receiver, receiving
 from tests.fleet.running import Running
 
@@ -177,7 +176,7 @@ def test_a_fleet_tells_of_a_job_from_its_start_to_its_end(tmp_path: Path, receiv
         options = {"webhook": receiver.url, "webhook_secret": SECRET}
         by, urls = Asker.OPERATOR, ["https://example.com/"]
         sent = fleet.by_hand(lambda opened: submit_asked(opened, urls, None, None, options, by=by)).id
-        until(lambda: receiver.states == ["running"])
+        fleet.until(lambda: receiver.states == ["running"])
         assert fleet("cancel", sent).code == 0
-        until(lambda: receiver.states == ["running", "cancelled"])
-        until(lambda: "2 delivered" in fleet("job", sent).out)
+        fleet.until(lambda: receiver.states == ["running", "cancelled"])
+        fleet.until(lambda: "2 delivered" in fleet("job", sent).out)

@@ -7,49 +7,22 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import redis
+from celery import Celery
 
-from shoal.practice import Running as Site
-from shoal.practice import Shop, running
-from tests.fleet.running import Running
+from tests.fleet.running import Role, Running
 from tests.frontier.redis_server import free_port
 
 GONE_WITHIN_S = 20.0
 NO_ONE_THERE = "127.0.0.1:1"
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
-    shop = Shop(hosts=1, categories=2, products=40, troubled=False)
-    with running(shop, log=tmp_path / "site.log", latency_ms=150) as site:
-        yield site
-
-
-def test_told_to_end_it_gives_back_what_it_holds_and_another_goes_on_without_repeating(
-    tmp_path: Path, site: Site
-) -> None:
-    # A lease that were not given back would come back long after the test.
-    with Running(tmp_path, processes=2, env={"SHOAL_LEASE_S": "300"}) as fleet:
-        job = fleet.submit(site.url(), "--rate", "40", "--per-host", "4")
-        fleet.until_pages(job, 5)
-        fleet.workers[0].terminate()
-        assert fleet.workers[0].ended(GONE_WITHIN_S) == 0
-        assert fleet.standing(job).figures.leased == 0
-        assert fleet.signs("worker") == fleet.signs("child") == []
-        fleet.start_worker()
-        figures = fleet.until_ended(job)
-        assert figures["state"] == "done" and figures["found"] == figures["pages"] + figures["redirects"]
-        twice = [path for path, n in Counter(visit.path for visit in site.log()).items() if n > 1]
-        assert len(twice) <= 4, twice
-
-
-def test_a_worker_before_its_redis_says_where_it_looks_once_and_works_when_it_comes(tmp_path: Path) -> None:
+def test_a_redis_that_comes_goes_and_comes_back_is_said_once_each_way_and_worked_with(tmp_path: Path) -> None:
     with Running(tmp_path, workers=0, processes=1) as fleet:
         fleet.redis.kill()
         worker = fleet.start_worker()
@@ -58,21 +31,19 @@ def test_a_worker_before_its_redis_says_where_it_looks_once_and_works_when_it_co
         fleet.redis.start()
         fleet.until_manned(children=1)
         fleet.until(lambda: "ready: 1 process for express, batch, slow; Redis at redis://" in worker.said)
-        assert (worker.said.count("waiting:"), worker.said.count("Redis is back")) == (1, 1)
-
-
-def test_a_redis_that_goes_and_comes_is_said_once_each_way(tmp_path: Path) -> None:
-    with Running(tmp_path, processes=1) as fleet:
-        worker = fleet.workers[0]
-        fleet.until(lambda: "ready:" in worker.said)
+        assert times_said(worker) == (1, 1)
         fleet.redis.kill()
-        fleet.until(lambda: "waiting: Redis" in worker.said)
+        fleet.until(lambda: times_said(worker) == (2, 1))
         fleet.redis.start()
-        fleet.until(lambda: "Redis is back" in worker.said)
-        assert (worker.said.count("waiting: Redis"), worker.said.count("Redis is back")) == (1, 1)
+        fleet.until(lambda: times_said(worker) == (2, 2))
         # The broker is the same Redis: one that goes while slices are counted is missed there first.
         others = [line for line in worker.said.splitlines() if "the broker does not" not in line]
-        assert len(others) == 3, others
+        assert len(others) == 5, others
+
+
+def times_said(worker: Role) -> tuple[int, int]:
+    """That Redis is waited for, and that it is back."""
+    return worker.said.count("waiting: Redis"), worker.said.count("Redis is back")
 
 
 def test_a_worker_without_its_database_says_where_and_keeps_its_password(tmp_path: Path) -> None:
@@ -96,8 +67,9 @@ def test_another_pool_is_refused_at_start_with_the_reason(tmp_path: Path, pool: 
 
 def test_a_worker_takes_slices_of_better_lanes_first(tmp_path: Path) -> None:
     with Running(tmp_path, workers=0, tends=0, processes=1) as fleet:
-        for lane in ("slow", "batch", "express"):
-            _celery(fleet, "call", "shoal.slice", f'--args=["{lane}"]', f"--queue={lane}")
+        with Celery(broker=fleet.broker_url) as app:
+            for lane in ("slow", "batch", "express"):
+                app.send_task("shoal.slice", args=[lane], queue=lane)
         broker = redis.Redis(port=fleet.redis.port, db=1)
 
         def lengths() -> tuple[int, ...]:
@@ -114,16 +86,14 @@ def test_a_worker_takes_slices_of_better_lanes_first(tmp_path: Path) -> None:
         assert seen[:3] == [(1, 1, 1), (0, 1, 1), (0, 0, 1)]
 
 
-def test_celery_and_flower_find_a_plain_celery_worker(tmp_path: Path, site: Site) -> None:
-    with Running(tmp_path, workers=0) as fleet:
+def test_celery_and_flower_find_a_plain_celery_worker(tmp_path: Path) -> None:
+    with Running(tmp_path, workers=0, tends=0) as fleet:
         fleet.start_celery_worker("-Q", "express,batch", "--concurrency", "1", "-n", "plain@here")
-        fleet.until_manned(children=1)
+        fleet.until_manned(children=1, tends=0)
         fleet.until(lambda: "plain@here: OK" in _celery(fleet, "inspect", "ping", "--timeout", "5"))
-        job = fleet.submit(site.url("/robots.txt"), "--rate", "0", "--max-pages", "1")
         with _flower(fleet) as address:
             told = fleet.until(lambda: _workers(address))
             assert {queue["name"] for queue in told["plain@here"]["active_queues"]} == {"express", "batch"}
-        assert fleet.until_ended(job)["pages"] == 1
 
 
 def _celery(fleet: Running, *words: str) -> str:
