@@ -260,7 +260,8 @@ class Engine:
             if self.is_resting and (wait_s is None or wait_s > POLL_S):
                 return await self._sleep()
         try:
-            await asyncio.wait_for(self._wake.wait(), POLL_S if wait_s is None else min(wait_s, POLL_S))
+            async with asyncio.timeout(POLL_S if wait_s is None else min(wait_s, POLL_S)):
+                await self._wake.wait()
         except TimeoutError:
             pass
 

@@ -69,7 +69,8 @@ class Patience:
     async def over_within(self, seconds: float) -> bool:
         """Sleeps for so long, or until the engine stops."""
         try:
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
         except TimeoutError:
             return False
         return True

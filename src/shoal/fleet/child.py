@@ -191,7 +191,8 @@ class Child:
             await self._engine.insist(self._tally.send, frontier)
             try:
                 # A slice that begins or ends is told at once, lest another be sent to a process that has one.
-                await asyncio.wait_for(self._news.wait(), roster.WRITE_EVERY_S)
+                async with asyncio.timeout(roster.WRITE_EVERY_S):
+                    await self._news.wait()
             except TimeoutError:
                 pass
 

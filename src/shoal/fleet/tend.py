@@ -119,7 +119,8 @@ class Tend:
                     raise self._fault
                 self._rounded_at = time.monotonic()
                 try:
-                    await asyncio.wait_for(self._ring.wait(), EVERY_S)
+                    async with asyncio.timeout(EVERY_S):
+                        await self._ring.wait()
                 except TimeoutError:
                     pass
         finally:
