@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,25 +13,10 @@ from typing import Any
 import pytest
 
 from shoal.practice import Running, Shop, running
+from tests.cli.in_process import Ran as Ran
+from tests.cli.in_process import run_here
 
 TIMEOUT_S = 60.0
-
-
-@dataclass
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[dict[str, Any]]:
-        """What `--json` printed."""
-        return [json.loads(line) for line in self.out.splitlines()]
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        (found,) = (line for line in self.lines if line.get("type") == "summary")
-        return found
 
 
 @dataclass
@@ -45,13 +29,15 @@ class Shell:
     def home(self) -> Path:
         return self.folder / "shoal-data"
 
+    def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
+        return {**clean, "HOME": str(self.folder), "COLUMNS": "80", **env}
+
     def start(self, *args: str, **named: Any) -> subprocess.Popen[str]:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
-        environment |= {"HOME": str(self.folder), "COLUMNS": "80", **named.pop("env", {})}
         return subprocess.Popen(
             [sys.executable, "-m", "shoal", *args],
             cwd=self.folder,
-            env=environment,
+            env=self._environment(named.pop("env", {})),
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -71,6 +57,13 @@ class Shell:
         return ran
 
 
+class Here(Shell):
+    """Runs it in this process, where a test is not about processes; what it starts has one of its own, as ever."""
+
+    def __call__(self, *args: str, input: str | None = None, **named: Any) -> Ran:
+        return run_here(self.folder, self._environment(named.get("env", {})), *args, input=input)
+
+
 def assert_balanced(shoal: Shell, ran: Ran) -> None:
     """found = queued + leased + pages + redirects + dead + dropped, for the job that ran."""
     if not any(line.get("type") == "summary" for line in ran.lines):
@@ -83,7 +76,7 @@ def assert_balanced(shoal: Shell, ran: Ran) -> None:
 
 @pytest.fixture
 def shoal(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+    return Here(tmp_path)
 
 
 @pytest.fixture

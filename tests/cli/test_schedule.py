@@ -19,11 +19,6 @@ items: [{fields: {title: {css: h1}}}]
 
 
 @pytest.fixture
-def shoal(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
-
-
-@pytest.fixture
 def tended(tmp_path: Path) -> Iterator[Running]:
     with Running(tmp_path, workers=0) as fleet:
         yield fleet
