@@ -79,11 +79,19 @@ def shoal(tmp_path: Path) -> Shell:
     return Here(tmp_path)
 
 
-@pytest.fixture
-def site(tmp_path: Path) -> Iterator[Running]:
-    """A small shop without the page whose retries take 15 s."""
-    with running(Shop(hosts=1, categories=2, products=12, troubled=False), log=tmp_path / "site.log") as site:
+@pytest.fixture(scope="session")
+def small_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    log = tmp_path_factory.mktemp("shop") / "site.log"
+    with running(Shop(hosts=1, categories=2, products=12, troubled=False), log=log) as site:
         yield site
+
+
+@pytest.fixture
+def site(small_shop: Running) -> Running:
+    """A small shop without the page whose retries take 15 s; as if nobody had been there before."""
+    small_shop.control(latency_ms=0, status=0)
+    small_shop.log_path.write_bytes(b"")
+    return small_shop
 
 
 @pytest.fixture
