@@ -1,4 +1,4 @@
-"""The command as a user runs it: another process, its exit code, what it printed, and the site's own log."""
+"""The command as a user runs it: its exit code, what it printed, and the site's own log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TIMEOUT_S = 60.0
 
 @dataclass
 class Shell:
-    """Runs `shoal` in a directory of its own, with a clean environment."""
+    """Runs `shoal` in a process and a directory of its own, with a clean environment."""
 
     folder: Path
 
