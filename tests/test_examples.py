@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shoal.practice import Running, Shop, running
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Here, Shell
 from tests.frontier.redis_server import RedisServer
 from tests.transcript import Terminal
 
@@ -31,7 +31,7 @@ def test_the_books_example_has_at_most_twelve_lines_of_code() -> None:
 
 
 def test_the_spider_and_its_twin_in_rules_give_the_same_items_over_another_shop(tmp_path: Path) -> None:
-    shoal = Shell(tmp_path)
+    shoal = Here(tmp_path)
     shop = Shop(seed=99, hosts=1, categories=3, products=20, per_page=4, troubled=False)
     with running(shop) as site:
         by_code = _items(shoal, site, "books/books.py")

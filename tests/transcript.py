@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Here
 from tests.cli.crawling import until
 
 PORT = "8000"
@@ -114,7 +114,7 @@ class Terminal:
     def _run(self, command: Command) -> str:
         with self._start(self._here(command.text)) as process:
             if CTRL_C in command.prints:
-                shell = Shell(self._folder)
+                shell = Here(self._folder)
                 until(lambda: any(job["state"] == "running" and job["items"] for job in shell("jobs", "--json").lines))
                 os.killpg(process.pid, signal.SIGINT)
             printed, _ = process.communicate(timeout=TIMEOUT_S)

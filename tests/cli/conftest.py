@@ -1,12 +1,11 @@
-"""The command as a user runs it: another process, its exit code, what it printed, and the site's own log."""
+"""The command as a user runs it: its exit code, what it printed, and the site's own log."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,30 +13,15 @@ from typing import Any
 import pytest
 
 from shoal.practice import Running, Shop, running
+from tests.cli.in_process import Ran as Ran
+from tests.cli.in_process import run_here
 
 TIMEOUT_S = 60.0
 
 
 @dataclass
-class Ran:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[dict[str, Any]]:
-        """What `--json` printed."""
-        return [json.loads(line) for line in self.out.splitlines()]
-
-    @property
-    def summary(self) -> dict[str, Any]:
-        (found,) = (line for line in self.lines if line.get("type") == "summary")
-        return found
-
-
-@dataclass
 class Shell:
-    """Runs `shoal` in a directory of its own, with a clean environment."""
+    """Runs `shoal` in a process and a directory of its own, with a clean environment."""
 
     folder: Path
 
@@ -45,13 +29,15 @@ class Shell:
     def home(self) -> Path:
         return self.folder / "shoal-data"
 
+    def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
+        return {**clean, "HOME": str(self.folder), "COLUMNS": "80", **env}
+
     def start(self, *args: str, **named: Any) -> subprocess.Popen[str]:
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
-        environment |= {"HOME": str(self.folder), "COLUMNS": "80", **named.pop("env", {})}
         return subprocess.Popen(
             [sys.executable, "-m", "shoal", *args],
             cwd=self.folder,
-            env=environment,
+            env=self._environment(named.pop("env", {})),
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -71,6 +57,13 @@ class Shell:
         return ran
 
 
+class Here(Shell):
+    """Runs it in this process, where a test is not about processes; what it starts has one of its own, as ever."""
+
+    def __call__(self, *args: str, input: str | None = None, **named: Any) -> Ran:
+        return run_here(self.folder, self._environment(named.get("env", {})), *args, input=input)
+
+
 def assert_balanced(shoal: Shell, ran: Ran) -> None:
     """found = queued + leased + pages + redirects + dead + dropped, for the job that ran."""
     if not any(line.get("type") == "summary" for line in ran.lines):
@@ -83,14 +76,22 @@ def assert_balanced(shoal: Shell, ran: Ran) -> None:
 
 @pytest.fixture
 def shoal(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+    return Here(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def small_shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    log = tmp_path_factory.mktemp("shop") / "site.log"
+    with running(Shop(hosts=1, categories=2, products=12, troubled=False), log=log) as site:
+        yield site
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Running]:
-    """A small shop without the page whose retries take 15 s."""
-    with running(Shop(hosts=1, categories=2, products=12, troubled=False), log=tmp_path / "site.log") as site:
-        yield site
+def site(small_shop: Running) -> Running:
+    """A small shop without the page whose retries take 15 s; as if nobody had been there before."""
+    small_shop.control(latency_ms=0, status=0)
+    small_shop.log_path.write_bytes(b"")
+    return small_shop
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.practice import Running, Shop, running
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Here, Shell
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,6 @@ class Crawled:
 @contextmanager
 def crawled(folder: Path, *options: str) -> Iterator[Crawled]:
     """The troubled site, whose failing pages are dead at once; the site is still up."""
-    shoal = Shell(folder)
+    shoal = Here(folder)
     with running(Shop(hosts=1, categories=2, products=12)) as site:
         yield Crawled(shoal, site, shoal.crawl(site.url(), "--retries", "0", *options).summary)

@@ -16,7 +16,7 @@ from shoal.embedded.home import Home
 from shoal.jobs.bodies import KeptBody, kept_body
 from shoal.practice import Answer, Running, Shop, Visit, running
 from shoal.store.records import list_pages
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Here, Ran, Shell, assert_balanced
 from tests.cli.crawled import Crawled, crawled
 from tests.cli.crawling import crawling, until
 from tests.engine.conftest import html, serving
@@ -27,6 +27,13 @@ from tests.store.warcs import Seen, of_type, read, read_folder
 def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     with crawled(tmp_path_factory.mktemp("archive")) as job:
         yield job
+
+
+async def crawl(shoal: Shell, *args: str) -> Ran:
+    """In a process of its own, because a site of this one's event loop is crawled."""
+    ran = await asyncio.to_thread(Shell(shoal.folder), "crawl", *args, "--allow-private", "--rate", "0", "--json")
+    await asyncio.to_thread(assert_balanced, shoal, ran)
+    return ran
 
 
 def archived(shoal: Shell, job: str) -> list[Seen]:
@@ -125,7 +132,7 @@ async def test_secrets_are_sent_but_not_archived(shoal: Shell) -> None:
     async with serving({"/": note, "/next": note}) as site:
         url = site.url().replace("http://", "http://ann:sesame@")
         secrets = ("--header", "X-Api-Key: sesame", "--header", "Accept-Language: de", "--cookie", "pass=sesame")
-        ran = await asyncio.to_thread(shoal.crawl, url, *secrets)
+        ran = await crawl(shoal, url, *secrets)
     assert ran.summary["pages"] == 2
     assert asked[-1].headers["x-api-key"] == "sesame" and "sesame" in asked[-1].headers["cookie"]
     assert asked[-1].headers["authorization"].startswith("Basic ")
@@ -145,7 +152,7 @@ async def test_bodies_are_given_unpacked_and_archived_as_they_came(shoal: Shell)
         "/chunks": Answer(200, b"", raw=[head, b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"]),
     }
     async with serving(pages) as site:
-        ran = await asyncio.to_thread(shoal.crawl, site.url())
+        ran = await crawl(shoal, site.url())
     assert {path: one.body for path, one in kept(shoal, ran.summary["job"]).items()} == {"/": page, "/chunks": b"abcde"}
     packed, chunked = of_type(archived(shoal, ran.summary["job"]), "response")
     assert packed.http["Content-Encoding"] == "gzip" and gzip.decompress(packed.body) == page
@@ -159,7 +166,7 @@ async def test_a_page_that_has_not_changed_leads_to_its_body_in_the_earlier_job(
 
     async with serving({"/": tagged}) as site:
         jobs = [
-            (await asyncio.to_thread(shoal.crawl, site.url(), "--name", "n", *more)).summary["job"]
+            (await crawl(shoal, site.url(), "--name", "n", *more)).summary["job"]
             for more in ((), ("--refresh",), ("--refresh", "--no-archive"))
         ]
     pages = [kept(shoal, job)["/"] for job in jobs]
@@ -174,14 +181,14 @@ async def test_a_page_that_has_not_changed_leads_to_its_body_in_the_earlier_job(
 async def test_a_body_met_under_two_urls_is_kept_once(shoal: Shell) -> None:
     pages = {"/": html("/a", "/b"), "/a": html(body="same"), "/b": html(body="same")}
     async with serving(pages) as site:
-        ran = await asyncio.to_thread(shoal.crawl, site.url())
+        ran = await crawl(shoal, site.url())
     at = {path: one.page.archive for path, one in kept(shoal, ran.summary["job"]).items()}
     assert at["/a"] == at["/b"] != at["/"]
     assert len(of_type(archived(shoal, ran.summary["job"]), "revisit")) == 1
 
 
 def test_kills_leave_an_archive_that_every_row_can_rely_on(tmp_path: Path) -> None:
-    shoal = Shell(tmp_path)
+    shoal = Here(tmp_path)
     command = ["crawl", "", "--allow-private", "--rate", "0", "--quiet"]
     with running(Shop(hosts=1, products=150, troubled=False), latency_ms=3) as site:
         command[1] = site.url()

@@ -32,7 +32,7 @@ def free_port() -> int:
 
 
 def test_a_crawl_stores_every_page_and_writes_it(shoal: Shell, site: Running) -> None:
-    ran = shoal.crawl(site.url(), "-o", "pages.jsonl")
+    ran = Shell(shoal.folder).crawl(site.url(), "-o", "pages.jsonl")
     assert ran.code == 0, ran.err
     shop = Shop(hosts=1, categories=2, products=12, troubled=False)
     records = [json.loads(line) for line in (shoal.folder / "pages.jsonl").read_text().splitlines()]
@@ -110,7 +110,7 @@ def test_csv_output_and_csv_lists(shoal: Shell, site: Running) -> None:
 
 
 def test_stdout_takes_the_records(shoal: Shell, site: Running) -> None:
-    ran = shoal("crawl", site.url(), *ALLOWED, "--max-pages", "2", "-o", "-")
+    ran = Shell(shoal.folder)("crawl", site.url(), *ALLOWED, "--max-pages", "2", "-o", "-")
     assert [json.loads(line)["status"] for line in ran.out.splitlines()] == [200, 200]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -87,14 +88,12 @@ def test_only_the_dead_letters_that_match_are_retried(shoal: Shell, troubled_sit
     assert nothing.code == 0 and "nothing to try again" in nothing.err
 
 
-async def test_a_retry_that_was_cut_off_is_repeated_without_counting_twice(
-    shoal: Shell, troubled_site: Running
-) -> None:
+def test_a_retry_that_was_cut_off_is_repeated_without_counting_twice(shoal: Shell, troubled_site: Running) -> None:
     job = shoal.crawl(troubled_site.url(), *AT_ONCE).summary["job"]
     with Home(shoal.home) as home:
         (letters,) = dead_letters(home.store, job, {})
         requests = [request_of(letter.request) for letter in letters]
-        assert await home.frontier.revive(Caller("cut off").next(), job, requests) == 3
+        assert asyncio.run(home.frontier.revive(Caller("cut off").next(), job, requests)) == 3
     (said,) = shoal("dead", job, "--retry", "--json").lines
     assert said["retried"] == 3
     (figures,) = shoal("job", job, "--json").lines

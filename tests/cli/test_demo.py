@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 
 from tests.cli.conftest import TIMEOUT_S, Ran, Shell
@@ -15,12 +14,10 @@ def test_the_demo_crawls_the_practice_site_politely_and_shows_it(tmp_path: Path)
     person, program = Shell(tmp_path / "person"), Shell(tmp_path / "program")
     for shell in (person, program):
         shell.folder.mkdir()
-    started = time.monotonic()
     with person.start("demo") as told, program.start("demo", "--json") as reported:
         in_words = Ran(0, *told.communicate(timeout=TIMEOUT_S))
         as_json = Ran(0, *reported.communicate(timeout=TIMEOUT_S))
     assert (told.returncode, reported.returncode) == (0, 0)
-    assert time.monotonic() - started < 20
     _check_words(person, in_words)
     _check_json(program, as_json)
 
@@ -38,6 +35,8 @@ def _check_words(shoal: Shell, ran: Ran) -> None:
 def _check_json(shoal: Shell, ran: Ran) -> None:
     seen = [line for line in ran.lines if line["type"] == "politeness"]
     assert ran.summary["state"] == "done" and ran.summary["dead"] == 2
+    # Of the crawl: beside other tests, whatever starts waits for a core.
+    assert ran.summary["seconds"] < 20
     assert len(seen) == ran.summary["hosts"]
     assert all(0 < host["most_in_a_second"] <= host["rate"] + 1 for host in seen)
     assert sum(host["requests"] for host in seen) > ran.summary["pages"]

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from shoal.practice import Running, Shop, running
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Here, Shell
 
 ALL = ("metadata", "main", "markdown", "tables")
 
@@ -17,7 +17,7 @@ ALL = ("metadata", "main", "markdown", "tables")
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, Running]]:
     """A job with every format."""
-    shoal = Shell(tmp_path_factory.mktemp("formats"))
+    shoal = Here(tmp_path_factory.mktemp("formats"))
     with running(Shop(hosts=1, categories=2, products=12, troubled=False)) as site:
         shoal.crawl(site.url(), "--formats", "tables,main", "--formats", "markdown,metadata", "-o", "pages.jsonl")
         yield shoal, site
@@ -73,7 +73,7 @@ def test_an_unknown_format_is_refused_before_any_request(shoal: Shell, site: Run
 def test_a_format_that_is_not_installed_is_refused_before_any_request(shoal: Shell, site: Running) -> None:
     (shoal.folder / "sitecustomize.py").write_text("import sys\nsys.modules['html_to_markdown'] = None\n")
     without = {"PYTHONPATH": str(shoal.folder)}
-    ran = shoal("crawl", site.url(), "--allow-private", "--formats", "markdown", env=without)
+    ran = Shell(shoal.folder)("crawl", site.url(), "--allow-private", "--formats", "markdown", env=without)
     assert ran.code == 2 and "pip install 'shoal[text]'" in ran.err
     assert site.log() == [] and not shoal.home.exists()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,14 +18,11 @@ items: [{fields: {title: {css: h1}}}]
 
 
 @pytest.fixture
-def shoal(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
-
-
-@pytest.fixture
-def tended(tmp_path: Path) -> Iterator[Running]:
-    with Running(tmp_path, workers=0) as fleet:
-        yield fleet
+def tended(shoal: Shell) -> Iterator[Shell]:
+    """In the folder of a fleet without workers."""
+    with Running(shoal.folder, workers=0) as fleet:
+        (shoal.folder / "shoal.toml").write_text(f'redis_url = "{fleet.redis.url}"\n')
+        yield shoal
 
 
 def test_a_schedule_is_added_listed_paused_and_removed(shoal: Shell) -> None:
@@ -69,13 +65,14 @@ def test_what_cannot_work_is_told_and_not_kept(shoal: Shell, words: tuple[str, .
     assert shoal("schedule", "list", "--json").out == ""
 
 
-def test_tend_begins_what_is_run_by_hand(tended: Running) -> None:
+def test_tend_begins_what_is_run_by_hand(tended: Shell) -> None:
     assert tended("schedule", "add", "news", "--cron", "0 4 1 1 *", "https://example.com").code == 0
     ran = tended("schedule", "run", "news")
     assert ran.code == 0, ran.err
     job = ran.out.strip()
-    until(lambda: tended("job", job, "--json").code == 0)
-    assert tended.figures(job)["name"] == "news"
+    until(lambda: tended("job", job).code == 0)
+    (figures,) = tended("job", job, "--json").lines
+    assert figures["name"] == "news"
     again = tended("schedule", "run", "news")
     assert again.code == 2 and f"job {job} has not ended" in again.err
     until(lambda: f"begun, job {job}" in tended("schedule", "list").out)

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.practice import Hostile, Running, running
 from shoal.practice.hostile.mazes import MONTHS_AHEAD
-from tests.cli.conftest import Ran, Shell
+from tests.cli.conftest import Here, Ran, Shell
 
 QUICK = ("--scope", "prefix", "--allow-private", "--rate", "0")
 
@@ -25,7 +25,7 @@ class Wandered:
 
 @pytest.fixture(scope="module")
 def wandered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wandered]:
-    shoal = Shell(tmp_path_factory.mktemp("traps"))
+    shoal = Here(tmp_path_factory.mktemp("traps"))
     with running(Hostile(hurried=True)) as site:
         yield Wandered(shoal, site, shoal("crawl", site.url("/calendar/"), *QUICK))
 

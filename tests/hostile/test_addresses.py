@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shoal.practice import Hostile, running
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Here
 
 LOOPBACK = ("127.0.0.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "１２７.0.0.1", "localhost")
 EMBEDDED = ("[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "0.0.0.0", "[::]")
@@ -13,7 +13,7 @@ PRIVATE = ("10.0.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "[fd00::1
 
 
 def test_private_addresses_are_refused_however_they_are_spelt(tmp_path: Path) -> None:
-    shoal = Shell(tmp_path)
+    shoal = Here(tmp_path)
     with running(Hostile(hurried=True), log=tmp_path / "site.log") as site:
         urls = [f"http://{host}:{site.port}/{n}" for n, host in enumerate((*LOOPBACK, *EMBEDDED))]
         urls += [f"http://{host}/latest/meta-data/" for host in PRIVATE]

@@ -16,7 +16,7 @@ import pytest
 from shoal.practice import Entry, Hostile, HostTruth, Running, running
 from shoal.practice.hostile.mazes import SHELVES
 from shoal.practice.hostile.twisted import CLIMBING, FORMULA, PASSWORD
-from tests.cli.conftest import Ran, Shell, assert_balanced
+from tests.cli.conftest import Here, Ran, Shell, assert_balanced
 
 MAX_RSS_KB = 400_000
 PAGES_PER_HOST = 120
@@ -62,7 +62,7 @@ class Crawled:
 # Not by module: with two workers, tests of other modules come in between, and the crawl would be repeated.
 @pytest.fixture(scope="session")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
-    shoal, hostile = Shell(tmp_path_factory.mktemp("hostile")), Hostile(hurried=True)
+    shoal, hostile = Here(tmp_path_factory.mktemp("hostile")), Hostile(hurried=True)
     with running(hostile, log=shoal.folder / "site.log") as site:
         limits = ("--max-pages-per-host", str(PAGES_PER_HOST), "--max-seconds", "40", "--retries", "0")
         asked = ("--scope", "any", "--sitemaps", "--allow-private", "--rate", "0", "--json", "-o", "pages.jsonl")
@@ -198,6 +198,6 @@ def test_bombs_and_floods_leave_another_host_its_rate(
 
 def test_without_leave_nothing_of_it_is_asked(crawled: Crawled, tmp_path_factory: pytest.TempPathFactory) -> None:
     before = len(crawled.site.log())
-    ran = Shell(tmp_path_factory.mktemp("refused"))("crawl", crawled.site.url(), "--rate", "0", "--json")
+    ran = Here(tmp_path_factory.mktemp("refused"))("crawl", crawled.site.url(), "--rate", "0", "--json")
     assert (ran.code, ran.summary["dropped"]) == (4, {"address_refused": 1})
     assert len(crawled.site.log()) == before

@@ -11,7 +11,7 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 from shoal.practice import Hostile, Running, running
-from tests.cli.conftest import Ran, Shell, assert_balanced
+from tests.cli.conftest import Here, Ran, Shell, assert_balanced
 from tests.cli.crawling import WITHIN_S, until
 from tests.hostile.processes import is_gone, reader_of
 
@@ -54,7 +54,7 @@ def test_a_million_links_leave_another_host_its_rate(site: Running, tmp_path: Pa
 
 
 def test_a_page_that_crashes_its_reader_is_blamed_alone(site: Running, tmp_path: Path) -> None:
-    shoal = Shell(tmp_path)
+    shoal = Here(tmp_path)
     good = {site.url(f"/good/{number}.html") for number in range(1, 21)}
     asked = ("--scope", "listed", "--allow-private", "--rate", "0", "--json")
     with shoal.start("crawl", site.url(LINKS), *good, *asked) as process:
@@ -93,15 +93,15 @@ def test_ctrl_c_ends_readers_without_a_word_from_them(site: Running, tmp_path: P
 
 
 def test_a_page_that_crashes_its_spider_is_given_up_after_three_runs(site: Running, tmp_path: Path) -> None:
-    shoal = Shell(tmp_path)
+    shoal, apart = Here(tmp_path), Shell(tmp_path)
     (tmp_path / "crasher.py").write_text(SPIDER.format(url=site.url("/", GOOD)))
-    killed = shoal("crawl", "crasher.py", "--json")
+    killed = apart("crawl", "crasher.py", "--json")
     (job,) = [job["id"] for job in shoal("jobs", "--json").lines]
     for _ in range(2):
         assert killed.code == -signal.SIGSEGV
-        killed = shoal("resume", job, "--json")
+        killed = apart("resume", job, "--json")
     assert killed.code == -signal.SIGSEGV
-    ran = shoal("resume", job, "--json")
+    ran = apart("resume", job, "--json")
     assert_balanced(shoal, ran)
     assert (ran.code, ran.summary["dead"]) == (0, 1)
     (letter,) = shoal("dead", job, "--json").lines

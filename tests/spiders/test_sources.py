@@ -341,7 +341,7 @@ def test_whatever_a_parser_takes_for_a_password_is_masked(scheme: str, user: str
 
 
 def test_a_long_list_is_never_held(write: Write) -> None:
-    lines, traced = 200_000, 40_000
+    lines, traced = 100_000, 20_000
     path = write("long.txt", b"".join(b"https://a.example/%d#%s\n" % (number, b"x" * 200) for number in range(lines)))
     # Tracing is slow, so only the beginning is traced: were lines or inputs held, it would take twice the bound.
     with peak_memory() as peak:

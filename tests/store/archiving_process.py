@@ -12,6 +12,7 @@ import signal
 import sys
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from shoal.store.archive.archive import Archive
@@ -49,27 +50,30 @@ def write(place: str, home: Path, number: int) -> None:
 
 
 def anywhere(homes: Path, archives: Path) -> None:
+    with TemporaryDirectory() as folder:
+        # What the first one loads and compiles, each of the others inherits.
+        _write_and_seal(Path(folder), Path(folder) / "archive")
     for step in count(1):
         (homes / str(step)).mkdir()
         child = os.fork()
         if not child:
-            os._exit(_write_and_seal(homes / str(step), archives / str(step), step))
+            home, root = homes / str(step), archives / str(step)
+            sys.addaudithook(_Killing(step, (str(home / "spool"), str(root))))
+            _write_and_seal(home, root)
+            os._exit(0)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
             return
 
 
-def _write_and_seal(home: Path, root: Path, kill_before: int) -> int:
+def _write_and_seal(home: Path, root: Path) -> None:
     with Store.open(home / "shoal.db") as store:
-        archive = Archive(root, home / "spool")
-        sys.addaudithook(_Killing(kill_before, (str(archive.spools), str(root))))
-        spools = Spools(archive, "here", ALONE)
+        spools = Spools(Archive(root, home / "spool"), "here", ALONE)
         recorder = Recorder(spools, JOB, ABOUT)
         for n in range(GROUPS):
             archive_and_save(store, group(range(n * PAGES_AT_ONCE, (n + 1) * PAGES_AT_ONCE)), recorder)
             if n % 2:
                 recorder.seal(store)
         spools.close()
-    return 0
 
 
 class _Killing:

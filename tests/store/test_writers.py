@@ -28,7 +28,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def run_at_once(processes: list[subprocess.Popen[str]]) -> None:
+def go_on_at_once(processes: list[subprocess.Popen[str]]) -> None:
     """Each says that it is ready, and all go on when the last has."""
     for process in processes:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
@@ -36,6 +36,10 @@ def run_at_once(processes: list[subprocess.Popen[str]]) -> None:
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
+
+
+def run_at_once(processes: list[subprocess.Popen[str]]) -> None:
+    go_on_at_once(processes)
     for process in processes:
         process.communicate(timeout=60)
     assert [process.returncode for process in processes] == [0] * len(processes)
@@ -70,11 +74,14 @@ def test_processes_that_end_the_same_requests_leave_each_in_one_place_with_the_n
 
 def test_processes_that_open_a_new_database_at_once_make_it_once(tmp_path: Path, empty_database: str) -> None:
     script = (
-        "import sys\nfrom shoal.store.store import Store\n"
-        "print('ready', flush=True)\nsys.stdin.readline()\nStore.open(sys.argv[1]).close()"
+        "import sys\nfrom shoal.store.store import Store\nfor place in sys.argv[1:]:\n"
+        "    print('ready', flush=True)\n    sys.stdin.readline()\n    Store.open(place).close()"
     )
-    for place in (str(tmp_path / "shoal.db"), empty_database):
-        run_at_once([start("-c", script, place) for _ in range(4)])
+    places = (str(tmp_path / "shoal.db"), empty_database)
+    processes = [start("-c", script, *places) for _ in range(4)]
+    go_on_at_once(processes)
+    run_at_once(processes)
+    for place in places:
         with Store.open(place) as store, store.read() as db:
             assert db.execute(text("SELECT version_num FROM alembic_version")).all() == [(schema.HEAD,)]
 
