@@ -29,15 +29,17 @@ class Shell:
     def home(self) -> Path:
         return self.folder / "shoal-data"
 
-    def _environment(self, env: Mapping[str, str]) -> dict[str, str]:
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that a command is told."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
-        return {**clean, "HOME": str(self.folder), "COLUMNS": "80", **env}
+        return {**clean, "HOME": str(self.folder), "COLUMNS": "80"}
 
-    def start(self, *args: str, **named: Any) -> subprocess.Popen[str]:
+    def start(self, *args: str, env: Mapping[str, str] = {}, **named: Any) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "shoal", *args],
             cwd=self.folder,
-            env=self._environment(named.pop("env", {})),
+            env={**self.environment, **env},
             text=True,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -60,8 +62,12 @@ class Shell:
 class Here(Shell):
     """Runs it in this process, where a test is not about processes; what it starts has one of its own, as ever."""
 
-    def __call__(self, *args: str, input: str | None = None, **named: Any) -> Ran:
-        return run_here(self.folder, self._environment(named.get("env", {})), *args, input=input)
+    def __call__(self, *args: str, input: str | None = None, env: Mapping[str, str] = {}, **_: Any) -> Ran:
+        return run_here(self.folder, {**self.environment, **env}, *args, input=input)
+
+    def apart(self, *args: str, **named: Any) -> Ran:
+        """In a process of its own, for what a process keeps until it ends."""
+        return super().__call__(*args, **named)
 
 
 def assert_balanced(shoal: Shell, ran: Ran) -> None:

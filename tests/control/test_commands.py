@@ -15,16 +15,15 @@ from shoal.client import BATCH
 from shoal.fleet.place import Fleet
 from shoal.store.schedules import list_schedules
 from shoal.store.tokens import Scope
-from tests.cli.conftest import Ran
+from tests.cli.conftest import Here, Ran
 from tests.control.live import Live
-from tests.fleet.here import ShellHere
 from tests.frontier.redis_server import free_port
 
 NOWHERE = "http://127.0.0.1:9/"
 
 
 @dataclass
-class Laptop(ShellHere):
+class Laptop(Here):
     """`shoal` where neither Redis nor the database can be reached, nor is there a home."""
 
     url: str

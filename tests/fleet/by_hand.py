@@ -18,14 +18,14 @@ from shoal.frontier.redis.shard import TAG
 from shoal.model import JobState, Lane, Lease, Offer
 from shoal.settings import Settings
 from shoal.store.jobs import load_job, mark_seeded, set_state
-from tests.fleet.here import ShellHere
+from tests.cli.conftest import Here
 from tests.frontier.redis_server import RedisServer
 
 T = TypeVar("T")
 
 
 @dataclass
-class FleetShell(ShellHere):
+class FleetShell(Here):
     """`shoal` with the settings of a fleet."""
 
     redis: RedisServer

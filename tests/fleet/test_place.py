@@ -17,9 +17,9 @@ from shoal.model import Completion, DeadLetter, JobState, Lane, Outcome
 from shoal.practice import Running, Shop, running
 from shoal.store.batch import Batch, save
 from shoal.store.jobs import load_job
+from tests.cli.conftest import Here
 from tests.cli.crawling import until
 from tests.fleet.by_hand import FleetShell, fleet_shell
-from tests.fleet.here import ShellHere
 from tests.store.postgres_server import PostgresServer, fresh_database
 
 URL = "https://example.com/a"
@@ -223,7 +223,7 @@ def _crawl(fleet: FleetShell, site: Running) -> str:
 def test_a_fleets_job_is_not_steered_without_its_redis(fleet: FleetShell) -> None:
     job = fleet.submit(URL)
     fleet.begin(job)
-    outside = ShellHere(fleet.folder)
+    outside = Here(fleet.folder)
     for command in ("pause", "resume", "cancel"):
         ran = outside(command, job)
         assert (ran.code, "SHOAL_REDIS_URL" in ran.err) == (2, True)

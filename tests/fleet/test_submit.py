@@ -21,8 +21,8 @@ from shoal.spiders.rules.asking import ASKED
 from shoal.spiders.wish import DEFAULTS
 from shoal.store.inputs import seed_targets
 from shoal.store.jobs import Job, list_jobs
+from tests.cli.conftest import Here
 from tests.fleet.by_hand import FleetShell, fleet_shell
-from tests.fleet.here import ShellHere
 
 SPIDER = """
 from shoal import Page, spider
@@ -70,7 +70,7 @@ def test_tend_is_rung_and_nothing_is_offered(fleet: FleetShell) -> None:
 
 
 def test_without_a_fleet_it_says_how_to_start_one(tmp_path: Path) -> None:
-    ran = ShellHere(tmp_path)("submit", "https://example.com/")
+    ran = Here(tmp_path)("submit", "https://example.com/")
     assert (ran.code, "shoal up" in ran.err) == (2, True)
     assert list(tmp_path.iterdir()) == []
 

@@ -22,7 +22,7 @@ import pytest
 from shoal.fleet.supervision import left_behind
 from shoal.practice import Running as Site
 from shoal.practice import Shop, running
-from tests.fleet.here import ShellHere
+from tests.cli.conftest import Here
 from tests.fleet.running import LOOK_EVERY_S
 from tests.frontier.redis_server import redis_program
 
@@ -36,7 +36,7 @@ PARTS = ("api", "worker", "tend", "redis")
 class Upped:
     """A `shoal up` in another process, whose words are read as they come."""
 
-    shoal: ShellHere
+    shoal: Here
     process: subprocess.Popen[str]
     lines: list[str] = field(default_factory=list)
 
@@ -84,7 +84,7 @@ class Upped:
 
 
 @contextmanager
-def upped(shoal: ShellHere, *options: str, **env: str) -> Iterator[Upped]:
+def upped(shoal: Here, *options: str, **env: str) -> Iterator[Upped]:
     redis_program()
     process = shoal.start("up", *options, env={"SHOAL_SLICE_S": "3", "SHOAL_LEASE_S": "6", **env})
     up = Upped(shoal, process)
@@ -104,8 +104,8 @@ def upped(shoal: ShellHere, *options: str, **env: str) -> Iterator[Upped]:
 
 
 @pytest.fixture
-def shoal(tmp_path: Path) -> ShellHere:
-    return ShellHere(tmp_path)
+def shoal(tmp_path: Path) -> Here:
+    return Here(tmp_path)
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
         yield site
 
 
-def nothing_runs(shoal: ShellHere) -> bool:
+def nothing_runs(shoal: Here) -> bool:
     return all(left_behind(shoal.home, name) is None for name in PARTS)
 
 
@@ -132,9 +132,7 @@ def answer_of(up: Upped, path: str) -> str:
         return ""
 
 
-def test_other_terminals_find_it_and_a_killed_worker_is_replaced_and_nothing_is_left(
-    shoal: ShellHere, site: Site
-) -> None:
+def test_other_terminals_find_it_and_a_killed_worker_is_replaced_and_nothing_is_left(shoal: Here, site: Site) -> None:
     with upped(shoal, "--workers", "1") as up:
         origin = f"shoal up, process {up.process.pid}"
         assert origin in shoal("config", "show").out
@@ -160,7 +158,7 @@ def test_other_terminals_find_it_and_a_killed_worker_is_replaced_and_nothing_is_
     assert figures["pages"] + figures["redirects"] == figures["found"]
 
 
-def test_what_a_killed_up_left_is_ended_by_the_next(shoal: ShellHere) -> None:
+def test_what_a_killed_up_left_is_ended_by_the_next(shoal: Here) -> None:
     with upped(shoal, "--workers", "1") as up:
         up.until_ready()
         left = {name: up.pid(name) for name in PARTS}
@@ -175,7 +173,7 @@ def test_what_a_killed_up_left_is_ended_by_the_next(shoal: ShellHere) -> None:
 
 
 def test_a_worker_that_takes_no_slices_and_a_tend_that_is_stopped_are_found_out_and_replaced(
-    shoal: ShellHere, site: Site
+    shoal: Here, site: Site
 ) -> None:
     with upped(shoal, "--workers", "1", SHOAL_SILENT_S="6") as up:
         up.until_ready()
@@ -191,7 +189,7 @@ def test_a_worker_that_takes_no_slices_and_a_tend_that_is_stopped_are_found_out_
         assert up.pid("tend") != stopped
 
 
-def test_told_twice_it_ends_at_once(shoal: ShellHere, site: Site) -> None:
+def test_told_twice_it_ends_at_once(shoal: Here, site: Site) -> None:
     site.control(latency_ms=8000)
     with upped(shoal, "--workers", "1") as up:
         up.until_ready()
@@ -207,14 +205,14 @@ def test_told_twice_it_ends_at_once(shoal: ShellHere, site: Site) -> None:
         assert time.monotonic() - told < 3
 
 
-def test_without_redis_it_says_how_to_come_by_one(shoal: ShellHere, tmp_path: Path) -> None:
+def test_without_redis_it_says_how_to_come_by_one(shoal: Here, tmp_path: Path) -> None:
     bare = tmp_path / "bin"
     bare.mkdir()
     ran = shoal.apart("up", env={"PATH": str(bare)})
     assert ran.code == 5 and "apt-get install redis-server" in ran.err and "SHOAL_REDIS_URL=" in ran.err
 
 
-def _stop_consuming(shoal: ShellHere) -> None:
+def _stop_consuming(shoal: Here) -> None:
     """As Celery has been seen to do by itself when Redis came back."""
     code = "import shoal.fleet.celery as fleet\nfor lane in ('express', 'batch', 'slow'): "
     code += "assert fleet.app.control.cancel_consumer(lane, reply=True, timeout=5, limit=1)"
