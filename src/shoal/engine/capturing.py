@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from shoal.engine.ending import Ending
 from shoal.engine.refresh import NOT_MODIFIED
 from shoal.engine.work import Work
@@ -46,7 +44,7 @@ def request_bytes(work: Work, call: Fetch) -> bytes:
     path = call.url[len(origin) :].encode()
     host = origin.partition("://")[2].encode()
     lines = [b"%b %b HTTP/1.1" % (call.method.encode(), path), b"Host: " + host, b"User-Agent: " + work.agent.encode()]
-    for line in header_lines(replace(call, headers=work.open_headers)):
+    for line in header_lines(call, work.open_headers):
         # libcurl is told to leave a field out by giving it no value.
         if not line.endswith(b":") and not line.lower().startswith(b"user-agent:"):
             lines.append(line)

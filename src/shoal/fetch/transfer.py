@@ -98,7 +98,7 @@ class Transfer:
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
         curl.setopt(pycurl.PREREQFUNCTION, self._about_to_send)
         curl.setopt(pycurl.PROXY, call.proxy)
-        curl.setopt(pycurl.HTTPHEADER, header_lines(call))
+        curl.setopt(pycurl.HTTPHEADER, header_lines(call, call.headers))
         curl.setopt(pycurl.TIMEOUT_MS, max(1, int(call.deadline_s * 1000)))
         if not call.truncate:
             curl.setopt(pycurl.MAXFILESIZE_LARGE, call.max_bytes)
@@ -153,8 +153,8 @@ class _Dropped(socket.socket):
         self.close()
 
 
-def header_lines(call: Fetch) -> list[bytes]:
-    """Our own fields, replaced by the caller's where both name one."""
+def header_lines(call: Fetch, headers: Mapping[str, str]) -> list[bytes]:
+    """Our own fields, replaced by those given where both name one."""
     fields = {name.lower(): f"{name}: {value}" for name, value in _ACCEPT.items()}
     if call.body:
         # libcurl would otherwise wait a second for leave to send a large body.
@@ -164,7 +164,7 @@ def header_lines(call: Fetch) -> list[bytes]:
         fields["if-none-match"] = f"If-None-Match: {call.etag}"
     if call.last_modified:
         fields["if-modified-since"] = f"If-Modified-Since: {call.last_modified}"
-    fields.update({name.lower(): f"{name}: {value}" for name, value in call.headers.items()})
+    fields.update({name.lower(): f"{name}: {value}" for name, value in headers.items()})
     return [_header_line(line) for line in fields.values()]
 
 
