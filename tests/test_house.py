@@ -73,7 +73,21 @@ def test_help_imports_nothing_heavy() -> None:
     assert heavy.isdisjoint(loaded)
 
 
-def test_a_plain_crawl_does_not_load_what_only_spiders_need() -> None:
+def test_a_plain_crawl_does_not_load_what_only_others_need() -> None:
     code = "import sys, shoal.cli.crawl, shoal.cli.run; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {"pydantic", "yaml", "lxml", "re2", "pyarrow", "alembic", "celery", "flask", "redis"}.isdisjoint(loaded)
+    of_spiders = {"pydantic", "yaml", "lxml", "re2", "shoal.spiders.spider", "shoal.extract.document"}
+    of_fleets = {"alembic", "celery", "flask", "redis", "sqlalchemy.dialects.postgresql"}
+    asked_for = {"pyarrow", "shoal.cli.dryrun", "shoal.extract.formatted"}
+    assert (of_spiders | of_fleets | asked_for).isdisjoint(loaded)
+
+
+def test_a_spider_in_python_does_not_load_what_rules_need() -> None:
+    code = (
+        "import sys; from shoal import spider; from shoal.engine.beginning import callbacks_of; "
+        "from shoal.model import JobSpec; made = spider()(lambda page: None); "
+        "assert callbacks_of(JobSpec('books'), made); print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert {"pydantic"} <= set(loaded)
+    assert {"yaml", "shoal.spiders.rules"}.isdisjoint(loaded)

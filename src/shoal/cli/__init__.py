@@ -7,7 +7,6 @@ import importlib
 import json
 import os
 import sys
-import traceback
 from typing import Any, NoReturn
 
 import click
@@ -66,6 +65,7 @@ class Shoal(click.Group):
         try:
             module = importlib.import_module(f"shoal.cli.{COMMANDS[cmd_name][0]}")
         finally:
+            gc.freeze()
             gc.enable()
         command: click.Command = getattr(module, cmd_name)
         return command
@@ -113,6 +113,8 @@ def main() -> NoReturn:
         code = 0
     except Exception:
         # The one place where a bug of ours ends: shown whole, with the code that says so.
+        import traceback
+
         traceback.print_exc()
         _say("this is a bug in Shoal; the lines above say where", 1)
         code = 1

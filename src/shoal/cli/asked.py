@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -18,6 +18,9 @@ from shoal.spiders.lists import reason_words
 from shoal.spiders.naming import spider_among
 from shoal.spiders.sources import Sources, read_sources
 from shoal.spiders.wish import Wish
+
+if TYPE_CHECKING:
+    from shoal.spiders.spider import Spider
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,11 +43,11 @@ def asked_options(function: F) -> F:
     return function
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     session: Session
     spec: JobSpec
     """As far as it is known before the sources are read."""
+    spider: Spider | None
     sources: Sources
     strict: bool
 
@@ -79,7 +82,7 @@ def asked(
         raise UsageError(f"the spider {spider.name if spider else ''} names no URL to start from: give one")
     wish = Wish.of(given_options(options), spider, session.settings.allow_private)
     sources = read_sources(words, wish.params, wish.group, column, sys.stdin.buffer)
-    return Asked(session, wish.spec(sources, output), sources, strict)
+    return Asked(session, wish.spec(sources, output), spider, sources, strict)
 
 
 def given_options(options: dict[str, Any]) -> dict[str, Any]:

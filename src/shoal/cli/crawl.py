@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from shoal.cli.asked import Asked, asked, asked_options, listed_words
-from shoal.cli.dryrun import show_dry_run
 from shoal.cli.run import run_job
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal import safe
@@ -49,6 +48,9 @@ def crawl(
         check_writable(output)
     wanted = asked(session, source, column, strict, output, options)
     if dry_run:
+        # Few crawls are, and it has much to load.
+        from shoal.cli.dryrun import show_dry_run
+
         show_dry_run(session, wanted.spec, wanted.sources)
         return
     raise click.exceptions.Exit(_crawl(session, wanted, concurrency))
@@ -65,4 +67,4 @@ def _crawl(session: Session, wanted: Asked, concurrency: int) -> int:
             if wanted.listed is not None:
                 session.say(listed_words(wanted.listed))
             session.say(f"job {job_id}: crawling {safe(wanted.spec.name)} into {session.settings.home}")
-        return run_job(session, home, job_id, concurrency, exclusions)
+        return run_job(session, home, job_id, concurrency, exclusions, wanted.spider)

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from shutil import get_terminal_size
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal import telemetry
 from shoal.cli.figures import extracted, left_out, other_endings, pending, skipped, statuses, summary_line, trap_lines
@@ -36,15 +36,25 @@ from shoal.model import Figures, JobState
 from shoal.store.jobs import load_job
 from shoal.urls import Exclusions
 
+if TYPE_CHECKING:
+    from shoal.spiders.spider import Spider
+
 JSON_EVERY_S = 5.0
 GARBAGE_EVERY = 50_000
 """Objects made and not freed, between two looks for cycles."""
 
 
-def run_job(session: Session, home: Home, job_id: str, concurrency: int, exclusions: Exclusions) -> int:
-    """Runs or continues the job to its end; gives the exit code."""
+def run_job(
+    session: Session,
+    home: Home,
+    job_id: str,
+    concurrency: int,
+    exclusions: Exclusions,
+    spider: Spider | None = None,
+) -> int:
+    """Runs or continues the job to its end; gives the exit code. A spider that is at hand is not loaded again."""
     telemetry.set_up(session.verbose)
-    crawl = Crawl(home, job_id, concurrency, exclusions)
+    crawl = Crawl(home, job_id, concurrency, exclusions, spider)
     report = _event_loop_run(_watched(session, home, crawl))
     written = _write_output(session, home, job_id)
     quality = job_quality(home.store, report.overview.job)

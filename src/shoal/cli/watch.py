@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import click
 
@@ -76,7 +75,7 @@ def _look(found: ReachedJob, last: Standing | None) -> Standing:
     except Unavailable as error:
         if last is None:
             raise
-        return replace(last, state=JobState.WAITING, limiting=str(error))
+        return last._replace(state=JobState.WAITING, limiting=str(error))
 
 
 def _has_turned(last: Standing | None, now: Standing) -> bool:

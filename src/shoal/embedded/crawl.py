@@ -7,8 +7,8 @@ import os
 import socket
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.embedded.home import Home
 from shoal.engine.beginning import callbacks_of, seeds_of, terms_of, work_on
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 SECONDS_COUNTED_EVERY_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """How a run ended."""
 
     overview: Overview

@@ -85,12 +85,19 @@ def callbacks_of(spec: JobSpec, spider: Spider | None = None) -> Callbacks | Non
         return None
     # Only here: what spiders need takes a tenth of a second to load.
     from shoal.engine.callbacks import Callbacks
-    from shoal.spiders import rules
+
+    return Callbacks(spider or _spider_of(spec))
+
+
+def _spider_of(spec: JobSpec) -> Spider:
+    # What rules need takes as long again.
+    if spec.rules is not None:
+        from shoal.spiders.rules import from_json
+
+        return from_json(spec.rules)
     from shoal.spiders.loading import load_spider
 
-    if spider is None:
-        spider = rules.from_json(spec.rules) if spec.rules is not None else load_spider(spec.spider or "")
-    return Callbacks(spider)
+    return load_spider(spec.spider or "")
 
 
 def _segment_about(job_id: str, spec: JobSpec, agent: str) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import replace
 
 from shoal.engine import ending
 from shoal.engine.aside import Aside
@@ -166,7 +165,7 @@ def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:
         return _redirect_ending(lease, answer, None, error.reason)
     chain = (*trail.chain, here.fingerprint)
     if there.fingerprint == here.fingerprint and here.fingerprint not in trail.chain and "set-cookie" in answer.headers:
-        completion = Completion(lease.token, Outcome.RETRY, trail=replace(trail, chain=chain), counted=False)
+        completion = Completion(lease.token, Outcome.RETRY, trail=trail._replace(chain=chain), counted=False)
         return Ending(lease, completion)
     if there.fingerprint in chain:
         return ending.dead(lease, "redirect_loop", answer.status, _loop(work, there, answer.location or ""))
@@ -175,7 +174,7 @@ def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:
     refusal = _redirect_refusal(work, there, trail)
     redirected = _redirect_ending(lease, answer, there, refusal)
     if refusal is None:
-        redirected.offers.append(Offer(lease.job, [there], replace(trail, chain=chain)))
+        redirected.offers.append(Offer(lease.job, [there], trail._replace(chain=chain)))
     return redirected
 
 

@@ -6,7 +6,6 @@ What this process has kept before is not kept again: the links every page of a s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from shoal.engine.patience import Patience
 from shoal.engine.work import Work
@@ -36,4 +35,4 @@ class KeptOffers:
         young, old = self._recent.of(offer.job)
         new = [each for each in offer.targets if each.fingerprint not in young and each.fingerprint not in old]
         self._recent.remember(offer.job, [target.fingerprint for target in new])
-        return replace(offer, targets=new)
+        return offer._replace(targets=new)

@@ -7,7 +7,6 @@ What waits is not seen: a link found once more meanwhile waits twice, and is tak
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from shoal.engine.calls import Calls
 from shoal.engine.patience import Patience
@@ -79,4 +78,4 @@ class Overflow:
 
 def _parts(offer: Offer) -> list[Offer]:
     starts = range(0, len(offer.targets), TARGETS)
-    return [replace(offer, targets=offer.targets[start : start + TARGETS]) for start in starts]
+    return [offer._replace(targets=offer.targets[start : start + TARGETS]) for start in starts]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
+from typing import NamedTuple
 
 from shoal.engine.patience import Patience
 from shoal.engine.work import Work
@@ -38,8 +39,7 @@ class Say(Enum):
     ASKING = "asking"
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(NamedTuple):
     say: Say
     robots: RobotsFile | None = None
     asked: bool = False

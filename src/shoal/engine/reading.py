@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
-from shoal.extract.formats import formatted
 from shoal.extract.page import MAX_HTML_BYTES, read
 from shoal.extract.sitemaps import Sitemap
 from shoal.fetch.charset import to_utf8
@@ -70,8 +69,15 @@ def read_page(ask: Ask, body: bytes) -> PageRead:
         reading.hrefs,
         reading.nofollowed,
         reading.raw_text() if kept else None,
-        formatted(html, ask.url, ask.formats) if kept and ask.formats else {},
+        _formatted(ask, html) if kept and ask.formats else {},
     )
+
+
+def _formatted(ask: Ask, html: bytes) -> dict[str, Any]:
+    # Few jobs ask for formats, and what makes them takes five milliseconds to load.
+    from shoal.extract.formatted import formatted
+
+    return formatted(html, ask.url, ask.formats)
 
 
 def read_sitemap(body: bytes) -> Iterator[SitemapPart]:

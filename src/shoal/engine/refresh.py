@@ -7,7 +7,7 @@ than the store has of it: the body for a spider's callback or a sitemap, links a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from shoal.engine.patience import Patience
 from shoal.engine.work import SITEMAP, Work
@@ -23,8 +23,7 @@ MOST_JOBS = 10
 """Looked through for a page; one that none of them has counts as new."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     page: EarlierPage
     reusable: bool
     """It stands in for the answer if that is 304."""

@@ -1,43 +1,20 @@
-"""The built-in formats of a page: `metadata`, `main`, `markdown` and `tables`, as values that JSON can hold."""
+"""Which built-in formats of a page there are; `formatted` makes them."""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable
 
 from shoal.errors import UsageError
-from shoal.extract.document import Document
-from shoal.extract.faults import TwistedPage
-from shoal.extract.metadata import metadata
-from shoal.extract.prose import main_text, to_markdown
-from shoal.extract.tables import tables
 
-_MAKERS: dict[str, Callable[[Document, bytes], Any]] = {
-    "metadata": lambda document, _: metadata(document),
-    "main": lambda document, _: main_text(document),
-    "markdown": lambda document, html: to_markdown(html, document.url),
-    "tables": lambda document, _: [asdict(table) for table in tables(document)],
-}
+FORMATS = ("metadata", "main", "markdown", "tables")
 
 
 def asked_formats(names: Iterable[str]) -> tuple[str, ...]:
     """Each once, in one order. Raises UsageError for one that does not exist or is not installed."""
     asked = set(names)
-    if unknown := sorted(asked - _MAKERS.keys()):
-        raise UsageError(f"there is no format {unknown[0]!r}: choose from {', '.join(_MAKERS)}")
+    if unknown := sorted(asked.difference(FORMATS)):
+        raise UsageError(f"there is no format {unknown[0]!r}: choose from {', '.join(FORMATS)}")
     if "markdown" in asked and importlib.util.find_spec("html_to_markdown") is None:
         raise UsageError("the format markdown needs a further package: pip install 'shoal[text]'")
-    return tuple(name for name in _MAKERS if name in asked)
-
-
-def formatted(html: bytes, url: str, names: Iterable[str]) -> dict[str, Any]:
-    """The page in these formats; each is None for a page whose tree would cost too much. `html` is UTF-8."""
-    document = Document(html, url)
-    try:
-        # Also before markdown, which is made without this tree, but of the same page.
-        _ = document.root
-    except TwistedPage:
-        return dict.fromkeys(names)
-    return {name: _MAKERS[name](document, html) for name in names}
+    return tuple(name for name in FORMATS if name in asked)

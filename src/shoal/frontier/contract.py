@@ -8,7 +8,6 @@ Time is the frontier's own clock, never a worker's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from shoal.model import Completion, Figures, Landing, Lane, Lease, Offer, Outcome, Target, Trail
@@ -37,8 +36,7 @@ class Caller:
         return Call(self._name, self._seq)
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(NamedTuple):
     """What the frontier must know of a job to schedule it."""
 
     lane: Lane = Lane.BATCH
@@ -73,8 +71,7 @@ class Ended(NamedTuple):
     """With DROP."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostState:
+class HostState(NamedTuple):
     """A host's clock, as an operator sees it."""
 
     name: str

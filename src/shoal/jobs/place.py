@@ -6,9 +6,8 @@ A job that a place cannot steer is refused with a UsageError that says where it 
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from shoal.errors import HomeError
 from shoal.frontier.contract import Frontier
@@ -19,8 +18,7 @@ from shoal.store.jobs import Job
 from shoal.store.store import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """How a job stands right now, by what is true and not only by what is written."""
 
     job: Job

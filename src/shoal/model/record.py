@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(slots=True)
@@ -78,8 +78,7 @@ class RejectRecord:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ItemType:
+class ItemType(NamedTuple):
     name: str
     kinds: Mapping[str, str]
     """field -> `text integer number decimal boolean date datetime url list object`"""

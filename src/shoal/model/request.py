@@ -22,8 +22,7 @@ class Target(NamedTuple):
     content_type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trail:
+class Trail(NamedTuple):
     """How a request was come by; the links of one page share it."""
 
     depth: int = 0
@@ -35,8 +34,7 @@ class Trail:
     """Fingerprints of the redirects that led here, oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """Targets found together, for one job."""
 
     job: str

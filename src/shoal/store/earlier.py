@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, bindparam, select
 
@@ -16,8 +15,7 @@ from shoal.store.store import Store
 from shoal.store.tables import contents, pages
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierPage:
+class EarlierPage(NamedTuple):
     job: str
     fingerprint: int
     status: int
@@ -37,7 +35,7 @@ class EarlierPage:
         return None if self.packed is None else unpack(self.packed)
 
 
-_COLUMNS = [contents.c.packed if name == "packed" else pages.c[name] for name in EarlierPage.__dataclass_fields__]
+_COLUMNS = [contents.c.packed if name == "packed" else pages.c[name] for name in EarlierPage._fields]
 
 
 def earlier_pages(store: Store, jobs: Sequence[str], fingerprints: Iterable[int]) -> dict[int, EarlierPage]:

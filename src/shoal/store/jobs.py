@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
@@ -149,8 +149,7 @@ def unfinished(store: Store) -> list[Job]:
         return [job_of(row) for row in db.execute(open_jobs.order_by(jobs.c.created_at, jobs.c.id))]
 
 
-@dataclass(frozen=True, slots=True)
-class JobCounts:
+class JobCounts(NamedTuple):
     by_state: dict[JobState, int]
     unfinished: dict[Lane, int]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, select
 
@@ -48,8 +48,7 @@ class FieldQuality:
         return self.nulls / self.n if self.n else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A field in this job and in the one before; None if it is new."""
 
     now: FieldQuality

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import func, or_, select, update
 
@@ -19,8 +19,7 @@ _HTTP_ONLY = "#HttpOnly_"
 _ORIGINS_AT_ONCE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class RobotsRecord:
+class RobotsRecord(NamedTuple):
     origin: str
     status: int | None
     """None: the origin did not answer."""

@@ -23,14 +23,15 @@ _version = Table("alembic_version", MetaData(), Column("version_num", Text, prim
 
 
 def is_current(db: Connection) -> bool:
-    return _is_ours(db) and revision(db) == HEAD
+    return revision(db) == HEAD
 
 
 def make_current(db: Connection, database: Database, upgrade: bool) -> None:
     """Creates the schema in the caller's transaction; upgrades an older one, or refuses it."""
     if not inspect(db).get_table_names():
-        tables.metadata.create_all(db)
-        _version.create(db)
+        # None is looked for: there is none.
+        tables.metadata.create_all(db, checkfirst=False)
+        _version.create(db, checkfirst=False)
         db.execute(_version.insert().values(version_num=HEAD))
     elif not _is_ours(db):
         raise database.refusal(f"{database.name} is a database, but not one of Shoal's: {database.elsewhere}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from sqlalchemy import Connection, func, insert, select, update
@@ -25,8 +25,7 @@ WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0, 6 * 3600.0)
 """Before each further attempt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(NamedTuple):
     id: str
     """Stays the same over all attempts."""
     job: str

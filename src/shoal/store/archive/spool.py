@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from shoal.store.archive import index, warc
 from shoal.store.archive.member import unpacked, whole_members
@@ -23,8 +22,7 @@ INDEX = ".cdxj"
 OPEN_INDEX = ".cdxj.open"
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(NamedTuple):
     lines: list[bytes]
     """Of the index, one for every capture that is whole."""
     end: int

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from shoal.errors import Unavailable
 from shoal.store.archive.archive import Archive
@@ -29,8 +30,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
 _MOST_OF_MACHINE = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Sealing:
+class Sealing(NamedTuple):
     after_s: float | None
     """How old a segment gets; None: as old as may be, up to its size."""
     behind_bytes: int

@@ -10,8 +10,8 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from shoal.store.archive.capture import Capture
 
@@ -22,8 +22,7 @@ _BREAK = re.compile(rb"\r*\n")
 _ID_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Original:
+class Original(NamedTuple):
     """The record that a revisit refers to."""
 
     id: str
@@ -31,8 +30,7 @@ class Original:
     date: str
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     fields: dict[str, str]
     """The WARC header, names in lower case."""
     block: bytes
