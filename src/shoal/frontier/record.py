@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import json
 from copy import deepcopy
-from dataclasses import replace
 from functools import lru_cache
 
 from shoal.model import Offer, Target, Trail
@@ -41,7 +40,7 @@ def trail_text(trail: Trail) -> str:
 def trail_of(text: str) -> Trail:
     trail = _trail_of(text)
     # What a spider gave along is its own to change.
-    return trail if trail.meta is None else replace(trail, meta=deepcopy(trail.meta))
+    return trail if trail.meta is None else trail._replace(meta=deepcopy(trail.meta))
 
 
 @lru_cache(256)
