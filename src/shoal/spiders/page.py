@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-import ada_url
-
 from shoal.extract.document import Document, Node
+from shoal.extract.joining import join
 from shoal.extract.json_text import parsed_json
 from shoal.extract.page import MAX_TITLE, Reading, read
 from shoal.spiders.item import Item, Reject
@@ -83,7 +82,7 @@ class Page:
         node = self.document.root.css_first("base[href]") if self.content_type in HTML_TYPES else None
         base = node.attrs.get("href") if node else None
         try:
-            return ada_url.join_url(self.url, base) if base else self.url
+            return join(self.url, base) if base else self.url
         except ValueError:
             return self.url
 
@@ -136,12 +135,13 @@ class Page:
         priority: int = 0,
     ) -> Iterator[Request]:
         """Requests for where the matching elements lead (href or src), or for the URLs that the selector gives."""
+        base_url, callback = self.base_url, _name(to)
         for link in self._links(selector):
             try:
-                url = ada_url.join_url(self.base_url, link)
+                url = join(base_url, link)
             except ValueError:
                 continue
-            yield Request(url, callback=_name(to), meta=meta, priority=priority)
+            yield Request(url, callback=callback, meta=meta, priority=priority)
 
     def request(
         self,
@@ -157,7 +157,7 @@ class Page:
         """A request of any kind: `form` and `json` make it a POST unless `method` says otherwise."""
         body, content_type = _encoded(form, json)
         return Request(
-            ada_url.join_url(self.base_url, url),
+            join(self.base_url, url),
             method or ("POST" if body else "GET"),
             body,
             content_type,

@@ -5,7 +5,7 @@ An item that cannot be made is a Reject with the reason, never an exception: its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from selectolax.lexbor import LexborNode
 
-from shoal.extract.casts import caster
+from shoal.extract.casts import caster, column_caster
 from shoal.extract.faults import CastError
 from shoal.extract.selectors import Css
 from shoal.spiders.gathering import Records, records_of
@@ -24,6 +24,8 @@ Read = Callable[[Place, str], Any]
 """A place and the page's base URL -> a value, None if there is none; raises CastError or Missing."""
 Make = Callable[[Any, str], Any]
 """From what a selector gives to the value; raises CastError."""
+MakeAll = Callable[[list[Any], str], list[Any]]
+"""The same of all that it gives; raises CastError if one of them cannot be made."""
 
 
 class Missing(ValueError):
@@ -49,6 +51,7 @@ class Slot:
     has_default: bool
     read: Read
     make: Make
+    make_all: MakeAll
     css: Css | None
     """The selector of a field that can be read for many records at once."""
     absent: Any
@@ -61,17 +64,24 @@ class Slot:
             return Gap(f"{self.name}: {error}")
         return self.absent if value is None else value
 
-    def column(self, nodes: list[LexborNode | None], places: list[Place], base_url: str) -> list[Any]:
+    def column(self, nodes: Sequence[LexborNode | None], places: list[Place], base_url: str) -> list[Any]:
         """As `value` of each place, by the elements that were found there."""
-        assert self.css is not None
-        read, make = self.css.read, self.make
-        raws = ["" if node is None else read(node) for node in nodes]
+        raws = self._raws(nodes)
         if all(raws):
             try:
-                return raws if self.to is str else [make(raw, base_url) for raw in raws]
+                return self.make_all(raws, base_url)
             except CastError:
                 pass
         return [self._of_raw(raw, place, base_url) for raw, place in zip(raws, places, strict=True)]
+
+    def _raws(self, nodes: Sequence[LexborNode | None]) -> list[str | None]:
+        assert self.css is not None
+        there = [node for node in nodes if node is not None]
+        found = self.css.read_all(there)
+        if len(found) == len(nodes):
+            return found
+        each = iter(found)
+        return ["" if node is None else next(each) for node in nodes]
 
     def _of_raw(self, raw: str | None, place: Place, base_url: str) -> Any:
         if raw is None:
@@ -88,6 +98,7 @@ class Plan:
         self._cls = cls
         self.slots = [_slot(cls, name) for name in cls.model_fields if _pick_of(cls, name) is not None]
         self._names = [slot.name for slot in self.slots]
+        self._validated = cls.__pydantic_validator__.validate_python
 
     def read(self, place: Place, base_url: str) -> Item | Reject:
         return self._made([slot.value(place, base_url) for slot in self.slots])
@@ -108,7 +119,8 @@ class Plan:
             if faults:
                 return Reject(self._cls.__name__, _shown(found), "; ".join(faults))
         try:
-            return self._cls.model_validate(found)
+            made: Item = self._validated(found)
+            return made
         except ValidationError as error:
             return Reject(self._cls.__name__, _shown(found), _in_words(error))
 
@@ -142,6 +154,7 @@ def _slot(cls: type[Item], name: str) -> Slot:
         has_default=has_default,
         read=_read_of(picked, to, many, make),
         make=make,
+        make_all=_maker_of_all(to),
         css=picked.how if isinstance(picked.how, Css) and gatherable else None,
         absent=Gap(None) if has_default else missing,
     )
@@ -160,6 +173,11 @@ def _maker_of(to: type) -> Make:
         return lambda raw, base_url: raw
     # JSON values that have a type of their own are left to pydantic.
     return lambda raw, base_url: convert(raw, base_url) if isinstance(raw, str) else raw
+
+
+def _maker_of_all(to: type) -> MakeAll:
+    """For the texts that CSS gives."""
+    return (None if to is str else column_caster(to)) or (lambda raws, base_url: raws)
 
 
 def _read_of(picked: Pick, to: type, many: bool, make: Make) -> Read:
