@@ -14,17 +14,23 @@ _EASY_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*+)++/?")
 
 def join(base_url: str, link: str) -> str:
     """Raises ValueError."""
-    return _origin(base_url) + link if _EASY_PATH.fullmatch(link) else str(join_url(base_url, link))
+    return _origin_of(base_url) + link if _EASY_PATH.fullmatch(link) else str(join_url(base_url, link))
 
 
 def easily_joined(base_url: str, links: Sequence[str]) -> list[str]:
     """All of them at once; raises ValueError unless each is a plain path."""
     if not all(map(_EASY_PATH.fullmatch, links)):
         raise ValueError("not all of them are plain paths")
-    origin = _origin(base_url)
+    origin = _origin_of(base_url)
     return [origin + link for link in links]
 
 
+def _origin_of(base_url: str) -> str:
+    # Pages differ, their hosts seldom.
+    path = base_url.find("/", len("https://"))
+    return _origin(base_url[:path] if path > 0 else base_url)
+
+
 @lru_cache(64)
-def _origin(base_url: str) -> str:
-    return str(join_url(base_url, "/")).removesuffix("/")
+def _origin(url: str) -> str:
+    return str(join_url(url, "/")).removesuffix("/")
