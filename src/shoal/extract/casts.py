@@ -58,14 +58,14 @@ def caster(to: type) -> Callable[[str, str], Any] | None:
     return checked
 
 
-def column_caster(to: type) -> Callable[[list[str], str], list[Any]] | None:
+def column_caster(to: type) -> Callable[[Sequence[str], str], list[Any]] | None:
     """`caster` of many texts at once, the values of one field: quicker where they are written as most are."""
     convert = caster(to)
     if convert is None:
         return None
     easily = _EASILY.get(to)
 
-    def cast_all(texts: list[str], base_url: str) -> list[Any]:
+    def cast_all(texts: Sequence[str], base_url: str) -> list[Any]:
         if easily is not None:
             try:
                 return easily(texts, base_url)
@@ -126,7 +126,7 @@ _CASTS: dict[type, Callable[[str, str], Any]] = {
     datetime: lambda text, base_url: datetime_in(text),
     Url: _url,
 }
-_EASILY: dict[type, Callable[[list[str], str], list[Any]]] = {
+_EASILY: dict[type, Callable[[Sequence[str], str], list[Any]]] = {
     int: lambda texts, base_url: list(map(int, easy_numbers(texts))),
     Decimal: lambda texts, base_url: list(map(Decimal, easy_numbers(texts))),
     date: lambda texts, base_url: iso_dates(texts),

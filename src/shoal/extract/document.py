@@ -103,11 +103,6 @@ class Node:
         return self._element
 
     @property
-    def is_of_tree(self) -> bool:
-        """It stands in the tree the page was parsed to, not in a copy that XPath made."""
-        return self._element is None
-
-    @property
     def text(self) -> str:
         """Visible text, whitespace folded."""
         return text_of_element(self._element) if self._node is None else text_of(self._node)

@@ -1,9 +1,10 @@
-"""Absolute URLs of a page's links, as the parser of URLs makes them; of most without asking it, in a tenth of its time."""
+"""Absolute URLs of links, as the parser of URLs makes them; of most without asking it, in a tenth of its time."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 
 from ada_url import join_url
@@ -17,8 +18,19 @@ def join(base_url: str, link: str) -> str:
     return _origin_of(base_url) + link if _EASY_PATH.fullmatch(link) else str(join_url(base_url, link))
 
 
+def joined(base_url: str, links: Sequence[str]) -> list[str]:
+    """Passes over what makes no URL."""
+    with suppress(ValueError):
+        return easily_joined(base_url, links)
+    urls = []
+    for link in links:
+        with suppress(ValueError):
+            urls.append(join(base_url, link))
+    return urls
+
+
 def easily_joined(base_url: str, links: Sequence[str]) -> list[str]:
-    """All of them at once; raises ValueError unless each is a plain path."""
+    """Raises ValueError unless each is a plain path."""
     if not all(map(_EASY_PATH.fullmatch, links)):
         raise ValueError("not all of them are plain paths")
     origin = _origin_of(base_url)

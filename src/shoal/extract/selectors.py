@@ -45,6 +45,7 @@ _XPATH_CALLS = frozenset(_XPATH_WORDS.split())
 
 Place = Document | Node
 Read = Callable[[LexborNode], str | None]
+ReadAll = Callable[[Sequence[LexborNode]], Sequence[str | None]]
 
 
 class Selector(Protocol):
@@ -195,7 +196,7 @@ def _reader(suffix: re.Match[str] | None) -> Read:
     return own_text_of if suffix[0].startswith("::text") else _html_of
 
 
-def _reader_of_many(suffix: re.Match[str] | None, read: Read) -> Callable[[Sequence[LexborNode]], list[str | None]]:
+def _reader_of_many(suffix: re.Match[str] | None, read: Read) -> ReadAll:
     if suffix is not None and suffix[1]:
         name = suffix[1].lower()
         return lambda nodes: attributes_of(nodes, name)

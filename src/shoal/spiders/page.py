@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from shoal.extract.document import Document, Node
-from shoal.extract.joining import join
+from shoal.extract.joining import join, joined
 from shoal.extract.json_text import parsed_json
 from shoal.extract.page import MAX_TITLE, Reading, read
+from shoal.extract.selectors import Css
 from shoal.spiders.item import Item, Reject
 from shoal.spiders.picks import Data, Place, pick_by_spelling
 from shoal.spiders.plan import plan_of
@@ -105,10 +106,11 @@ class Page:
         """An item of each element (CSS, or XPath from `/`) or JSON value (from `$`) that matches."""
         picked = pick_by_spelling(selector)
         plan, base_url = plan_of(cls), self.base_url
-        places = list(picked.places(self._place(picked.kind)))
-        if picked.kind == "css":
-            items = plan.read_each(places, self.document.root, base_url)
+        if isinstance(picked.how, Css):
+            root = self.document.root
+            items = plan.read_each(picked.how.nodes(root), root, base_url)
         else:
+            places = list(picked.places(self._place(picked.kind)))
             items = (plan.read(place, base_url) for place in places)
         for item in items:
             if isinstance(item, Reject):
@@ -135,12 +137,8 @@ class Page:
         priority: int = 0,
     ) -> Iterator[Request]:
         """Requests for where the matching elements lead (href or src), or for the URLs that the selector gives."""
-        base_url, callback = self.base_url, _name(to)
-        for link in self._links(selector):
-            try:
-                url = join(base_url, link)
-            except ValueError:
-                continue
+        callback = _name(to)
+        for url in joined(self.base_url, list(self._links(selector))):
             yield Request(url, callback=callback, meta=meta, priority=priority)
 
     def request(

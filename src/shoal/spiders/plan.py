@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from selectolax.lexbor import LexborNode
 
 from shoal.extract.casts import caster, column_caster
+from shoal.extract.document import Node
 from shoal.extract.faults import CastError
 from shoal.extract.selectors import Css
 from shoal.spiders.gathering import Records, records_of
@@ -24,7 +25,7 @@ Read = Callable[[Place, str], Any]
 """A place and the page's base URL -> a value, None if there is none; raises CastError or Missing."""
 Make = Callable[[Any, str], Any]
 """From what a selector gives to the value; raises CastError."""
-MakeAll = Callable[[list[Any], str], list[Any]]
+MakeAll = Callable[[Sequence[Any], str], Sequence[Any]]
 """The same of all that it gives; raises CastError if one of them cannot be made."""
 
 
@@ -37,6 +38,14 @@ class Gap(NamedTuple):
 
     fault: str | None
     """Why there is none although there must be; None: the class has a default."""
+
+
+class Column(NamedTuple):
+    """A field's values, one of each record."""
+
+    values: Sequence[Any]
+    is_whole: bool
+    """None of them is a Gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +73,24 @@ class Slot:
             return Gap(f"{self.name}: {error}")
         return self.absent if value is None else value
 
-    def column(self, nodes: Sequence[LexborNode | None], places: list[Place], base_url: str) -> list[Any]:
-        """As `value` of each place, by the elements that were found there."""
-        raws = self._raws(nodes)
+    def column(self, records: Records, base_url: str) -> Column:
+        """As `value` of each record."""
+        if self.css is None:
+            return Column([self.value(place, base_url) for place in records.places], False)
+        raws = self._raws(records.first_of(self.css), self.css)
         if all(raws):
             try:
-                return self.make_all(raws, base_url)
+                return Column(self.make_all(raws, base_url), True)
             except CastError:
                 pass
-        return [self._of_raw(raw, place, base_url) for raw, place in zip(raws, places, strict=True)]
+        of_each = zip(raws, records.places, strict=True)
+        return Column([self._of_raw(raw, place, base_url) for raw, place in of_each], False)
 
-    def _raws(self, nodes: Sequence[LexborNode | None]) -> list[str | None]:
-        assert self.css is not None
-        there = [node for node in nodes if node is not None]
-        found = self.css.read_all(there)
-        if len(found) == len(nodes):
-            return found
-        each = iter(found)
-        return ["" if node is None else next(each) for node in nodes]
+    def _raws(self, nodes: Sequence[LexborNode | None], css: Css) -> Sequence[str | None]:
+        there = list(filter(None, nodes))
+        if len(there) == len(nodes):
+            return css.read_all(there)
+        return ["" if node is None else css.read(node) for node in nodes]
 
     def _of_raw(self, raw: str | None, place: Place, base_url: str) -> Any:
         if raw is None:
@@ -103,21 +112,25 @@ class Plan:
     def read(self, place: Place, base_url: str) -> Item | Reject:
         return self._made([slot.value(place, base_url) for slot in self.slots])
 
-    def read_each(self, places: list[Place], root: LexborNode, base_url: str) -> Iterator[Item | Reject]:
-        """Of each place an item; quicker than one by one where there are many."""
-        records = records_of(places, root)
+    def read_each(self, nodes: list[LexborNode], root: LexborNode, base_url: str) -> Iterator[Item | Reject]:
+        """Of each element of the page an item; quicker than one by one where there are many."""
+        records = records_of(nodes, root)
         if records is None or not self.slots:
-            return (self.read(place, base_url) for place in places)
-        columns = [_column(slot, records, places, base_url) for slot in self.slots]
-        return map(self._made, zip(*columns, strict=True))
+            return (self.read(Node(node), base_url) for node in nodes)
+        columns = [slot.column(records, base_url) for slot in self.slots]
+        rows = zip(*(column.values for column in columns), strict=True)
+        if not all(column.is_whole for column in columns):
+            return map(self._made, rows)
+        return (self._item(dict(zip(self._names, row, strict=True))) for row in rows)
 
-    def _made(self, values: list[Any] | tuple[Any, ...]) -> Item | Reject:
-        found = dict(zip(self._names, values, strict=True))
-        if Gap in map(type, values):
-            faults = [value.fault for value in values if type(value) is Gap and value.fault is not None]
-            found = {name: value for name, value in found.items() if type(value) is not Gap}
-            if faults:
-                return Reject(self._cls.__name__, _shown(found), "; ".join(faults))
+    def _made(self, values: Sequence[Any]) -> Item | Reject:
+        found = {name: value for name, value in zip(self._names, values, strict=True) if type(value) is not Gap}
+        faults = [value.fault for value in values if type(value) is Gap and value.fault is not None]
+        if faults:
+            return Reject(self._cls.__name__, _shown(found), "; ".join(faults))
+        return self._item(found)
+
+    def _item(self, found: dict[str, Any]) -> Item | Reject:
         try:
             made: Item = self._validated(found)
             return made
@@ -128,12 +141,6 @@ class Plan:
 @cache
 def plan_of(cls: type[Item]) -> Plan:
     return Plan(cls)
-
-
-def _column(slot: Slot, records: Records, places: list[Place], base_url: str) -> list[Any]:
-    if slot.css is None:
-        return [slot.value(place, base_url) for place in places]
-    return slot.column(records.first_of(slot.css), places, base_url)
 
 
 def _slot(cls: type[Item], name: str) -> Slot:
@@ -177,7 +184,8 @@ def _maker_of(to: type) -> Make:
 
 def _maker_of_all(to: type) -> MakeAll:
     """For the texts that CSS gives."""
-    return (None if to is str else column_caster(to)) or (lambda raws, base_url: raws)
+    cast_all: MakeAll | None = None if to is str else column_caster(to)
+    return cast_all or (lambda raws, base_url: raws)
 
 
 def _read_of(picked: Pick, to: type, many: bool, make: Make) -> Read:

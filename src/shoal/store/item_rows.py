@@ -62,7 +62,8 @@ def reject_rows(page: Giving) -> list[Row]:
 
 def write_items(db: Connection, rows: Iterable[Row]) -> None:
     """Of pages whose rows have been cleared."""
-    alone, keyed = [], []
+    alone: list[Row] = []
+    keyed: list[Row] = []
     for row in rows:
         (alone if row[_KEY] is None else keyed).append(row)
     _ITEMS.write(db, alone + _last_of_each_key(keyed))
