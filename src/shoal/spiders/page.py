@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from shoal.extract.document import Document, Node
+from shoal.extract.document import Document, Node, attribute_of, attributes_of
 from shoal.extract.joining import join, joined
 from shoal.extract.json_text import parsed_json
 from shoal.extract.page import MAX_TITLE, Reading, read
@@ -138,7 +138,7 @@ class Page:
     ) -> Iterator[Request]:
         """Requests for where the matching elements lead (href or src), or for the URLs that the selector gives."""
         callback = _name(to)
-        for url in joined(self.base_url, list(self._links(selector))):
+        for url in joined(self.base_url, self._links(selector)):
             yield Request(url, callback=callback, meta=meta, priority=priority)
 
     def request(
@@ -167,18 +167,17 @@ class Page:
     def _place(self, kind: str) -> Place:
         return Data(self.data) if kind == "jsonpath" else self.document
 
-    def _links(self, selector: str) -> Iterator[str]:
+    def _links(self, selector: str) -> list[str]:
         picked = pick_by_spelling(selector)
         gives_text = picked.kind == "jsonpath" or (picked.kind == "css" and "::" in selector)
-        nodes = [] if gives_text else list(picked.places(self.document))
+        places = [] if gives_text else picked.places(self.document)
+        nodes = [place.root for place in places if isinstance(place, Node)]
         if not nodes and (gives_text or "@" in selector):
             # An XPath may end in an attribute; a JSON value may be null.
             values = picked.values(self._place(picked.kind))
-            yield from (str(value) for value in values if value is not None)
-        for node in nodes:
-            link = node.attr("href") or node.attr("src") if isinstance(node, Node) else None
-            if link:
-                yield link
+            return [str(value) for value in values if value is not None]
+        hrefs = zip(nodes, attributes_of(nodes, "href"), strict=True)
+        return [link for node, href in hrefs if (link := href or attribute_of(node, "src"))]
 
 
 def _name(to: Callback | str | None) -> str | None:
