@@ -1,5 +1,6 @@
 """Values out of texts as people and sites write them."""
 
+import re
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.extract.casts import Url, cast, castable
+from shoal.extract.casts import Url, cast, castable, column_caster
 from shoal.extract.faults import CastError
 
 BASE = "http://x.test/p/q"
@@ -143,3 +144,34 @@ def test_any_text_is_cast_or_refused(text: str, to: type) -> None:
         cast(text, to, base_url=BASE)
     except CastError as refused:
         assert refused.text == text
+
+
+SPELT = (
+    "5",
+    "£5.10",
+    "12 in stock",
+    "-3",
+    "1,5",
+    "2.50",
+    "1e3",
+    "2026-11-15",
+    "15 Nov 2026",
+    "2026-13-01",
+    "/a/b",
+    "c d",
+    "",
+)
+
+
+@given(st.lists(st.sampled_from(SPELT), max_size=3), st.sampled_from([str, int, float, Decimal, date, Url]))
+def test_many_texts_are_cast_like_each(texts: list[str], to: type) -> None:
+    cast_all = column_caster(to)
+    assert cast_all is not None
+    try:
+        expected = [cast(text, to, base_url=BASE) for text in texts]
+    except CastError as error:
+        with pytest.raises(CastError, match=re.escape(str(error))):
+            cast_all(texts, BASE)
+    else:
+        assert cast_all(texts, BASE) == expected
+        assert all(type(value) is to for value in cast_all(texts, BASE))

@@ -85,6 +85,16 @@ def test_distinct_values_are_counted_up_to_ten_thousand(store: Store, n: int, di
     assert (found["title"].distinct, found["stock"].distinct) == (distinct, 3)
 
 
+def test_items_of_short_and_of_long_pages_are_measured_alike(store: Store) -> None:
+    job_with(store)
+    save_item_types(store, JOB, [ItemType("Book", KINDS)])
+    sizes = {1: 1, 2: 50, 3: 51, 4: 120}
+    pages = [page(n, items=[item_record("Book", {"stock": n * 1000 + row}) for row in range(sizes[n])]) for n in sizes]
+    save(store, Batch(JOB, pages=pages))
+    stock = {found.field: found for found in measure_quality(store, JOB)}["stock"]
+    assert (stock.n, stock.distinct, stock.least, stock.most) == (222, 222, "1000", "4119")
+
+
 def test_measuring_takes_bounded_memory(store: Store) -> None:
     rows = ({"title": f"{row}" + "x" * 1000} for row in range(20_000))
     job_with(store)

@@ -62,17 +62,16 @@ def offer_requests(work: Work, done: Ending, requests: list[Request]) -> None:
         together.setdefault((callback, request.priority, meta), []).append(request)
     for (callback, priority, _), alike in together.items():
         trail = Trail(depth, priority, lease.target.fingerprint, callback, alike[0].meta)
-        targets = _plain_targets(work, done, alike) + _other_targets(work, done, alike)
+        plain = [request.url for request in alike if request.method == "GET" and not request.body]
+        targets = _plain_targets(work, done, plain)
+        if len(plain) < len(alike):
+            targets += _other_targets(work, done, alike)
         if targets:
             done.offers.append(Offer(lease.job, targets, trail))
 
 
-def _is_plain(request: Request) -> bool:
-    return request.method == "GET" and not request.body
-
-
-def _plain_targets(work: Work, done: Ending, requests: list[Request]) -> list[Target]:
-    links = work.resolver.resolve(done.lease.target.url, [r.url for r in requests if _is_plain(r)])
+def _plain_targets(work: Work, done: Ending, urls: list[str]) -> list[Target]:
+    links = work.resolver.resolve(done.lease.target.url, urls)
     add_links(done, links)
     return links.targets
 
@@ -80,7 +79,7 @@ def _plain_targets(work: Work, done: Ending, requests: list[Request]) -> list[Ta
 def _other_targets(work: Work, done: Ending, requests: list[Request]) -> list[Target]:
     targets = []
     for request in requests:
-        if _is_plain(request):
+        if request.method == "GET" and not request.body:
             continue
         try:
             plain = work.target(request.url)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from math import isfinite
 from typing import Any
 
-from ada_url import join_url
-
-from shoal.extract.dates import date_in, datetime_in
+from shoal.extract.dates import date_in, datetime_in, iso_dates
 from shoal.extract.faults import CastError
-from shoal.extract.numbers import number_in
+from shoal.extract.joining import easily_joined, join
+from shoal.extract.numbers import easy_numbers, number_in
 
 
 class Url(str):
@@ -29,7 +27,7 @@ class Url(str):
         return core_schema.is_instance_schema(cls, serialization=core_schema.simple_ser_schema("str"))
 
 
-_EASY_PATH = re.compile(r"(?:/[A-Za-z0-9_~-][A-Za-z0-9_~.-]*+)++/?")
+_SCHEMES = ("http://", "https://")
 _TRUE = frozenset(("true", "yes", "1", "on"))
 _FALSE = frozenset(("false", "no", "0", "off"))
 
@@ -60,6 +58,25 @@ def caster(to: type) -> Callable[[str, str], Any] | None:
     return checked
 
 
+def column_caster(to: type) -> Callable[[Sequence[str], str], list[Any]] | None:
+    """`caster` of many texts at once, the values of one field: quicker where they are written as most are."""
+    convert = caster(to)
+    if convert is None:
+        return None
+    easily = _EASILY.get(to)
+
+    def cast_all(texts: Sequence[str], base_url: str) -> list[Any]:
+        if easily is not None:
+            try:
+                return easily(texts, base_url)
+            except ValueError:
+                # One of them takes a closer look.
+                pass
+        return [convert(text, base_url) for text in texts]
+
+    return cast_all
+
+
 def _int(text: str, base_url: str) -> int:
     value = number_in(text)
     if value != value.to_integral_value():
@@ -84,17 +101,19 @@ def _bool(text: str, base_url: str) -> bool:
 def _url(text: str, base_url: str) -> Url:
     if not text:
         raise ValueError("it is empty")
-    host_end = base_url.find("/", len("https://"))
-    if host_end > 0 and _EASY_PATH.fullmatch(text):
-        # What a parser would make of most links, in a quarter of its time.
-        return Url(base_url[:host_end] + text)
     try:
-        absolute = join_url(base_url, text)
+        absolute = join(base_url, text)
     except ValueError:
         raise ValueError(f"it does not make a URL with {base_url}") from None
-    if not absolute.startswith(("http://", "https://")):
+    if not absolute.startswith(_SCHEMES):
         raise ValueError("it leads to no page")
     return Url(absolute)
+
+
+def _urls(texts: Sequence[str], base_url: str) -> list[Url]:
+    if not base_url.startswith(_SCHEMES):
+        raise ValueError("it leads to no page")
+    return list(map(Url, easily_joined(base_url, texts)))
 
 
 _CASTS: dict[type, Callable[[str, str], Any]] = {
@@ -107,3 +126,10 @@ _CASTS: dict[type, Callable[[str, str], Any]] = {
     datetime: lambda text, base_url: datetime_in(text),
     Url: _url,
 }
+_EASILY: dict[type, Callable[[Sequence[str], str], list[Any]]] = {
+    int: lambda texts, base_url: list(map(int, easy_numbers(texts))),
+    Decimal: lambda texts, base_url: list(map(Decimal, easy_numbers(texts))),
+    date: lambda texts, base_url: iso_dates(texts),
+    Url: _urls,
+}
+"""The same of many texts; ValueError if not all of them are easy."""

@@ -7,6 +7,7 @@ Months are English. With slashes ("11/15/2026") day and month must tell themselv
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from datetime import time as clock
 
@@ -42,6 +43,13 @@ def date_in(text: str) -> date:
     if _ISO.fullmatch(text):
         return date.fromisoformat(text)
     return _read(text)[0]
+
+
+def iso_dates(texts: Sequence[str]) -> list[date]:
+    """Raises ValueError unless all are dates in the form of ISO 8601."""
+    if not all(map(_ISO.fullmatch, texts)):
+        raise ValueError("not all of them are written YYYY-MM-DD")
+    return list(map(date.fromisoformat, texts))
 
 
 def datetime_in(text: str) -> datetime:

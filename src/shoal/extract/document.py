@@ -5,7 +5,7 @@ A page that lexbor might choke on raises TwistedPage when it is first asked, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -31,6 +31,9 @@ _CONTEXTS = {
     **{"tr": "tbody", "td": "tr", "th": "tr", "col": "colgroup"},
 }
 """Where an element must stand for a parser of HTML to see it at all."""
+
+_ASCII_BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f"
+"""But for the space."""
 
 Element = Any
 """An lxml element; lxml has no types."""
@@ -100,11 +103,6 @@ class Node:
         return self._element
 
     @property
-    def is_of_tree(self) -> bool:
-        """It stands in the tree the page was parsed to, not in a copy that XPath made."""
-        return self._element is None
-
-    @property
     def text(self) -> str:
         """Visible text, whitespace folded."""
         return text_of_element(self._element) if self._node is None else text_of(self._node)
@@ -149,6 +147,14 @@ def own_text_of(node: LexborNode) -> str:
     return _folded(node.text(deep=False))
 
 
+def own_texts_of(nodes: Sequence[LexborNode]) -> list[str]:
+    texts = [node.text(deep=False) for node in nodes]
+    whole = "".join(texts)
+    # In many characters a few are found sooner than each is looked up.
+    plain = (whole.isascii() and not any(blank in whole for blank in _ASCII_BLANKS)) or whole.isprintable()
+    return [text.strip() for text in texts] if plain and "  " not in whole else list(map(_folded, texts))
+
+
 def _folded(text: str) -> str:
     # Of all white space only the space is printable: most texts need no more than a look.
     return text.strip() if text.isprintable() and "  " not in text else " ".join(text.split())
@@ -159,6 +165,11 @@ def attribute_of(node: LexborNode, name: str) -> str | None:
     value = attributes.get(name)
     # lexbor gives None for an empty attribute as for a missing one.
     return "" if value is None and name in attributes else value
+
+
+def attributes_of(nodes: Sequence[LexborNode], name: str) -> list[str | None]:
+    values = [node.attrs.get(name) for node in nodes]
+    return values if all(values) else [attribute_of(node, name) for node in nodes]
 
 
 def _words(node: LexborNode) -> Iterator[str]:

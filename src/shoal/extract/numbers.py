@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from decimal import Decimal
 
 MAX_CHARS = 200
@@ -44,6 +45,14 @@ def number_in(text: str) -> Decimal:
     value = Decimal(_plain(digits)).scaleb(int(exponent[1])) if exponent else Decimal(_plain(digits))
     # "5,-" is five, without cents.
     return -value if _is_negative(before, "" if found[0].endswith((".", ",")) else after) else value
+
+
+def easy_numbers(texts: Sequence[str]) -> list[str]:
+    """Of each the number, spelt as Python spells it; raises ValueError unless all are written as most are."""
+    found = [easy[1] for easy in map(_EASY.fullmatch, texts) if easy]
+    if len(found) != len(texts):
+        raise ValueError("not all of them are plain numbers")
+    return found
 
 
 def _flattened(char: str) -> str:

@@ -9,13 +9,23 @@ expression, which gives its first group, or all it matched if it has none; texts
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from shoal.extract.document import Document, Element, Node, attribute_of, own_text_of, text_of, text_of_element
+from shoal.extract.document import (
+    Document,
+    Element,
+    Node,
+    attribute_of,
+    attributes_of,
+    own_text_of,
+    own_texts_of,
+    text_of,
+    text_of_element,
+)
 from shoal.extract.faults import BadSelector
 
 MAX_CHARS = 2_000
@@ -34,6 +44,8 @@ _XPATH_CALLS = frozenset(_XPATH_WORDS.split())
 """The functions of XPath 1.0, and what else may stand before a parenthesis."""
 
 Place = Document | Node
+Read = Callable[[LexborNode], str | None]
+ReadAll = Callable[[Sequence[LexborNode]], Sequence[str | None]]
 
 
 class Selector(Protocol):
@@ -68,7 +80,7 @@ class Regex:
 
 
 class Css:
-    __slots__ = ("query", "read", "text")
+    __slots__ = ("query", "read", "read_all", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -76,6 +88,7 @@ class Css:
         self.query = text[: suffix.start()] if suffix else text
         self.read = _reader(suffix)
         """From an element that matches to its text, attribute or markup; None if it has no such attribute."""
+        self.read_all = _reader_of_many(suffix, self.read)
         _check_css(text, self.query)
 
     def nodes(self, root: LexborNode) -> list[LexborNode]:
@@ -173,7 +186,7 @@ def narrowed(selector: Selector, pattern: str) -> Narrowed:
     return Narrowed(selector, regex(pattern))
 
 
-def _reader(suffix: re.Match[str] | None) -> Callable[[LexborNode], str | None]:
+def _reader(suffix: re.Match[str] | None) -> Read:
     if suffix is None:
         return text_of
     name = suffix[1]
@@ -181,6 +194,13 @@ def _reader(suffix: re.Match[str] | None) -> Callable[[LexborNode], str | None]:
         lower = name.lower()
         return lambda node: attribute_of(node, lower)
     return own_text_of if suffix[0].startswith("::text") else _html_of
+
+
+def _reader_of_many(suffix: re.Match[str] | None, read: Read) -> ReadAll:
+    if suffix is not None and suffix[1]:
+        name = suffix[1].lower()
+        return lambda nodes: attributes_of(nodes, name)
+    return own_texts_of if read is own_text_of else lambda nodes: list(map(read, nodes))
 
 
 def _html_of(node: LexborNode) -> str | None:

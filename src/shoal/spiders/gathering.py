@@ -6,40 +6,69 @@ page, would pay for it two hundred times.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
+from operator import attrgetter
+
 from selectolax.lexbor import LexborNode
 
 from shoal.extract.document import Node
 from shoal.extract.selectors import Css
-from shoal.spiders.picks import Place
 
 WORTH_IT = 4
 """Records on a page from which on gathering is quicker."""
+
+_id_of = attrgetter("mem_id")
+_parent_of = attrgetter("parent")
 
 
 class Records:
     """The elements that records are read from, found by CSS, none within another."""
 
     def __init__(self, nodes: list[LexborNode], root: LexborNode) -> None:
+        self._nodes = nodes
         self._root = root
-        self._place = {node.mem_id: place for place, node in enumerate(nodes)}
-        self._found: dict[str, list[LexborNode | None]] = {}
+        self._ids = list(map(_id_of, nodes))
+        self._place: dict[int, int] = dict(zip(self._ids, range(len(nodes)), strict=True))
+        self._found: dict[str, Sequence[LexborNode | None]] = {}
         """By query: the title and the address of a link are two fields of one element."""
 
-    def first_of(self, css: Css) -> list[LexborNode | None]:
+    @cached_property
+    def places(self) -> list[Node]:
+        """For what must be searched in each alone; the same for all fields, for XPath keeps a copy there."""
+        return list(map(Node, self._nodes))
+
+    def first_of(self, css: Css) -> Sequence[LexborNode | None]:
         """Of each record the first element that matches, as if it had been searched alone."""
         found = self._found.get(css.query)
         if found is None:
-            found = self._found[css.query] = [None] * len(self._place)
-            for node in css.nodes(self._root):
-                place = self._record_of(node)
-                if place is not None and found[place] is None:
-                    found[place] = node
+            nodes = css.nodes(self._root)
+            found = self._found[css.query] = nodes if self._have_each_one(nodes) else self._firsts(nodes)
         return found
 
-    def nest(self, nodes: list[LexborNode]) -> bool:
-        return any(self._record_of(node.parent) is not None for node in nodes)
+    def nest(self) -> bool:
+        parents = [parent for parent in map(_parent_of, self._nodes) if parent]
+        distinct = dict(zip(map(_id_of, parents), parents, strict=True)).values()
+        return any(self._place_of(parent) is not None for parent in distinct)
 
-    def _record_of(self, node: LexborNode | None) -> int | None:
+    def _have_each_one(self, nodes: list[LexborNode]) -> bool:
+        """Whether these are one element of each record, at the same depth: most fields are, and it is told at once."""
+        if len(nodes) != len(self._ids):
+            return False
+        above = nodes
+        while all(above) and above[0].mem_id not in self._place:
+            above = list(map(_parent_of, above))
+        return all(above) and list(map(_id_of, above)) == self._ids
+
+    def _firsts(self, nodes: list[LexborNode]) -> list[LexborNode | None]:
+        found: list[LexborNode | None] = [None] * len(self._ids)
+        for node in nodes:
+            place = self._place_of(node)
+            if place is not None and found[place] is None:
+                found[place] = node
+        return found
+
+    def _place_of(self, node: LexborNode | None) -> int | None:
         while node is not None:
             place = self._place.get(node.mem_id)
             if place is not None:
@@ -48,10 +77,9 @@ class Records:
         return None
 
 
-def records_of(places: list[Place], root: LexborNode) -> Records | None:
+def records_of(nodes: list[LexborNode], root: LexborNode) -> Records | None:
     """None where each record must be searched alone."""
-    if len(places) < WORTH_IT or not all(isinstance(place, Node) and place.is_of_tree for place in places):
+    if len(nodes) < WORTH_IT:
         return None
-    nodes = [place.root for place in places if isinstance(place, Node)]
     records = Records(nodes, root)
-    return None if records.nest(nodes) else records
+    return None if records.nest() else records

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-import ada_url
-
-from shoal.extract.document import Document, Node
+from shoal.extract.document import Document, Node, attribute_of, attributes_of
+from shoal.extract.joining import join, joined
 from shoal.extract.json_text import parsed_json
 from shoal.extract.page import MAX_TITLE, Reading, read
+from shoal.extract.selectors import Css
 from shoal.spiders.item import Item, Reject
 from shoal.spiders.picks import Data, Place, pick_by_spelling
 from shoal.spiders.plan import plan_of
@@ -83,7 +83,7 @@ class Page:
         node = self.document.root.css_first("base[href]") if self.content_type in HTML_TYPES else None
         base = node.attrs.get("href") if node else None
         try:
-            return ada_url.join_url(self.url, base) if base else self.url
+            return join(self.url, base) if base else self.url
         except ValueError:
             return self.url
 
@@ -106,10 +106,11 @@ class Page:
         """An item of each element (CSS, or XPath from `/`) or JSON value (from `$`) that matches."""
         picked = pick_by_spelling(selector)
         plan, base_url = plan_of(cls), self.base_url
-        places = list(picked.places(self._place(picked.kind)))
-        if picked.kind == "css":
-            items = plan.read_each(places, self.document.root, base_url)
+        if isinstance(picked.how, Css):
+            root = self.document.root
+            items = plan.read_each(picked.how.nodes(root), root, base_url)
         else:
+            places = list(picked.places(self._place(picked.kind)))
             items = (plan.read(place, base_url) for place in places)
         for item in items:
             if isinstance(item, Reject):
@@ -136,12 +137,9 @@ class Page:
         priority: int = 0,
     ) -> Iterator[Request]:
         """Requests for where the matching elements lead (href or src), or for the URLs that the selector gives."""
-        for link in self._links(selector):
-            try:
-                url = ada_url.join_url(self.base_url, link)
-            except ValueError:
-                continue
-            yield Request(url, callback=_name(to), meta=meta, priority=priority)
+        callback = _name(to)
+        for url in joined(self.base_url, self._links(selector)):
+            yield Request(url, callback=callback, meta=meta, priority=priority)
 
     def request(
         self,
@@ -157,7 +155,7 @@ class Page:
         """A request of any kind: `form` and `json` make it a POST unless `method` says otherwise."""
         body, content_type = _encoded(form, json)
         return Request(
-            ada_url.join_url(self.base_url, url),
+            join(self.base_url, url),
             method or ("POST" if body else "GET"),
             body,
             content_type,
@@ -169,18 +167,17 @@ class Page:
     def _place(self, kind: str) -> Place:
         return Data(self.data) if kind == "jsonpath" else self.document
 
-    def _links(self, selector: str) -> Iterator[str]:
+    def _links(self, selector: str) -> list[str]:
         picked = pick_by_spelling(selector)
         gives_text = picked.kind == "jsonpath" or (picked.kind == "css" and "::" in selector)
-        nodes = [] if gives_text else list(picked.places(self.document))
+        places = [] if gives_text else picked.places(self.document)
+        nodes = [place.root for place in places if isinstance(place, Node)]
         if not nodes and (gives_text or "@" in selector):
             # An XPath may end in an attribute; a JSON value may be null.
             values = picked.values(self._place(picked.kind))
-            yield from (str(value) for value in values if value is not None)
-        for node in nodes:
-            link = node.attr("href") or node.attr("src") if isinstance(node, Node) else None
-            if link:
-                yield link
+            return [str(value) for value in values if value is not None]
+        hrefs = zip(nodes, attributes_of(nodes, "href"), strict=True)
+        return [link for node, href in hrefs if (link := href or attribute_of(node, "src"))]
 
 
 def _name(to: Callback | str | None) -> str | None:

@@ -5,7 +5,7 @@ An item that cannot be made is a Reject with the reason, never an exception: its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from selectolax.lexbor import LexborNode
 
-from shoal.extract.casts import caster
+from shoal.extract.casts import caster, column_caster
+from shoal.extract.document import Node
 from shoal.extract.faults import CastError
 from shoal.extract.selectors import Css
 from shoal.spiders.gathering import Records, records_of
@@ -24,6 +25,8 @@ Read = Callable[[Place, str], Any]
 """A place and the page's base URL -> a value, None if there is none; raises CastError or Missing."""
 Make = Callable[[Any, str], Any]
 """From what a selector gives to the value; raises CastError."""
+MakeAll = Callable[[Sequence[Any], str], Sequence[Any]]
+"""The same of all that it gives; raises CastError if one of them cannot be made."""
 
 
 class Missing(ValueError):
@@ -35,6 +38,14 @@ class Gap(NamedTuple):
 
     fault: str | None
     """Why there is none although there must be; None: the class has a default."""
+
+
+class Column(NamedTuple):
+    """A field's values, one of each record."""
+
+    values: Sequence[Any]
+    is_whole: bool
+    """None of them is a Gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,7 @@ class Slot:
     has_default: bool
     read: Read
     make: Make
+    make_all: MakeAll
     css: Css | None
     """The selector of a field that can be read for many records at once."""
     absent: Any
@@ -61,17 +73,24 @@ class Slot:
             return Gap(f"{self.name}: {error}")
         return self.absent if value is None else value
 
-    def column(self, nodes: list[LexborNode | None], places: list[Place], base_url: str) -> list[Any]:
-        """As `value` of each place, by the elements that were found there."""
-        assert self.css is not None
-        read, make = self.css.read, self.make
-        raws = ["" if node is None else read(node) for node in nodes]
+    def column(self, records: Records, base_url: str) -> Column:
+        """As `value` of each record."""
+        if self.css is None:
+            return Column([self.value(place, base_url) for place in records.places], False)
+        raws = self._raws(records.first_of(self.css), self.css)
         if all(raws):
             try:
-                return raws if self.to is str else [make(raw, base_url) for raw in raws]
+                return Column(self.make_all(raws, base_url), True)
             except CastError:
                 pass
-        return [self._of_raw(raw, place, base_url) for raw, place in zip(raws, places, strict=True)]
+        of_each = zip(raws, records.places, strict=True)
+        return Column([self._of_raw(raw, place, base_url) for raw, place in of_each], False)
+
+    def _raws(self, nodes: Sequence[LexborNode | None], css: Css) -> Sequence[str | None]:
+        there = list(filter(None, nodes))
+        if len(there) == len(nodes):
+            return css.read_all(there)
+        return ["" if node is None else css.read(node) for node in nodes]
 
     def _of_raw(self, raw: str | None, place: Place, base_url: str) -> Any:
         if raw is None:
@@ -88,27 +107,33 @@ class Plan:
         self._cls = cls
         self.slots = [_slot(cls, name) for name in cls.model_fields if _pick_of(cls, name) is not None]
         self._names = [slot.name for slot in self.slots]
+        self._validated = cls.__pydantic_validator__.validate_python
 
     def read(self, place: Place, base_url: str) -> Item | Reject:
         return self._made([slot.value(place, base_url) for slot in self.slots])
 
-    def read_each(self, places: list[Place], root: LexborNode, base_url: str) -> Iterator[Item | Reject]:
-        """Of each place an item; quicker than one by one where there are many."""
-        records = records_of(places, root)
+    def read_each(self, nodes: list[LexborNode], root: LexborNode, base_url: str) -> Iterator[Item | Reject]:
+        """Of each element of the page an item; quicker than one by one where there are many."""
+        records = records_of(nodes, root)
         if records is None or not self.slots:
-            return (self.read(place, base_url) for place in places)
-        columns = [_column(slot, records, places, base_url) for slot in self.slots]
-        return map(self._made, zip(*columns, strict=True))
+            return (self.read(Node(node), base_url) for node in nodes)
+        columns = [slot.column(records, base_url) for slot in self.slots]
+        rows = zip(*(column.values for column in columns), strict=True)
+        if not all(column.is_whole for column in columns):
+            return map(self._made, rows)
+        return (self._item(dict(zip(self._names, row, strict=True))) for row in rows)
 
-    def _made(self, values: list[Any] | tuple[Any, ...]) -> Item | Reject:
-        found = dict(zip(self._names, values, strict=True))
-        if Gap in map(type, values):
-            faults = [value.fault for value in values if type(value) is Gap and value.fault is not None]
-            found = {name: value for name, value in found.items() if type(value) is not Gap}
-            if faults:
-                return Reject(self._cls.__name__, _shown(found), "; ".join(faults))
+    def _made(self, values: Sequence[Any]) -> Item | Reject:
+        found = {name: value for name, value in zip(self._names, values, strict=True) if type(value) is not Gap}
+        faults = [value.fault for value in values if type(value) is Gap and value.fault is not None]
+        if faults:
+            return Reject(self._cls.__name__, _shown(found), "; ".join(faults))
+        return self._item(found)
+
+    def _item(self, found: dict[str, Any]) -> Item | Reject:
         try:
-            return self._cls.model_validate(found)
+            made: Item = self._validated(found)
+            return made
         except ValidationError as error:
             return Reject(self._cls.__name__, _shown(found), _in_words(error))
 
@@ -116,12 +141,6 @@ class Plan:
 @cache
 def plan_of(cls: type[Item]) -> Plan:
     return Plan(cls)
-
-
-def _column(slot: Slot, records: Records, places: list[Place], base_url: str) -> list[Any]:
-    if slot.css is None:
-        return [slot.value(place, base_url) for place in places]
-    return slot.column(records.first_of(slot.css), places, base_url)
 
 
 def _slot(cls: type[Item], name: str) -> Slot:
@@ -142,6 +161,7 @@ def _slot(cls: type[Item], name: str) -> Slot:
         has_default=has_default,
         read=_read_of(picked, to, many, make),
         make=make,
+        make_all=_maker_of_all(to),
         css=picked.how if isinstance(picked.how, Css) and gatherable else None,
         absent=Gap(None) if has_default else missing,
     )
@@ -160,6 +180,12 @@ def _maker_of(to: type) -> Make:
         return lambda raw, base_url: raw
     # JSON values that have a type of their own are left to pydantic.
     return lambda raw, base_url: convert(raw, base_url) if isinstance(raw, str) else raw
+
+
+def _maker_of_all(to: type) -> MakeAll:
+    """For the texts that CSS gives."""
+    cast_all: MakeAll | None = None if to is str else column_caster(to)
+    return cast_all or (lambda raws, base_url: raws)
 
 
 def _read_of(picked: Pick, to: type, many: bool, make: Make) -> Read:

@@ -7,8 +7,7 @@ import json
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from shoal.model import ItemRecord, RejectRecord
@@ -89,28 +88,30 @@ def _check_number(found: list[Any]) -> None:
 
 def _sorted_out(found: list[Any], page: Page) -> Findings:
     findings = Findings(rejects=[reject.record() for reject in page.rejects])
-    for each in found:
-        match _kind_of(each.__class__):
-            case "item":
-                findings.types.add(type(each))
-                findings.items.append(record_of(each))
-            case "request":
-                if each.meta is not None:
-                    json.dumps(each.meta)  # what cannot be kept must fail here, where its maker is known
-                findings.requests.append(each)
-            case "mapping":
-                plain = json.loads(json.dumps(dict(each), default=str))
-                findings.items.append(ItemRecord(PLAIN, json_text(plain)))
-            case "other":
-                raise TypeError(f"it yielded {type(each).__name__} {each!r:.80}: yield items, mappings or requests")
+    # By runs of one class, as they come: an Item is slow to be asked whether it is one.
+    for cls, alike in groupby(found, type):
+        if issubclass(cls, Item):
+            findings.types.add(cls)
+            findings.items += map(record_of, alike)
+        elif issubclass(cls, Request):
+            findings.requests += map(_keepable, alike)
+        elif issubclass(cls, Mapping):
+            findings.items += map(_plain_record, alike)
+        elif cls is not type(None):
+            each = next(alike)
+            raise TypeError(f"it yielded {cls.__name__} {each!r:.80}: yield items, mappings or requests")
     return findings
 
 
-@cache
-def _kind_of(found: type) -> str:
-    """Remembered: an Item is slow to be asked whether it is one."""
-    kinds = {Item: "item", Request: "request", Mapping: "mapping", type(None): "nothing"}
-    return next((name for kind, name in kinds.items() if issubclass(found, kind)), "other")
+def _keepable(request: Request) -> Request:
+    if request.meta is not None:
+        json.dumps(request.meta)  # what cannot be kept must fail here, where its maker is known
+    return request
+
+
+def _plain_record(found: Mapping[str, Any]) -> ItemRecord:
+    plain = json.loads(json.dumps(dict(found), default=str))
+    return ItemRecord(PLAIN, json_text(plain))
 
 
 def _fault(error: BaseException) -> str:

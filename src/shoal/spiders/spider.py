@@ -15,6 +15,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
@@ -124,5 +125,6 @@ def spider(*urls: str, name: str | None = None, **options: Unpack[Options]) -> C
     return make
 
 
+@cache
 def is_async(function: Callable[..., Any]) -> bool:
     return inspect.isasyncgenfunction(function) or inspect.iscoroutinefunction(function)

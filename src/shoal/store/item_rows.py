@@ -7,6 +7,7 @@ page on which it was last found; whatever is saved of other pages leaves it ther
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, delete
@@ -18,6 +19,8 @@ from shoal.store.upsert import Upsert, replace_unless_older, take_over_key
 
 Row = tuple[Any, ...]
 
+_TYPE, _KEY = 3, 4
+_type_and_key = itemgetter(_TYPE, _KEY)
 _ITEMS = Upsert(tables.items, take_over_key)
 _REJECTS = Upsert(tables.rejects, replace_unless_older)
 
@@ -44,7 +47,7 @@ class Giving(Protocol):
 def item_rows(page: Giving) -> list[Row]:
     job, fingerprint, token = page.job, page.fingerprint, page.token
     return [
-        (job, fingerprint, ordinal, item.type, _key(item.key), storable_json(item.text), token)
+        (job, fingerprint, ordinal, item.type, item.key and storable(item.key), storable_json(item.text), token)
         for ordinal, item in enumerate(page.items)
     ]
 
@@ -59,7 +62,11 @@ def reject_rows(page: Giving) -> list[Row]:
 
 def write_items(db: Connection, rows: Iterable[Row]) -> None:
     """Of pages whose rows have been cleared."""
-    _ITEMS.write(db, _last_of_each_key(rows))
+    alone: list[Row] = []
+    keyed: list[Row] = []
+    for row in rows:
+        (alone if row[_KEY] is None else keyed).append(row)
+    _ITEMS.write(db, alone + _last_of_each_key(keyed))
 
 
 def write_rejects(db: Connection, rows: Sequence[Row]) -> None:
@@ -73,21 +80,13 @@ def clear_items(db: Connection, job: str, pages: Sequence[int]) -> None:
             db.execute(delete(table).where(table.c.job == job, table.c.page.in_(pages)))
 
 
-def _key(key: str | None) -> str | None:
-    return None if key is None else storable(key)
-
-
 def _last_of_each_key(rows: Iterable[Row]) -> list[Row]:
+    """Of rows that have one."""
     # One statement may not meet the same key twice, and the pages of a batch come in any order.
-    kept: dict[tuple[Any, Any], Row] = {}
+    kept: dict[Row, Row] = {}
     for row in rows:
-        _, page, ordinal, type, key, _, token = row
-        name = (page, ordinal) if key is None else (type, key)
-        if name not in kept or kept[name][-1] <= token:
+        name = _type_and_key(row)
+        if name not in kept or kept[name][-1] <= row[-1]:
             kept[name] = row
     # In one order for all writers: two that share keys would otherwise wait for each other.
-    return sorted(kept.values(), key=_by_key)
-
-
-def _by_key(row: Row) -> tuple[str, str]:
-    return row[3], row[4] or ""
+    return [kept[name] for name in sorted(kept)]

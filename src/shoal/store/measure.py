@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import date
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -38,6 +39,7 @@ _QUICK: dict[str, tuple[type, Callable[[Any], Any]]] = {
     "url": (str, len),
     "integer": (int, int),
     "decimal": (str, Decimal),
+    "date": (str, date.fromisoformat),
 }
 """The same for the values that nearly every field of the kind has, all of one type."""
 
@@ -62,16 +64,17 @@ class FieldMeasure:
 
     def look(self, values: list[Any]) -> None:
         # Whatever is true is no null, which spares most values the comparisons.
-        found = [value for value in values if value or value not in _NULLS]
+        found = values if all(values) else [value for value in values if value or value not in _NULLS]
         self.nulls += len(values) - len(found)
+        types = set(map(type, found))
         if len(self._hashes) <= MOST_DISTINCT:
-            self._hashes.update(map(hash if set(map(type, found)) == {str} else _identity, found))
+            self._hashes.update(map(hash if types == {str} else _identity, found))
         if self._size is not None and found:
-            self._widen(self._sizes(found))
+            self._widen(self._sizes(found, types))
 
-    def _sizes(self, found: list[Any]) -> list[Any]:
-        if self._quick is not None and set(map(type, found)) == {self._quick[0]}:
-            with suppress(InvalidOperation):
+    def _sizes(self, found: list[Any], types: set[type]) -> list[Any]:
+        if self._quick is not None and types == {self._quick[0]}:
+            with suppress(InvalidOperation, ValueError):
                 return list(map(self._quick[1], found))
         assert self._size is not None
         return [size for size in map(self._size, found) if size is not None]

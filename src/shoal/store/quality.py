@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, select
@@ -152,11 +153,18 @@ def _measure(store: Store, job: str, of: ItemType) -> list[FieldQuality]:
     for found in _chunks(store, job, of.name):
         n += len(found)
         for name, measure in measures.items():
-            measure.look([item.get(name) for item in found])
+            measure.look(_values(found, name))
     return [
         FieldQuality(of.name, name, of.kinds[name], n, one.nulls, one.distinct, *one.range)
         for name, one in measures.items()
     ]
+
+
+def _values(items: list[dict[str, Any]], name: str) -> list[Any]:
+    try:
+        return list(map(itemgetter(name), items))
+    except KeyError:
+        return [item.get(name) for item in items]
 
 
 def _chunks(store: Store, job: str, type: str) -> Iterator[list[dict[str, Any]]]:
@@ -165,10 +173,13 @@ def _chunks(store: Store, job: str, type: str) -> Iterator[list[dict[str, Any]]]
     from pydantic_core import from_json
 
     listing = select(func.aggregate_strings(items.c.data, ",")).where(items.c.job == job, items.c.type == type)
-    grouped = listing.group_by(items.c.page, items.c.ordinal // _JOINED)
-    with store.read() as db, db.execute(grouped, execution_options={"yield_per": _ROWS}) as found:
-        for rows in found.partitions():
-            yield from_json(f"[{','.join(row[0] for row in rows)}]")
+    # Apart, because only the few items that come late on a long page need sorting to be grouped.
+    first = listing.where(items.c.ordinal < _JOINED).group_by(items.c.page)
+    later = listing.where(items.c.ordinal >= _JOINED).group_by(items.c.page, items.c.ordinal // _JOINED)
+    with store.read() as db:
+        for grouped in (first, later):
+            for rows in db.execute(grouped, execution_options={"yield_per": _ROWS}).partitions():
+                yield from_json(f"[{','.join(row[0] for row in rows)}]", cache_strings="keys")
 
 
 def _load(db: Connection, job: str) -> list[FieldQuality]:
