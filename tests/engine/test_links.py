@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shoal.engine.callbacks import offer_requests
 from shoal.engine.conclusion import conclude
 from shoal.engine.ending import Ending
 from shoal.engine.work import Work
@@ -13,6 +14,7 @@ from shoal.fetch.curl import Fetcher
 from shoal.fetch.exchange import Exchange, Headers
 from shoal.fetch.guard import Guard
 from shoal.model import Lease, Trail
+from shoal.spiders.page import Request
 from shoal.urls import Params, target
 from tests.engine.conftest import spec
 
@@ -56,3 +58,16 @@ async def test_too_deep_links_are_counted_whether_or_not_the_frontier_has_them()
     for link in work.resolver.resolve(SEED, ["/a"]).links:
         link.is_offered = True
     assert (await read(work, "", "/a", "/b")).skips == {"too_deep": 2}
+
+
+async def test_what_a_spider_requests_and_the_frontier_has_is_not_offered_again(work: Work) -> None:
+    done = await read(work, "")
+    offer_requests(work, done, [Request(SEED + "a"), Request(SEED + "b", callback="details")])
+    assert offered(done) == ["a", "b"]
+    for link in done.links:
+        link.is_offered = True
+    again = await read(work, "2")
+    offer_requests(
+        work, again, [Request(SEED + "a"), Request(SEED + "a", method="POST", body=b"x"), Request(SEED + "c")]
+    )
+    assert offered(again) == ["c", "a"]

@@ -22,6 +22,7 @@ from shoal.spiders.page import Page, Request
 from shoal.spiders.running import CallbackFailed, run
 from shoal.spiders.spider import Spider
 from shoal.urls import fingerprint
+from shoal.urls.resolve import targets_of
 
 
 class Callbacks:
@@ -73,7 +74,8 @@ def offer_requests(work: Work, done: Ending, requests: list[Request]) -> None:
 def _plain_targets(work: Work, done: Ending, urls: list[str]) -> list[Target]:
     links = work.resolver.resolve(done.lease.target.url, urls)
     add_links(done, links)
-    return links.targets
+    done.links += links.fresh
+    return targets_of(links.fresh)
 
 
 def _other_targets(work: Work, done: Ending, requests: list[Request]) -> list[Target]:
