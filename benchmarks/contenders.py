@@ -59,7 +59,12 @@ def _peer(script: str, *words: str) -> Command:
     return lambda url, pages, _: [PEERS_PYTHON, "-P", str(HERE / script), *words, url, str(pages)]
 
 
+def _scrapy_items(url: str, pages: int, empty: Path) -> list[str]:
+    return [*_SCRAPY_ITEMS_DROPPED(url, pages, empty), str(empty / "items.jsonl")]
+
+
 _SCRAPY_LINKS = _peer("scrapy_peer.py", "links")
+_SCRAPY_ITEMS_DROPPED = _peer("scrapy_peer.py", "items")
 _CRAWLEE = _peer("crawlee_peer.py")
 
 SHOAL = Contender(
@@ -86,10 +91,11 @@ PEERS = {
         {
             "links": _SCRAPY_LINKS,
             "tls": _SCRAPY_LINKS,
-            "items": _peer("scrapy_peer.py", "items"),
+            "items": _scrapy_items,
             "archive": _SCRAPY_LINKS,
         },
     ),
+    "scrapy-dropping": Contender("Scrapy, items dropped", "scrapy", "2.19.0", {"items": _SCRAPY_ITEMS_DROPPED}),
     "crawlee": Contender("Crawlee for Python", "crawlee[parsel]", "1.11.0", {"links": _CRAWLEE, "tls": _CRAWLEE}),
 }
 

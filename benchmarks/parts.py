@@ -56,11 +56,12 @@ _TLS = replace(
 _ITEMS = Part(
     "items",
     items_site.build,
-    pages=2000,
+    pages=5000,
     items_per_page=items_site.PRODUCTS,
     holds=f"with {items_site.PRODUCTS} records of {items_site.FIELDS} fields each",
     task="every page by its pager, every record with a price, a count, a date and two URLs converted",
-    keeps="Shoal keeps its frontier and the items in SQLite on disk; Scrapy counts the items and drops them.",
+    keeps="Shoal keeps its frontier and the items in SQLite on disk, and measures their quality; Scrapy writes the "
+    "items to a file, as JSON lines, or counts and drops them.",
 )
 _ARCHIVE = replace(
     _LINKS,

@@ -1,4 +1,7 @@
-"""The crawls in Scrapy: `python -P scrapy_peer.py links|items URL PAGES`, in an environment that has Scrapy."""
+"""The crawls in Scrapy: `python -P scrapy_peer.py links|items URL PAGES [FILE]`, in an environment that has Scrapy.
+
+What is found is written to the file, if there is one, and dropped otherwise.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +69,9 @@ class Items(Peer):
         yield from response.follow_all(css="nav.pages a")
 
 
-def main(spider: type[Peer], url: str, pages: int) -> None:
-    process = CrawlerProcess({**SETTINGS, "CLOSESPIDER_PAGECOUNT": pages})
+def main(spider: type[Peer], url: str, pages: int, *files: str) -> None:
+    feeds = {file: {"format": "jsonlines"} for file in files}
+    process = CrawlerProcess({**SETTINGS, "CLOSESPIDER_PAGECOUNT": pages, "FEEDS": feeds})
     crawler = process.create_crawler(spider)
     process.crawl(crawler, start_urls=[url])
     process.start()
@@ -76,4 +80,4 @@ def main(spider: type[Peer], url: str, pages: int) -> None:
 
 
 if __name__ == "__main__":
-    main({"links": Links, "items": Items}[sys.argv[1]], sys.argv[2], int(sys.argv[3]))
+    main({"links": Links, "items": Items}[sys.argv[1]], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])
