@@ -46,9 +46,12 @@ def test_padding_decides_which_parser_reads() -> None:
         ("<template><a href=/t>x</a></template><a href=/u>", ["/u"]),
         ("<script>'<a href=/s>'</script><!-- <a href=/c> --><textarea><a href=/t></textarea>", []),
         ("<table><tr><td><a href=/cell>x</table>", ["/cell"]),
+        ("<iframe src=/f></iframe><a href=/a>x</a><link rel=next href=/n>", ["/n", "/a", "/f"]),
     ],
 )
-def test_hrefs_are_the_followable_links_in_page_order(read_page: ReadPage, html: str, hrefs: list[str]) -> None:
+def test_hrefs_are_what_may_be_followed_relations_first_then_links_then_frames(
+    read_page: ReadPage, html: str, hrefs: list[str]
+) -> None:
     assert read_page(html).hrefs == hrefs
 
 

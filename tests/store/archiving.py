@@ -36,6 +36,10 @@ class Writing:
     def begin(self, job: str = JOB, max_bytes: int | None = None) -> None:
         self._recorders[job] = Recorder(self.spools, job, ABOUT, max_bytes)
 
+    def draft(self, *captures: Capture) -> None:
+        for each in captures:
+            self._recorders[JOB].draft(each)
+
     def append(self, captures: Sequence[Capture], job: str = JOB) -> Appended:
         if job not in self._recorders:
             self.begin(job)

@@ -133,6 +133,22 @@ class TestRevisits:
         assert revisit.fields["WARC-Refers-To-Date"] == response.fields["WARC-Date"]
         assert revisit.fields["WARC-Payload-Digest"] == response.fields["WARC-Payload-Digest"]
 
+    def test_records_made_ahead_give_way_to_a_revisit(self, archive: Archive, writing: Writing) -> None:
+        writing.begin()
+        first, same, other = capture(1, b"same"), capture(2, b"same"), capture(3, b"other")
+        writing.draft(first, same, other)
+        references = writing.append([first, same, other]).references
+        writing.draft(later := capture(4, b"same"))
+        references += writing.append([later]).references
+        writing.seal()
+        assert first.draft and same.draft and other.draft and later.draft is None
+        assert [body_at(archive, at) for at in references if at] == [b"same", b"same", b"other", b"same"]
+        records = read_folder(archive.root / JOB)
+        kept_for = {
+            kind: [(record.url or "")[-1:] for record in of_type(records, kind)] for kind in ("response", "revisit")
+        }
+        assert kept_for == {"response": ["1", "3"], "revisit": ["2", "4"]}
+
     def test_the_same_bytes_that_are_read_otherwise_are_kept_for_themselves(
         self, store: Store, archive: Archive
     ) -> None:

@@ -63,10 +63,9 @@ def offer_requests(work: Work, done: Ending, requests: list[Request]) -> None:
         together.setdefault((callback, request.priority, meta), []).append(request)
     for (callback, priority, _), alike in together.items():
         trail = Trail(depth, priority, lease.target.fingerprint, callback, alike[0].meta)
+        others = [request for request in alike if request.method != "GET" or request.body]
         plain = [request.url for request in alike if request.method == "GET" and not request.body]
-        targets = _plain_targets(work, done, plain)
-        if len(plain) < len(alike):
-            targets += _other_targets(work, done, alike)
+        targets = _plain_targets(work, done, plain) + _other_targets(work, done, others)
         if targets:
             done.offers.append(Offer(lease.job, targets, trail))
 
@@ -81,8 +80,6 @@ def _plain_targets(work: Work, done: Ending, urls: list[str]) -> list[Target]:
 def _other_targets(work: Work, done: Ending, requests: list[Request]) -> list[Target]:
     targets = []
     for request in requests:
-        if request.method == "GET" and not request.body:
-            continue
         try:
             plain = work.target(request.url)
         except InvalidURL as error:

@@ -125,7 +125,8 @@ async def _resolved_in_parts(work: Work, done: Ending, page: PageRead) -> PageLi
         links += part.links
         fresh.update(dict.fromkeys(part.fresh))
         await asyncio.sleep(0)
-    return PageLinks(links, list(fresh), done.skips, done.trapped)
+    # What is skipped has been counted part by part.
+    return PageLinks(links, list(fresh), {}, {})
 
 
 def _carry_over(work: Work, done: Ending, record: PageRecord, earlier: EarlierPage) -> None:

@@ -90,6 +90,7 @@ class Engine:
         refresh = Refresh(writer, self._works, self._patience)
         self._underway = Underway(self._calls, self._works, travels, refresh, self._settler, self._patience, self._wake)
         self._settler.on_settled = self._settled
+        self._settler.more_to_come = lambda: self._is_busy
         self._lanes: Sequence[Lane] = ALL_LANES if source is None else ()
         self._leased_at = time.monotonic()
         self.ended = 0
@@ -218,6 +219,11 @@ class Engine:
             await asyncio.wait(moving, timeout=0.02, return_when=asyncio.FIRST_COMPLETED)
 
     @property
+    def _is_busy(self) -> bool:
+        """Plenty is in flight: whatever waits a moment will not wait alone."""
+        return self.in_flight > self._concurrency // 2
+
+    @property
     def _room(self) -> int:
         """How many more requests may be leased."""
         if self._settler.backlog_bytes > BACKLOG_BYTES or self._aside.held_bytes > ASIDE_BYTES or self.waiting_for:
@@ -238,7 +244,7 @@ class Engine:
         leases = await self._calls.lease(room, self._lanes)
         self._leased_at = time.monotonic()
         await self._underway.add(leases, asked_at)
-        if leases and self.in_flight > self._concurrency // 2:
+        if leases and self._is_busy:
             await asyncio.sleep(GATHER_S)
         return bool(leases)
 

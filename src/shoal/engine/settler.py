@@ -2,7 +2,8 @@
 batches.
 
 A kill between two steps leaves leases that return and repeat; each step takes a repetition without harm. Batches grow
-by themselves: whatever ended while one was being stored makes the next.
+by themselves: whatever ended while one was being stored makes the next. While much is in flight they are let grow: each
+batch takes the interpreter from the event loop and gives it back some ten times, however big it is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from shoal.store.remembered import save_cookies
 from shoal.store.writer import Writer
 
 MAX_BATCH = 128
+WORTH_A_SAVE = 64
+GATHER_S = 0.03
+"""How long fewer endings than that wait for more."""
 OFFERED_AT_ONCE = 5_000
 """Targets in one call of the frontier, some 4 ms of it, so that the links of a big page hold nobody up."""
 
@@ -48,7 +52,8 @@ class Settler:
         self._insist = patience.insist
         self.on_settled: Callable[[list[Ending]], None] = lambda _: None
         self.report_landings: Callable[[], Awaitable[None]]
-        """Both are set before `run`."""
+        self.more_to_come: Callable[[], bool] = lambda: False
+        """All are set before `run`."""
         self._endings: list[Ending] = []
         self._some = asyncio.Event()
         self._settling: list[Ending] = []
@@ -84,6 +89,8 @@ class Settler:
             await self._some.wait()
             if self._fault is not None:
                 raise self._fault
+            if len(self._endings) < WORTH_A_SAVE and self.more_to_come():
+                await asyncio.sleep(GATHER_S)
             endings, self._endings = self._endings[:MAX_BATCH], self._endings[MAX_BATCH:]
             if not self._endings:
                 self._some.clear()

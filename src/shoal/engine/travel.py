@@ -19,6 +19,7 @@ from shoal.engine.ending import Ending
 from shoal.engine.keeping import KeptOffers
 from shoal.engine.mark import Mark
 from shoal.engine.overflow import Overflow
+from shoal.engine.packing import pack_small
 from shoal.engine.patience import Patience
 from shoal.engine.permission import Permission, Permissions, Say
 from shoal.engine.reading import SitemapPart, is_big_sitemap, read_sitemap
@@ -101,6 +102,7 @@ class Travels:
         if whole is None:
             return Back()
         whole.capture = capture(work, call, answer, whole)
+        pack_small(work, whole)
         return whole
 
     async def _may_begin(self, lease: Lease, permission: Permission) -> bool:

@@ -99,11 +99,12 @@ def _note_relation(reading: Reading, attributes: Attributes) -> None:
     if "canonical" in rels:
         reading.canonical = reading.canonical or attributes.get("href")
     # An "alternate stylesheet" is a stylesheet.
-    if "stylesheet" not in rels and not FOLLOWED_RELS.isdisjoint(rels):
-        if "nofollow" in rels:
-            reading.nofollowed += 1
-        else:
-            _note_link(reading, attributes.get("href"))
+    if "stylesheet" in rels or FOLLOWED_RELS.isdisjoint(rels):
+        return
+    if "nofollow" in rels:
+        reading.nofollowed += bool(attributes.get("href"))
+    else:
+        _note_link(reading, attributes.get("href"))
 
 
 def _note_meta(reading: Reading, attributes: Attributes, agent: str) -> None:

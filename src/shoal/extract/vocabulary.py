@@ -4,8 +4,10 @@ SAYING = ("base", "meta", "link")
 """Elements that say something about the page."""
 
 LINKS = ("a", "area")
+"""Elements that lead away from it,"""
+
 FRAMES = ("frame", "iframe")
-"""Elements that lead away from it."""
+"""and those that show another page within it."""
 
 MARKED = frozenset({"html", *SAYING, *LINKS, *FRAMES})
 

@@ -27,6 +27,7 @@ from shoal.urls import origin_of
 if sys.platform == "linux":
     from shoal.fetch.multi import EpollMulti as Multi
 else:
+    # Cancelled, it takes the handle out before whoever awaits it wakes up, because its callback was registered first.
     from pycurl import AsyncCurlMulti as Multi
 
 CONNECT_TIMEOUT_S = 10

@@ -54,15 +54,18 @@ class EpollMulti:
                 self._multi.remove_handle(curl)
 
     async def aclose(self) -> None:
+        if self._epoll.closed:
+            return
         for curl, ended in self._under_way.items():
             self._multi.remove_handle(curl)
             ended.cancel()
         self._under_way.clear()
+        self._multi.close()
+        # Only now: what libcurl closes may still want to be watched, or woken.
         if self._timer is not None:
             self._timer.cancel()
         if self._loop is not None:
             self._loop.remove_reader(self._epoll.fileno())
-        self._multi.close()
         self._epoll.close()
 
     def _watch(self, what: int, socket: int, _multi: object, _data: object) -> None:
@@ -131,7 +134,9 @@ class EpollMulti:
 
     def _end(self, curl: pycurl.Curl, error: pycurl.error | None) -> None:
         ended = self._under_way.pop(curl)
-        self._multi.remove_handle(curl)
+        with suppress(pycurl.error):
+            # Of a multi that has failed; whoever waits must hear of it all the same.
+            self._multi.remove_handle(curl)
         if ended.done():
             return
         if error is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-from copy import deepcopy
 from functools import lru_cache
 
 from shoal.model import Offer, Target, Trail
@@ -38,16 +37,19 @@ def trail_text(trail: Trail) -> str:
 
 
 def trail_of(text: str) -> Trail:
-    trail = _trail_of(text)
-    # What a spider gave along is its own to change.
-    return trail if trail.meta is None else trail._replace(meta=deepcopy(trail.meta))
+    # The chain is last. What a spider gave along, before it, is its own to change, and may be big.
+    return _shared_trail_of(text) if text.rpartition(",[")[0].endswith(",null") else _trail_of(text)
+
+
+def _trail_of(text: str) -> Trail:
+    depth, priority, parent, callback, meta, chain = json.loads(text)
+    return Trail(depth, priority, parent, callback, meta, tuple(chain))
 
 
 @lru_cache(256)
-def _trail_of(text: str) -> Trail:
-    """The links of a page are leased together, as a rule, and share it."""
-    depth, priority, parent, callback, meta, chain = json.loads(text)
-    return Trail(depth, priority, parent, callback, meta, tuple(chain))
+def _shared_trail_of(text: str) -> Trail:
+    """The links of a page are leased together, as a rule, and have one trail."""
+    return _trail_of(text)
 
 
 def request_text(target: Target, trail: Trail) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+Packed = bytes
+
 
 @dataclass(slots=True)
 class PageRecord:
@@ -39,6 +41,8 @@ class PageRecord:
     canonical: str | None = None
     content: PageContent | None = None
     """Kept for jobs without spider or rules, whose data is the page itself."""
+    packed: Packed | None = None
+    """The content as the store keeps it, if it was packed before."""
     items: list[ItemRecord] = field(default_factory=list)
     rejects: list[RejectRecord] = field(default_factory=list)
 

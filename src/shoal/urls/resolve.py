@@ -41,7 +41,7 @@ class PageLinks:
     """What the links of one page come to."""
 
     links: list[Link]
-    """In page order, repeats included."""
+    """One for each href, in their order."""
     fresh: list[Link]
     """Those of them that are wanted, and that the frontier has not been told of."""
     skipped: dict[str, int]
@@ -51,18 +51,14 @@ class PageLinks:
 
     @property
     def urls(self) -> list[str]:
-        return urls_of(self.links)
+        """Every distinct http(s) URL linked, canonical, whether in scope or not."""
+        urls = dict.fromkeys([link.url for link in self.links])
+        urls.pop(None, None)
+        return cast(list[str], list(urls))
 
     @property
     def targets(self) -> list[Target]:
         return targets_of(self.links)
-
-
-def urls_of(links: Iterable[Link]) -> list[str]:
-    """Every distinct http(s) URL linked, canonical, whether in scope or not."""
-    urls = dict.fromkeys([link.url for link in links])
-    urls.pop(None, None)
-    return cast(list[str], list(urls))
 
 
 def targets_of(links: Iterable[Link]) -> list[Target]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from shoal.store.archive.draft import Draft
 
 
 @dataclass(slots=True)
@@ -27,6 +30,8 @@ class Capture:
     started_at: float
     body_at: str | None = None
     """For a 304: the reference of the record with the body it stands for."""
+    draft: Draft | None = None
+    """Its records, if they were made ahead; they are not used if its body turns out to be archived already."""
 
 
 class Reference(NamedTuple):

@@ -40,6 +40,9 @@ class Bodies:
     def __init__(self) -> None:
         self._known: dict[BodyKey, Body] = {}
 
+    def __contains__(self, key: BodyKey) -> bool:
+        return key in self._known
+
     def get(self, key: BodyKey) -> Body | None:
         body = self._known.pop(key, None)
         if body is not None:

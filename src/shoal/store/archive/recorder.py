@@ -1,7 +1,7 @@
 """A job's way into its archive: captures in, references out, with one write and one fsync for a group of them.
 
 A body that the job has archived lately is not archived again: a revisit record stands for it, and the reference given
-is that of the record with the body. All calls come from one thread at a time.
+is that of the record with the body. Calls come from one thread at a time, but for `draft`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ class Recorder:
         self._looked_for = ""
         self._full = False
         self._bodies = Bodies()
+
+    def draft(self, capture: Capture) -> None:
+        """Makes the capture's records ahead of `append`; from whatever thread."""
+        if capture.status != NOT_MODIFIED and not self._full and body_key(capture) not in self._bodies:
+            capture.draft = draft_response(capture, warc.record_ids(2))
 
     def append(self, store: Store, captures: Sequence[Capture]) -> Appended:
         """Raises Unavailable, and then nothing was appended."""
@@ -94,7 +99,9 @@ class Recorder:
             return draft_revisit(capture, ids, warc.NOT_MODIFIED, earlier) if earlier else draft_response(capture, ids)
         key = body_key(capture)
         same = (self._bodies.get(key) or group.bodies.get(key)) if capture.raw else None
-        return draft_revisit(capture, ids, warc.IDENTICAL, same) if same else draft_response(capture, ids)
+        if same is not None:
+            return draft_revisit(capture, ids, warc.IDENTICAL, same)
+        return capture.draft or draft_response(capture, ids)
 
     def _earlier(self, body_at: str | None) -> Body | None:
         if body_at is None:
