@@ -31,7 +31,7 @@ PORT_TRIES = 20
 
 _FENCE = re.compile(r"^```(\w+) ?(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)
 _COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
-_JOB = re.compile(r"\bjob (\w{8}): ")
+_JOB = re.compile(r"\bjob (\w{11}): ")
 _VARYING = (
     (re.compile(r"\b[\d.]+m?s\b"), "TIME"),
     (re.compile(r"[\d.]+ p/s"), "SPEED"),

@@ -9,7 +9,8 @@ _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new_job_id() -> str:
-    """Short enough to type; later jobs sort after earlier ones of the same home for some years."""
+    """Later jobs sort after earlier ones of the same home for some years. To type, its first letters are enough."""
     seconds = int(time.time())
     head = "".join(_DIGITS[seconds >> shift & 31] for shift in (25, 20, 15, 10, 5, 0))
-    return head + "".join(choice(_DIGITS) for _ in range(2))
+    # Among a hundred of one second two are the same once in six thousand times.
+    return head + "".join(choice(_DIGITS) for _ in range(5))
