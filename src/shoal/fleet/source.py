@@ -81,7 +81,7 @@ class Source:
     async def retire(self, work: Work) -> None:
         if work.recorder is not None:
             await self.writer.run(work.recorder.seal)
-        log.info("job_put_away", f"job {work.job} is no longer worked on here", **work.about)
+        log.info("job_put_away", f"job {work.job} is put away here", **work.about)
 
     async def close(self) -> None:
         for fetcher in self._fetchers.values():
