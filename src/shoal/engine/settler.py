@@ -28,8 +28,8 @@ from shoal.store.writer import Writer
 
 MAX_BATCH = 128
 WORTH_A_SAVE = 64
-GATHER_S = 0.03
-"""How long fewer endings than that wait for more."""
+SAVE_WAITS_S = 0.03
+"""Fewer endings than that wait so long for more."""
 OFFERED_AT_ONCE = 5_000
 """Targets in one call of the frontier, some 4 ms of it, so that the links of a big page hold nobody up."""
 
@@ -90,7 +90,7 @@ class Settler:
             if self._fault is not None:
                 raise self._fault
             if len(self._endings) < WORTH_A_SAVE and self.more_to_come():
-                await asyncio.sleep(GATHER_S)
+                await asyncio.sleep(SAVE_WAITS_S)
             endings, self._endings = self._endings[:MAX_BATCH], self._endings[MAX_BATCH:]
             if not self._endings:
                 self._some.clear()

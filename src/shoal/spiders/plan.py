@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -138,7 +138,7 @@ class Plan:
             return Reject(self._cls.__name__, _shown(found), _in_words(error))
 
 
-@cache
+@lru_cache(1024)
 def plan_of(cls: type[Item]) -> Plan:
     return Plan(cls)
 

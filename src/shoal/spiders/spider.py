@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
@@ -125,6 +125,6 @@ def spider(*urls: str, name: str | None = None, **options: Unpack[Options]) -> C
     return make
 
 
-@cache
+@lru_cache(1024)
 def is_async(function: Callable[..., Any]) -> bool:
     return inspect.isasyncgenfunction(function) or inspect.iscoroutinefunction(function)
