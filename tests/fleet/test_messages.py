@@ -103,7 +103,8 @@ def test_connections_stay_few_however_many_slices_there_are(tmp_path: Path) -> N
             fleet.until(lambda: "ready:" in fleet.workers[0].said)
             fleet.submit(site.url(), "--rate", "4")
             early, late = clients(fleet, broker, EARLY), clients(fleet, broker, LATE)
-    assert min(late) <= max(early), (early, late)
+    # A pool opens another one now and then, when two calls meet. One that each slice left would be many more.
+    assert min(late) - max(early) < (LATE.start - EARLY.stop) / 2, (early, late)
     # The children, their worker and tend.
     assert max(early + late) <= MOST_CLIENTS * (PROCESSES + 2)
 
