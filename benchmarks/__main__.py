@@ -97,9 +97,9 @@ def _figures(name: str, asked: argparse.Namespace) -> Figures:
     return OTHERS[name](asked.quick, 1 if asked.quick else asked.runs)
 
 
-def _growth(quick: bool) -> Growth:
+def _growth(quick: bool, runs: int) -> Growth:
     stages = QUICK if quick else WHOLE
-    return Growth(stages, [_grown(stages, shape) for shape in SHAPES])
+    return Growth(stages, [_grown(stages, shape) for _ in range(runs) for shape in SHAPES])
 
 
 def _grown(stages: Stages, shape: str) -> Grown:
@@ -124,7 +124,7 @@ def _soak_fleet(quick: bool) -> FleetSoak:
 
 OTHERS: Mapping[str, Callable[[bool, int], Figures]] = {
     "extract": lambda quick, runs: extract(QUICK_PAGES if quick else EXTRACT_PAGES, runs),
-    "growth": lambda quick, _: _growth(quick),
+    "growth": _growth,
     "fleet": _versus,
     "fleet-lanes": lambda quick, runs: lanes(QUICK_FLOOD if quick else FLOOD, runs),
     "fleet-scaling": lambda quick, runs: scale(QUICK_PAGES * 4 if quick else SCALING_PAGES, runs),

@@ -95,6 +95,10 @@ class Growth:
     stages: Stages
     grown: list[Grown]
 
+    @property
+    def shapes(self) -> list[str]:
+        return list(dict.fromkeys(grown.shape for grown in self.grown))
+
 
 def grow(stages: Stages, shape: str, scratch: Path) -> Grown:
     with serving(lambda number: stages.links(number, SHAPES[shape])) as site:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from benchmarks.growth import Grown, Growth
+from benchmarks.growth import Growth
 from benchmarks.links_site import LINKS
 from benchmarks.measure import Window
 from benchmarks.soak import CHILDREN, Look, Soak
+from benchmarks.spread import spread
 
 
 def growth_lines(growth: Growth) -> Iterator[str]:
@@ -15,25 +16,29 @@ def growth_lines(growth: Growth) -> Iterator[str]:
     yield f"- Site: one host, {LINKS} links on each page, which is made when it is asked for"
     yield f"- Crawl: until {many:,} URLs are known; then it is killed (-9), resumed, and another job started beside it"
     yield f"- Figures: over {growth.stages.window:,} pages whose links are all known, and over those that bring others"
-    yield from ("", "| links | known URLs | CPU per page (ms) | pages per second | page rate, CPU against the first |")
+    by_shape = {shape: [grown for grown in growth.grown if grown.shape == shape] for shape in growth.shapes}
+    yield f"- Runs: {len(growth.grown) // len(by_shape)} of each kind of links, in turn"
+    yield from ("", "| links | known URLs | CPU per page (ms) | pages per second | page rate against the first |")
     yield "| --- | --- | --- | --- | --- |"
-    for grown in growth.grown:
-        yield _window_row(grown, f"{few:,}", grown.at_few)
-        yield _window_row(grown, f"growing, {LINKS} new a page", grown.growing)
-        yield _window_row(grown, f"{many:,}", grown.at_many)
+    for shape, runs in by_shape.items():
+        first = [grown.at_few for grown in runs]
+        yield _window_row(shape, f"{few:,}", first, first)
+        yield _window_row(shape, f"growing, {LINKS} new a page", [grown.growing for grown in runs], first)
+        yield _window_row(shape, f"{many:,}", [grown.at_many for grown in runs], first)
     yield from ("", "| links | queued | peak memory (MB) | start (s) | resume (s) | start beside it (s) |")
     yield "| --- | --- | --- | --- | --- | --- |"
-    for grown in growth.grown:
-        seconds = " | ".join(f"{each:.2f}" for each in (grown.start_s, grown.resume_s, grown.start_beside_s))
-        yield f"| {grown.shape} | {grown.queued:,} | {grown.peak_bytes / 1e6:.0f} | {seconds} |"
+    for shape, runs in by_shape.items():
+        queued, peak = max(grown.queued for grown in runs), max(grown.peak_bytes for grown in runs)
+        starts = [grown.start_s for grown in runs], [grown.resume_s for grown in runs]
+        seconds = " | ".join(spread(each, 2) for each in (*starts, [grown.start_beside_s for grown in runs]))
+        yield f"| {shape} | {queued:,} | {peak / 1e6:.0f} | {seconds} |"
     yield from ("", "Start and resume are the time from the command to the first request that the site sees.")
 
 
-def _window_row(grown: Grown, known: str, window: Window) -> str:
-    rate = window.pages_per_s / grown.at_few.pages_per_s
-    cpu = window.cpu_ms_per_page / grown.at_few.cpu_ms_per_page
-    figures = f"{window.cpu_ms_per_page:.2f} | {window.pages_per_s:,.0f} | {rate:.0%}, {cpu:.2f} x"
-    return f"| {grown.shape} | {known} | {figures} |"
+def _window_row(shape: str, known: str, windows: Sequence[Window], first: Sequence[Window]) -> str:
+    cpu_ms, rates = [each.cpu_ms_per_page for each in windows], [each.pages_per_s for each in windows]
+    against = [100 * rate / window.pages_per_s for rate, window in zip(rates, first, strict=True)]
+    return f"| {shape} | {known} | {spread(cpu_ms, 2)} | {spread(rates, 0)} | {spread(against, 0, '%')} |"
 
 
 def soak_lines(soak: Soak) -> Iterator[str]:

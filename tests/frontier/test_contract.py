@@ -45,6 +45,22 @@ async def test_an_offer_is_taken_once(bench: Bench) -> None:
     assert await bench.offer("http://a/1") == 0
 
 
+async def test_offers_made_together_are_taken_in_their_order_each_with_its_own_trail(bench: Bench) -> None:
+    await bench.job("one", gap_s=0, per_host=10)
+    await bench.job("two", gap_s=0, per_host=10)
+    shallow, deep = Trail(depth=1), Trail(depth=2)
+    first, second, third = (target(f"http://a/{number}") for number in (1, 2, 3))
+    offers = [Offer("one", [second, first], shallow), Offer("two", [first], deep), Offer("one", [third, second], deep)]
+    assert (await bench.frontier.offer(bench.caller.next(), offers)).new == 4
+    leases = await bench.lease()
+    assert [(lease.target, lease.trail) for lease in leases if lease.job == "one"] == [
+        (second, shallow),
+        (first, shallow),
+        (third, deep),
+    ]
+    assert [(lease.target, lease.trail) for lease in leases if lease.job == "two"] == [(first, deep)]
+
+
 async def test_a_restart_remembers_what_was_seen_and_queued(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=10)
     await bench.offer(*urls("a", 3))

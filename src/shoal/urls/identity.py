@@ -5,6 +5,7 @@ Both read canonical URLs only; `target` takes any spelling.
 
 from __future__ import annotations
 
+import struct
 from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -12,11 +13,14 @@ from typing import Any
 from shoal.model import Target
 from shoal.urls.canonical import Params, canonical
 
+_number = struct.Struct(">q").unpack
+
 
 def fingerprint(url: str, method: str = "GET", body: bytes = b"") -> int:
     # Neither a method nor a canonical URL can hold a newline, so the three fields cannot run into each other.
     request = f"{method}\n{url}\n".encode()
-    return int.from_bytes(blake2b(request + body, digest_size=8).digest(), "big", signed=True)
+    number: int = _number(blake2b(request + body, digest_size=8).digest())[0]
+    return number
 
 
 def host_of(url: str, group: str = "host") -> str:

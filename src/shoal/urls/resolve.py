@@ -152,7 +152,7 @@ class Resolver:
 
     def _recall(self, page: Document, site: _Site | None, href: str) -> Link:
         if site is not None and len(href) < MAX_CHARS and _PLAIN_PATH.fullmatch(href):
-            return self._recall_plain(site, href)
+            return self._memory.again(site.origin, href) or self._judge_plain(site, href)
         absolute = page.absolute(href)
         if absolute is None:
             return _NO_LINK
@@ -166,15 +166,15 @@ class Resolver:
             self._memory.put(place, key, link)
         return link
 
-    def _recall_plain(self, site: _Site, path: str) -> Link:
+    def _judge_plain(self, site: _Site, path: str) -> Link:
         """As below, for a path that every parser reads as it stands: a third of the work."""
-        link = self._memory.get(site.origin, path)
-        if link is None:
-            url = site.origin + path
-            trap = self.trap(url)
-            target = None if trap else Target(url, fingerprint(url), site.host)
-            link = Link(url, target, trap.reason if trap else None)
-            self._memory.put(site.origin, path, link)
+        url = site.origin + path
+        trap = self._traps.of_plain(url)
+        if trap is None or self._scope.is_seed(url):
+            link = Link(url, Target(url, fingerprint(url), site.host))
+        else:
+            link = Link(url, None, trap.reason)
+        self._memory.put(site.origin, path, link)
         return link
 
     def _judge(self, spelling: str) -> Link:
@@ -234,8 +234,14 @@ class _Memory:
         return table
 
     def get(self, place: str, href: str) -> Link | None:
-        link = self._young[place].get(href)
-        if link is None and place in self._old and (link := self._old[place].get(href)):
+        return self._young[place].get(href) or self.again(place, href)
+
+    def again(self, place: str, href: str) -> Link | None:
+        """One that is not among the young, if it is among the old."""
+        if place not in self._old:
+            return None
+        link = self._old[place].get(href)
+        if link is not None:
             self.put(place, href, link)
         return link
 

@@ -77,27 +77,32 @@ class SqliteFrontier(Outlook):
             self._db.execute("UPDATE job SET edition = edition + 1 WHERE id = ?", (self._job_id(job),))
 
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
-        return Offered(self._once(call, "offer", lambda: sum(map(self._offer, offers))))
+        return Offered(self._once(call, "offer", lambda: self._offer(offers)))
 
-    def _offer(self, offer: Offer) -> int:
-        job = self._job_id(offer.job)
+    def _offer(self, offers: Sequence[Offer]) -> int:
+        by_job: dict[str, list[Offer]] = {}
+        for offer in offers:
+            by_job.setdefault(offer.job, []).append(offer)
+        return sum(self._offer_to(job, theirs) for job, theirs in by_job.items())
+
+    def _offer_to(self, name: str, offers: list[Offer]) -> int:
+        job = self._job_id(name)
         if self._db.execute("SELECT 1 FROM job WHERE id = ? AND state = 'lost'", (job,)).fetchone():
-            raise FrontierLost(offer.job)
-        unknown = set(self._seen.unknown(job, [target.fingerprint for target in offer.targets]))
-        if not unknown:
+            raise FrontierLost(name)
+        found = self._seen.unknown(job, [target.fingerprint for offer in offers for target in offer.targets])
+        if not found:
             return 0
-        by_host: dict[str, list[Target]] = {}
-        for target in offer.targets:
-            if target.fingerprint in unknown:
-                unknown.discard(target.fingerprint)
-                by_host.setdefault(target.host, []).append(target)
-        self._seen.add(job, [t.fingerprint for targets in by_host.values() for t in targets])
+        self._seen.add(job, found)
+        unknown, hosts = set(found), set()
+        for offer in offers:
+            for host_name, targets in _taken_by_host(offer.targets, unknown).items():
+                host = self._host_id(host_name)
+                self._queue.append(job, host, targets, offer.trail)
+                hosts.add(host)
         now = self._clock()
-        for name, targets in by_host.items():
-            host = self._host_id(name)
-            self._queue.append(job, host, targets, offer.trail)
+        for host in hosts:
             self._queue.look(job, host, now)
-        n = sum(map(len, by_host.values()))
+        n = len(found)
         self._db.execute("UPDATE job SET found = found + ?, queued = queued + ? WHERE id = ?", (n, n, job))
         return n
 
@@ -336,3 +341,13 @@ class SqliteFrontier(Outlook):
             self._host_ids.clear()
         self._host_ids[host] = row_id
         return int(row_id)
+
+
+def _taken_by_host(targets: Sequence[Target], unknown: set[int]) -> dict[str, list[Target]]:
+    """Those that are unknown; from then on they are not."""
+    by_host: dict[str, list[Target]] = {}
+    for target in targets:
+        if target.fingerprint in unknown:
+            unknown.discard(target.fingerprint)
+            by_host.setdefault(target.host, []).append(target)
+    return by_host
