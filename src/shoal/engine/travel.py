@@ -37,6 +37,8 @@ from shoal.urls import origin_of
 ASKING_WAIT_S = 0.25
 WORTH_WAITING_S = 0.5
 """A lease whose start turns out to be further off goes back instead."""
+MOST_MAPPED = 100_000
+"""Origins remembered of a job; the sitemap of one that was forgotten is offered again, and known."""
 
 log = Events(__name__)
 
@@ -68,8 +70,6 @@ class Travels:
         self.on_landing: Callable[[Landing], None]
         """Set before the first travel."""
         self._starts = Starts()
-        self._mapped: set[tuple[str, str]] = set()
-        """Jobs and origins whose sitemaps have been offered."""
 
     async def make(self, lease: Lease, given: Given, work: Work, known: Known | None) -> Ending | Back:
         wait_s = given.wait_s(lease)
@@ -127,9 +127,11 @@ class Travels:
         if not work.spec.sitemaps:
             return
         origin = origin_of(lease.target.url)
-        if (work.job, origin) in self._mapped or work.scope.refusal(lease.target.url):
+        if origin in work.mapped or work.scope.refusal(lease.target.url):
             return
-        self._mapped.add((work.job, origin))
+        if len(work.mapped) >= MOST_MAPPED:
+            work.mapped.clear()
+        work.mapped.add(origin)
         await self._offer(work, sitemap_offer(work, listed or [f"{origin}/sitemap.xml"]))
 
     async def _offer(self, work: Work, offer: Offer) -> None:

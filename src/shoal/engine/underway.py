@@ -22,6 +22,8 @@ from shoal.model import Landing, Lease
 
 UNLOADABLE_WAIT_S = 2.0
 """How long the hosts of a job that cannot be worked on here are left to other workers."""
+MOST_UNLOADABLE = 100
+"""Such jobs remembered, those tried last."""
 
 
 class Underway:
@@ -110,11 +112,17 @@ class Underway:
         except self._patience.waits_out:
             raise
         except ShoalError as error:
-            self.unloadable[job] = str(error)
+            self._note_unloadable(job, str(error))
             await self._release([lease.token for lease in leases], UNLOADABLE_WAIT_S)
         else:
             self.unloadable.pop(job, None)
             await self._begin(leases, given)
+
+    def _note_unloadable(self, job: str, why: str) -> None:
+        self.unloadable.pop(job, None)
+        self.unloadable[job] = why
+        if len(self.unloadable) > MOST_UNLOADABLE:
+            del self.unloadable[next(iter(self.unloadable))]
 
     async def _travel(self, lease: Lease, given: Given, known: Known | None) -> None:
         end = await self._travels.make(lease, given, self._works[lease.job], known)

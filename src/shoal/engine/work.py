@@ -54,6 +54,8 @@ class Work:
         self.recorder: Recorder | None = None
         """Set before the engine runs; None: the job keeps no archive."""
         self.jar = Jar()
+        self.mapped: set[str] = set()
+        """Origins whose sitemaps have been offered."""
         self._admitted_here: set[str] = set()
         self.newly_admitted: list[str] = []
         self.new_types: list[ItemType] = []

@@ -29,6 +29,9 @@ from shoal.urls import Exclusions
 if TYPE_CHECKING:
     from shoal.engine.callbacks import Callbacks
 
+MOST_TOLD = 1_000
+"""Jobs of which it was said that they cannot be worked on; beyond so many it is said again."""
+
 log = Events(__name__)
 
 
@@ -81,6 +84,7 @@ class Source:
     async def retire(self, work: Work) -> None:
         if work.recorder is not None:
             await self.writer.run(work.recorder.seal)
+        self._loaded_at.pop(work.job, None)
         log.info("job_put_away", f"job {work.job} is put away here", **work.about)
 
     async def close(self) -> None:
@@ -102,6 +106,8 @@ class Source:
         except ShoalError as error:
             if job.id not in self._unloadable:
                 log.warning("job_unloadable", f"job {job.id} cannot be worked on here: {error}", **job.about)
+            if len(self._unloadable) >= MOST_TOLD:
+                self._unloadable.clear()
             self._unloadable.add(job.id)
             raise
         self._unloadable.discard(job.id)
