@@ -152,7 +152,7 @@ class Resolver:
 
     def _recall(self, page: Document, site: _Site | None, href: str) -> Link:
         if site is not None and len(href) < MAX_CHARS and _PLAIN_PATH.fullmatch(href):
-            return self._memory.again(site.origin, href) or self._judge_plain(site, href)
+            return self._judge_plain(site, href)
         absolute = page.absolute(href)
         if absolute is None:
             return _NO_LINK
@@ -160,7 +160,7 @@ class Resolver:
         # A link that hangs on the whole base (`?page=2`) is known by its absolute spelling.
         key = spelling if place is None else href
         place = page.origin if place is None else place
-        link = self._memory.get(place, key)
+        link = self._memory.of(place).get(key)
         if link is None:
             link = self._judge(spelling)
             self._memory.put(place, key, link)
@@ -209,44 +209,31 @@ def add_sample(samples: list[str], url: str) -> None:
 class _Memory:
     """Links by place and href; a place is the part of a base that the meaning of the href hangs on.
 
-    Two generations approximate least-recently-used without touching an entry at every hit. They turn only
-    between pages, because a page holds on to its tables.
+    When it is full it begins anew: to judge the links of a menu once more costs less than to keep account of which are
+    met often. It does so only between pages, because a page holds on to its tables.
     """
 
     def __init__(self, capacity: int) -> None:
-        self._generation_size = capacity // 2
+        self._capacity = capacity
         self.clear()
 
     def clear(self) -> None:
-        self._young: dict[str, dict[str, Link]] = {}
-        self._old: dict[str, dict[str, Link]] = {}
+        self._tables: dict[str, dict[str, Link]] = {}
         self._held = 0
 
     def make_room(self) -> None:
-        if self._held >= self._generation_size:
-            self._old, self._young, self._held = self._young, {}, 0
+        if self._held >= self._capacity:
+            self.clear()
 
     def of(self, place: str) -> dict[str, Link]:
-        table = self._young.get(place)
+        table = self._tables.get(place)
         if table is None:
-            table = self._young[place] = {}
+            table = self._tables[place] = {}
             self._held += 1
         return table
 
-    def get(self, place: str, href: str) -> Link | None:
-        return self._young[place].get(href) or self.again(place, href)
-
-    def again(self, place: str, href: str) -> Link | None:
-        """One that is not among the young, if it is among the old."""
-        if place not in self._old:
-            return None
-        link = self._old[place].get(href)
-        if link is not None:
-            self.put(place, href, link)
-        return link
-
     def put(self, place: str, href: str, link: Link) -> None:
         # What is longer than any link we take (a picture in a data: URL) is not worth its memory.
-        if self._held < self._generation_size and len(href) <= MAX_CHARS:
-            self._young[place][href] = link
+        if self._held < self._capacity and len(href) <= MAX_CHARS:
+            self._tables[place][href] = link
             self._held += 1
