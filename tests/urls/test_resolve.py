@@ -2,7 +2,7 @@ import tracemalloc
 from typing import Any
 
 from ada_url import join_url
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.errors import InvalidURL
@@ -105,6 +105,12 @@ def test_the_parameters_and_the_group_of_the_job_hold_for_links() -> None:
     assert [(found.url, found.host) for found in links.targets] == [("http://a.example.org/", "example.org")]
 
 
+def test_a_link_that_a_page_has_twice_is_one_link() -> None:
+    links = resolver().resolve(PAGE, ["/x", "y", "/x", "?z", "y", "?z", "/x"])
+    site = "https://example.com/"
+    assert [link.url for link in links.fresh] == [f"{site}x", f"{site}shop/y", f"{site}shop/list?z"]
+
+
 def test_answers_stay_right_when_the_memory_is_too_small() -> None:
     small = resolver(capacity=10)
     pages = [[f"/{(page * 7 + link) % 40}" for link in range(12)] for page in range(50)]
@@ -169,6 +175,7 @@ PATHS = st.lists(st.text("ab0129._-~%(;:", min_size=1, max_size=6), min_size=1, 
 
 
 @given(st.lists(PATHS | PATHS.map(lambda path: path + "/"), max_size=10))
+@example(["/1901/05/", "/2099/01/", "/x/x/x/x", "/" + "y" * 1_990])
 def test_a_plain_path_on_the_same_site_is_judged_as_any_other_link(paths: list[str]) -> None:
     asked_for_each = Resolver(Scope(ScopeKind.HOST, [PAGE], ("*",), ()), TRAPS, Params(), "host")
     assert said(resolver().resolve(PAGE, paths)) == said(asked_for_each.resolve(PAGE, paths))

@@ -20,7 +20,7 @@ class KeptOffers:
     def __init__(self, writer: Writer, patience: Patience) -> None:
         self._writer = writer
         self._insist = patience.insist
-        self._recent: Recent[str] = Recent()
+        self._recent = Recent()
 
     def texts(self, work: Work, offers: Iterable[Offer]) -> list[str]:
         """Of what is new here; to be stored together with the pages that it was found on."""

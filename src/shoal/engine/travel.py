@@ -37,8 +37,6 @@ from shoal.urls import origin_of
 ASKING_WAIT_S = 0.25
 WORTH_WAITING_S = 0.5
 """A lease whose start turns out to be further off goes back instead."""
-MOST_MAPPED = 100_000
-"""Origins remembered of a job; the sitemap of one that was forgotten is offered again, and known."""
 
 log = Events(__name__)
 
@@ -127,11 +125,8 @@ class Travels:
         if not work.spec.sitemaps:
             return
         origin = origin_of(lease.target.url)
-        if origin in work.mapped or work.scope.refusal(lease.target.url):
+        if work.scope.refusal(lease.target.url) or not work.note_mapped(origin):
             return
-        if len(work.mapped) >= MOST_MAPPED:
-            work.mapped.clear()
-        work.mapped.add(origin)
         await self._offer(work, sitemap_offer(work, listed or [f"{origin}/sitemap.xml"]))
 
     async def _offer(self, work: Work, offer: Offer) -> None:

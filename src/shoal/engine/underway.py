@@ -22,8 +22,8 @@ from shoal.model import Landing, Lease
 
 UNLOADABLE_WAIT_S = 2.0
 """How long the hosts of a job that cannot be worked on here are left to other workers."""
-MOST_UNLOADABLE = 100
-"""Such jobs remembered, those tried last."""
+MOST_UNLOADABLE = 1_000
+"""Such jobs remembered, those tried last; of others it is not told why they wait."""
 
 
 class Underway:

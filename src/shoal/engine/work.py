@@ -23,6 +23,8 @@ PAGE_BYTES = 10_000_000
 SITEMAP_BYTES = 60_000_000
 OPEN_HEADERS = frozenset({"accept", "accept-language", "user-agent", "from", "dnt", "cache-control", "pragma"})
 """Headers that carry no secret; any other goes only to where the job began."""
+MOST_MAPPED = 100_000
+"""Origins remembered."""
 
 
 class Work:
@@ -47,6 +49,8 @@ class Work:
         self.fetcher = fetcher
         self.callbacks = callbacks
         """The job's spider at work; None: pages are read as they are."""
+        self.written_at = 0.0
+        """When the spider's file had last been written as it was loaded; whoever loads it anew sets it."""
         self.is_changed = False
         """Whether its scope or patterns may have been changed since it began: what is queued need not belong."""
         self.exclusions = Exclusions()
@@ -54,8 +58,7 @@ class Work:
         self.recorder: Recorder | None = None
         """Set before the engine runs; None: the job keeps no archive."""
         self.jar = Jar()
-        self.mapped: set[str] = set()
-        """Origins whose sitemaps have been offered."""
+        self._mapped: set[str] = set()
         self._admitted_here: set[str] = set()
         self.newly_admitted: list[str] = []
         self.new_types: list[ItemType] = []
@@ -132,6 +135,15 @@ class Work:
     def target(self, url: str) -> Target:
         """Raises InvalidURL."""
         return target(url, self.params, self.spec.politeness.group)
+
+    def note_mapped(self, origin: str) -> bool:
+        """Whether its sitemaps are to be offered: once, or again if it was forgotten, when the frontier knows them."""
+        if origin in self._mapped:
+            return False
+        if len(self._mapped) >= MOST_MAPPED:
+            self._mapped.clear()
+        self._mapped.add(origin)
+        return True
 
     def is_too_deep(self, depth: int) -> bool:
         return self.spec.limits.depth is not None and depth > self.spec.limits.depth

@@ -74,6 +74,9 @@ class Works:
     def let_go(self, job: str) -> None:
         self._leases[job] -= 1
         self._used_at[job] = time.monotonic()
+        if not self._leases[job] and job not in self._known:
+            # It could not be taken up.
+            self._forget(job)
 
     async def retire(self, idle_s: float) -> None:
         """Puts away jobs that nothing was leased of for so long."""
@@ -86,5 +89,10 @@ class Works:
                     await self._source.retire(self._known[job])
                 if not self._leases[job]:
                     del self._known[job]
-                    self._used_at.pop(job, None)
-                    del self._leases[job]
+                    self._forget(job)
+
+    def _forget(self, job: str) -> None:
+        """Nobody waits for its turn: whoever does holds a lease."""
+        self._turns.pop(job, None)
+        self._used_at.pop(job, None)
+        del self._leases[job]

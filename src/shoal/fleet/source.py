@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shoal.engine.beginning import SEEDS_AT_ONCE, callbacks_of, scope_of, work_on
 from shoal.engine.work import Work
@@ -25,9 +24,6 @@ from shoal.store.store import Store
 from shoal.store.writer import Writer
 from shoal.telemetry import Events
 from shoal.urls import Exclusions
-
-if TYPE_CHECKING:
-    from shoal.engine.callbacks import Callbacks
 
 MOST_TOLD = 1_000
 """Jobs of which it was said that they cannot be worked on; beyond so many it is said again."""
@@ -47,7 +43,6 @@ class Source:
     allow_private: bool
     """Whether jobs of the API may reach private addresses from here."""
     _fetchers: dict[tuple[str, bool, str], Fetcher] = field(default_factory=dict)
-    _loaded_at: dict[str, float] = field(default_factory=dict)
     _unloadable: set[str] = field(default_factory=set)
     _lines: list[str] = field(default_factory=list)
     _with_lines: Exclusions | None = None
@@ -75,16 +70,17 @@ class Source:
         while part := await self.writer.read(seed_targets, work.job, work.seed_line, SEEDS_AT_ONCE):
             work.add_seeds(given.target.url for given in part if given.target is not None)
             work.seed_line = part[-1].line
-        if work.callbacks is not None and self._written_at(job.spec) != self._loaded_at.get(work.job):
+        written_at = _written_at(job.spec)
+        if work.callbacks is not None and written_at != work.written_at:
             # A spider's file was mended.
             with self._telling(job):
-                work.callbacks = await asyncio.to_thread(self._callbacks, job)
+                work.callbacks = await asyncio.to_thread(callbacks_of, job.spec)
+            work.written_at = written_at
         work.jar.load(await self.writer.read(load_cookies, work.job))
 
     async def retire(self, work: Work) -> None:
         if work.recorder is not None:
             await self.writer.run(work.recorder.seal)
-        self._loaded_at.pop(work.job, None)
         log.info("job_put_away", f"job {work.job} is put away here", **work.about)
 
     async def close(self) -> None:
@@ -106,28 +102,18 @@ class Source:
         except ShoalError as error:
             if job.id not in self._unloadable:
                 log.warning("job_unloadable", f"job {job.id} cannot be worked on here: {error}", **job.about)
-            if len(self._unloadable) >= MOST_TOLD:
-                self._unloadable.clear()
-            self._unloadable.add(job.id)
+                if len(self._unloadable) >= MOST_TOLD:
+                    self._unloadable.clear()
+                self._unloadable.add(job.id)
             raise
         self._unloadable.discard(job.id)
 
     def _load(self, job: Job, fetcher: Fetcher) -> Work:
-        work = work_on(job, self.store, self.spools, fetcher, self._callbacks(job))
+        written_at = _written_at(job.spec)
+        work = work_on(job, self.store, self.spools, fetcher, callbacks_of(job.spec))
+        work.written_at = written_at
         work.is_changed = job.version > 1
         return work
-
-    def _callbacks(self, job: Job) -> Callbacks | None:
-        self._loaded_at[job.id] = self._written_at(job.spec)
-        return callbacks_of(job.spec)
-
-    def _written_at(self, spec: JobSpec) -> float:
-        """When the file of its spider was last written; 0 if it is none."""
-        found = SPIDER_FILE.fullmatch(spec.spider) if spec.spider else None
-        try:
-            return Path(found["path"]).stat().st_mtime if found else 0.0
-        except OSError:
-            return 0.0
 
     def _fetcher(self, spec: JobSpec) -> Fetcher:
         """One for all jobs that agree on it: they share connections."""
@@ -143,3 +129,12 @@ class Source:
         module = SPIDER_MODULE.fullmatch(spec.spider)
         if module is None or module["module"] not in self.spiders:
             raise UsageError(f"{spec.spider} is not among the modules of SHOAL_SPIDERS: {', '.join(self.spiders)}")
+
+
+def _written_at(spec: JobSpec) -> float:
+    """When the file of its spider was last written; 0 if it is none."""
+    found = SPIDER_FILE.fullmatch(spec.spider) if spec.spider else None
+    try:
+        return Path(found["path"]).stat().st_mtime if found else 0.0
+    except OSError:
+        return 0.0

@@ -1,4 +1,4 @@
-"""Fingerprints offered lately, so that the links every page of a site has are not looked up again and again.
+"""Fingerprints offered lately, so that the links every page of a site has are not sent, or kept, again and again.
 
 Two generations of bounded size over all jobs: when the young one is full, the old one is forgotten.
 """
@@ -6,30 +6,27 @@ Two generations of bounded size over all jobs: when the young one is full, the o
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Generic, TypeVar
 
 GENERATION = 50_000
 
-Job = TypeVar("Job", int, str)
 
-
-class Recent(Generic[Job]):
+class Recent:
     def __init__(self) -> None:
-        self._young: dict[Job, set[int]] = {}
-        self._old: dict[Job, set[int]] = {}
+        self._young: dict[str, set[int]] = {}
+        self._old: dict[str, set[int]] = {}
         self._n = 0
 
-    def of(self, job: Job) -> tuple[Collection[int], Collection[int]]:
+    def of(self, job: str) -> tuple[Collection[int], Collection[int]]:
         """What is remembered of the job: two sets to look into."""
         return self._young.get(job, frozenset()), self._old.get(job, frozenset())
 
-    def remember(self, job: Job, fingerprints: Collection[int]) -> None:
+    def remember(self, job: str, fingerprints: Collection[int]) -> None:
         self._young.setdefault(job, set()).update(fingerprints)
         self._n += len(fingerprints)
         if self._n >= GENERATION:
             self._old, self._young, self._n = self._young, {}, 0
 
-    def drop(self, job: Job) -> None:
+    def drop(self, job: str) -> None:
         self._young.pop(job, None)
         self._old.pop(job, None)
 

@@ -113,7 +113,12 @@ class Resolver:
         met = list(map(on_site.get, hrefs))
         if None in met:
             met = [
-                link or in_directory.get(href) or anywhere.get(href) or self._recall(page, site, href)
+                # The site again: a page may have a link twice, and the first of them is known by now.
+                link
+                or on_site.get(href)
+                or in_directory.get(href)
+                or anywhere.get(href)
+                or self._recall(page, site, href)
                 for link, href in zip(met, hrefs, strict=True)
             ]
         found = cast(list[Link], met)
@@ -152,7 +157,9 @@ class Resolver:
 
     def _recall(self, page: Document, site: _Site | None, href: str) -> Link:
         if site is not None and len(href) < MAX_CHARS and _PLAIN_PATH.fullmatch(href):
-            return self._judge_plain(site, href)
+            link = self._judge_plain(site, href)
+            self._memory.put(site.origin, href, link)
+            return link
         absolute = page.absolute(href)
         if absolute is None:
             return _NO_LINK
@@ -160,22 +167,20 @@ class Resolver:
         # A link that hangs on the whole base (`?page=2`) is known by its absolute spelling.
         key = spelling if place is None else href
         place = page.origin if place is None else place
-        link = self._memory.of(place).get(key)
-        if link is None:
-            link = self._judge(spelling)
-            self._memory.put(place, key, link)
+        known = self._memory.of(place).get(key)
+        if known is not None:
+            return known
+        link = self._judge(spelling)
+        self._memory.put(place, key, link)
         return link
 
     def _judge_plain(self, site: _Site, path: str) -> Link:
         """As below, for a path that every parser reads as it stands: a third of the work."""
         url = site.origin + path
         trap = self._traps.of_plain(url)
-        if trap is None or self._scope.is_seed(url):
-            link = Link(url, Target(url, fingerprint(url), site.host))
-        else:
-            link = Link(url, None, trap.reason)
-        self._memory.put(site.origin, path, link)
-        return link
+        if trap is not None and not self._scope.is_seed(url):
+            return Link(url, skip=trap.reason)
+        return Link(url, Target(url, fingerprint(url), site.host))
 
     def _judge(self, spelling: str) -> Link:
         try:

@@ -41,7 +41,7 @@ class RedisFrontier(Outlook):
     def __init__(self, url: str, bounds: Bounds | None = None) -> None:
         self._bounds = bounds or Bounds()
         self.lease_s = self._bounds.lease_s
-        self._recent: Recent[str] = Recent()
+        self._recent = Recent()
         super().__init__(Shard(url, self._bounds, doubtful=self._recent.clear))
         self._offered: dict[str, tuple[int, Offered]] = {}
         """caller -> its last offer: a repeated one would find itself remembered."""

@@ -31,7 +31,7 @@ class Group(NamedTuple):
         return Offer(self.offer.job, self.targets, self.offer.trail)
 
 
-def parts_of(offers: Sequence[Offer], recent: Recent[str]) -> list[list[Group]]:
+def parts_of(offers: Sequence[Offer], recent: Recent) -> list[list[Group]]:
     unknown = [Offer(offer.job, _unknown(offer, recent), offer.trail) for offer in offers]
     return list(_cut(_grouped(unknown)))
 
@@ -53,7 +53,7 @@ def name_of(fields: list[list[Any]]) -> bytes:
     return blake2b(msgpack.packb(fields), digest_size=8).digest()
 
 
-def _unknown(offer: Offer, recent: Recent[str]) -> list[Target]:
+def _unknown(offer: Offer, recent: Recent) -> list[Target]:
     young, old = recent.of(offer.job)
     return [target for target in offer.targets if target.fingerprint not in young and target.fingerprint not in old]
 

@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import FrontierLost, StaleCall
+from shoal.errors import StaleCall
 from shoal.frontier.contract import ALL_LANES, HORIZON_S, LEASE_S, Call, Ended, Offered, Terms
 from shoal.frontier.pace import GAP_MARGIN
 from shoal.frontier.record import target_of, trail_of
 from shoal.frontier.sqlite.leasing import Leasing
+from shoal.frontier.sqlite.offering import Offering
 from shoal.frontier.sqlite.outlook import Outlook
 from shoal.frontier.sqlite.queue import CAPPED, PARKED
 from shoal.frontier.sqlite.schema import open_database, unusable
@@ -77,34 +78,14 @@ class SqliteFrontier(Outlook):
             self._db.execute("UPDATE job SET edition = edition + 1 WHERE id = ?", (self._job_id(job),))
 
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
-        return Offered(self._once(call, "offer", lambda: self._offer(offers)))
+        def take() -> int:
+            by_job: dict[str, list[Offer]] = {}
+            for offer in offers:
+                by_job.setdefault(offer.job, []).append(offer)
+            offering = Offering(self._db, self._seen, self._queue, self._host_id, self._clock())
+            return sum(offering.take(self._job_id(job), theirs) for job, theirs in by_job.items())
 
-    def _offer(self, offers: Sequence[Offer]) -> int:
-        by_job: dict[str, list[Offer]] = {}
-        for offer in offers:
-            by_job.setdefault(offer.job, []).append(offer)
-        return sum(self._offer_to(job, theirs) for job, theirs in by_job.items())
-
-    def _offer_to(self, name: str, offers: list[Offer]) -> int:
-        job = self._job_id(name)
-        if self._db.execute("SELECT 1 FROM job WHERE id = ? AND state = 'lost'", (job,)).fetchone():
-            raise FrontierLost(name)
-        found = self._seen.unknown(job, [target.fingerprint for offer in offers for target in offer.targets])
-        if not found:
-            return 0
-        self._seen.add(job, found)
-        unknown, hosts = set(found), set()
-        for offer in offers:
-            for host_name, targets in _taken_by_host(offer.targets, unknown).items():
-                host = self._host_id(host_name)
-                self._queue.append(job, host, targets, offer.trail)
-                hosts.add(host)
-        now = self._clock()
-        for host in hosts:
-            self._queue.look(job, host, now)
-        n = len(found)
-        self._db.execute("UPDATE job SET found = found + ?, queued = queued + ? WHERE id = ?", (n, n, job))
-        return n
+        return Offered(self._once(call, "offer", take))
 
     async def lease(
         self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
@@ -341,13 +322,3 @@ class SqliteFrontier(Outlook):
             self._host_ids.clear()
         self._host_ids[host] = row_id
         return int(row_id)
-
-
-def _taken_by_host(targets: Sequence[Target], unknown: set[int]) -> dict[str, list[Target]]:
-    """Those that are unknown; from then on they are not."""
-    by_host: dict[str, list[Target]] = {}
-    for target in targets:
-        if target.fingerprint in unknown:
-            unknown.discard(target.fingerprint)
-            by_host.setdefault(target.host, []).append(target)
-    return by_host

@@ -1,8 +1,8 @@
 """Which fingerprints a job was ever offered, exactly.
 
 Inserting random keys into one large B-tree costs more the larger it grows. New fingerprints are therefore appended
-to `fresh`, kept in memory beside it, and merged in key order once there are many; lookups go to memory first. Links met
-lately are not looked up at all: whoever found them remembers that they were offered.
+to `fresh`, kept in memory beside it, and merged in key order once there are many; lookups go to memory first. Most
+links met lately do not come here: whoever found them remembers that they were offered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Seen:
             self._fresh[job].add(fingerprint)
 
     def unknown(self, job: int, fingerprints: list[int]) -> list[int]:
-        """Those never offered, each once, in their order."""
+        """Those never offered, each once."""
         fresh = self._fresh[job]
         asked = [f for f in dict.fromkeys(fingerprints) if f not in fresh]
         return self._unstored(job, asked) if asked else []

@@ -1,0 +1,57 @@
+"""How offers are taken: what a job has not seen is queued by host, in the order in which it was found."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from shoal.errors import FrontierLost
+from shoal.frontier.sqlite.queue import Queue
+from shoal.frontier.sqlite.seen import Seen
+from shoal.model import Offer, Target
+
+
+class Offering:
+    """One call that offers."""
+
+    def __init__(
+        self, db: sqlite3.Connection, seen: Seen, queue: Queue, host_id: Callable[[str], int], now: float
+    ) -> None:
+        self._db = db
+        self._seen = seen
+        self._queue = queue
+        self._host_id = host_id
+        self._now = now
+
+    def take(self, job: int, offers: Sequence[Offer]) -> int:
+        """How many targets are new. Raises FrontierLost."""
+        if self._db.execute("SELECT 1 FROM job WHERE id = ? AND state = 'lost'", (job,)).fetchone():
+            raise FrontierLost(offers[0].job)
+        # Looked up together: most are known, and each look by itself would cost as much as ten of these.
+        found = self._seen.unknown(job, [target.fingerprint for offer in offers for target in offer.targets])
+        if found:
+            self._seen.add(job, found)
+            self._enqueue(job, offers, set(found))
+            new = len(found)
+            self._db.execute("UPDATE job SET found = found + ?, queued = queued + ? WHERE id = ?", (new, new, job))
+        return len(found)
+
+    def _enqueue(self, job: int, offers: Sequence[Offer], unknown: set[int]) -> None:
+        hosts: dict[int, None] = {}
+        for offer in offers:
+            for name, targets in _taken_by_host(offer.targets, unknown).items():
+                host = self._host_id(name)
+                self._queue.append(job, host, targets, offer.trail)
+                hosts[host] = None
+        for host in hosts:
+            self._queue.look(job, host, self._now)
+
+
+def _taken_by_host(targets: Sequence[Target], unknown: set[int]) -> dict[str, list[Target]]:
+    """Takes them out of `unknown`, so that each is queued once."""
+    by_host: dict[str, list[Target]] = {}
+    for target in targets:
+        if target.fingerprint in unknown:
+            unknown.discard(target.fingerprint)
+            by_host.setdefault(target.host, []).append(target)
+    return by_host
