@@ -1,4 +1,4 @@
-"""Which of a page's links are offered to the frontier."""
+"""What an answer leads to: which of a page's links are offered to the frontier, and when a failure is tried again."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from shoal.engine.conclusion import conclude
 from shoal.engine.ending import Ending
 from shoal.engine.work import Work
 from shoal.fetch.curl import Fetcher
-from shoal.fetch.exchange import Exchange, Headers
+from shoal.fetch.exchange import Exchange, Failure, FailureKind, Headers
 from shoal.fetch.guard import Guard
-from shoal.model import Lease, Trail
+from shoal.model import Lease, Outcome, Trail
 from shoal.spiders.page import Request
 from shoal.urls import Params, target
 from tests.engine.conftest import spec
@@ -30,8 +30,12 @@ def work() -> Work:
     return a_work()
 
 
+def a_lease(path: str, trail: Trail) -> Lease:
+    return Lease(1, "job", target(SEED + path, Params(), "host"), trail, 0, 0, 0.0, 0.0, False, 0)
+
+
 async def read(work: Work, path: str, *hrefs: str) -> Ending:
-    lease = Lease(1, "job", target(SEED + path, Params(), "host"), Trail(), 0, 0, 0.0, 0.0, False, 0)
+    lease = a_lease(path, Trail())
     body = "".join(f'<a href="{href}">x</a>' for href in hrefs).encode()
     headers = Headers([("Content-Type", "text/html")])
     return await conclude(work, lease, Exchange(SEED + path, 200, "", headers, b"", body, body, "1.1", "", 0, 0), None)
@@ -71,3 +75,15 @@ async def test_what_a_spider_requests_and_the_frontier_has_is_not_offered_again(
         work, again, [Request(SEED + "a"), Request(SEED + "a", method="POST", body=b"x"), Request(SEED + "c")]
     )
     assert offered(again) == ["c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "priority"), [(FailureKind.TIMEOUT, -1), (FailureKind.CONNECT, None), (FailureKind.PROTOCOL, None)]
+)
+async def test_what_timed_out_goes_behind_what_was_not_tried(
+    work: Work, kind: FailureKind, priority: int | None
+) -> None:
+    trail = Trail(depth=3, priority=7, callback="shelf")
+    completion = (await conclude(work, a_lease("slow", trail), Failure(kind, "", 45.0), None)).completion
+    assert completion.outcome is Outcome.RETRY
+    assert completion.trail == (None if priority is None else trail._replace(priority=priority))

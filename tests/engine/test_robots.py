@@ -13,6 +13,7 @@ from shoal.practice import Answer, Visit
 from tests.engine.conftest import Field, Pages, html, serving, spec
 
 PLAIN = "text/plain"
+FORBIDDEN, RATE = 200, 8.0
 
 
 def counted(answer: Answer, visits: Counter[str]) -> Callable[[Visit], Answer]:
@@ -39,6 +40,22 @@ async def test_what_robots_forbids_is_dropped_and_never_requested(crawler: Field
     assert end.reason == "robots"
     assert seen.frontier.dropped == {"robots": 1}
     assert visits == {"/robots.txt": 1}
+
+
+async def test_what_robots_forbids_takes_no_start_from_the_pages_behind_it(crawler: Field) -> None:
+    forbidden = [f"/private/{number}" for number in range(FORBIDDEN)]
+    pages: Pages = {
+        "/robots.txt": Answer(200, b"User-agent: *\nDisallow: /private/\n", PLAIN),
+        "/": html("/first", *forbidden, "/last"),
+        "/first": html(),
+        "/last": html(),
+    }
+    async with serving(pages) as site:
+        # At this rate as many starts would take twice the limit.
+        seen = await crawler.crawl(spec(rate=RATE, per_host=2, limits={"seconds": FORBIDDEN / RATE / 2}), site.url())
+    assert crawler.resting == {"job": "empty"}
+    assert crawler.pages().keys() == {"/", "/first", "/last"}
+    assert seen.frontier.dropped == {"robots": FORBIDDEN}
 
 
 async def test_ignoring_robots_does_not_even_ask(crawler: Field) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from shoal.errors import StaleCall
 from shoal.frontier.contract import Call
+from shoal.frontier.pace import GAP_MARGIN
 from shoal.model import Completion, Landing, Lane, Lease, Offer, Outcome, Trail
 from tests.frontier.conftest import Bench, target, urls
 
@@ -244,6 +245,25 @@ async def test_a_request_that_was_never_made_leaves_its_start_to_another(bench: 
     assert (names(second), second[0].wait_s) == (["http://a/1"], 0)
     await complete(bench, second, Outcome.DEAD)
     assert await bench.lease() == []
+
+
+async def test_a_retry_may_go_behind_what_was_never_tried(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=10)
+    await bench.offer(*urls("a", 3))
+    (slow,) = await bench.lease(1)
+    await complete(bench, [slow], Outcome.RETRY, delay_s=1.0, trail=slow.trail._replace(priority=-1))
+    bench.clock.advance(1)
+    assert names(await bench.lease()) == ["http://a/1", "http://a/2", "http://a/0"]
+
+
+async def test_several_that_were_never_made_leave_all_their_starts(bench: Bench) -> None:
+    await bench.job(gap_s=10, per_host=3)
+    await bench.offer(*urls("a", 4))
+    never = await bench.lease(horizon_s=25)
+    assert [lease.wait_s for lease in never] == pytest.approx([0, 10 * GAP_MARGIN, 20 * GAP_MARGIN])
+    await complete(bench, never, Outcome.DROP, reason="robots", started=False)
+    (last,) = await bench.lease()
+    assert (last.target.url, last.wait_s) == ("http://a/3", 0)
 
 
 async def test_a_robots_answer_makes_a_host_reachable(bench: Bench) -> None:

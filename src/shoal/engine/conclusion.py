@@ -14,7 +14,7 @@ from shoal.engine.refresh import HTML_TYPES, NOT_MODIFIED, Known
 from shoal.engine.settler import OFFERED_AT_ONCE
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import InvalidURL
-from shoal.fetch.exchange import Exchange, Failure
+from shoal.fetch.exchange import Exchange, Failure, FailureKind
 from shoal.model import (
     Completion,
     Lease,
@@ -31,6 +31,8 @@ from shoal.store.earlier import EarlierPage
 from shoal.urls import left_out
 from shoal.urls.resolve import Link, PageLinks, targets_of
 
+LAST = -1
+"""The priority of what is served after everything else of its host."""
 RESOLVED_AT_ONCE = 200
 """Links of a big page: one not met before takes 6 to 20 us, and all other hosts wait for so many."""
 
@@ -55,7 +57,11 @@ async def conclude(
     if outcome is Outcome.DROP:
         return ending.drop(lease, kind, detail)
     if outcome is Outcome.RETRY and lease.attempt < work.spec.retries:
-        return ending.retry(lease, kind, status, retry_wait_s(lease.attempt))
+        again = ending.retry(lease, kind, status, retry_wait_s(lease.attempt))
+        if kind == FailureKind.TIMEOUT:
+            # It may hold a place of its host for as long again: whatever was not tried yet goes first.
+            again.completion.trail = lease.trail._replace(priority=LAST)
+        return again
     return ending.dead(lease, kind, status, detail)
 
 

@@ -273,7 +273,9 @@ class Engine:
 
     async def _sleep(self) -> None:
         """Only with nothing in flight: a busy engine would be woken by every offer of others."""
-        sleeping = asyncio.create_task(self._frontier.wait(IDLE_S, self._lanes))
+        # A job with a time limit ends by it also while it waits.
+        timed = any(work.spec.limits.seconds is not None for work in self._works)
+        sleeping = asyncio.create_task(self._frontier.wait(POLL_S if timed else IDLE_S, self._lanes))
         waking = asyncio.create_task(self._wake.wait())
         try:
             await asyncio.wait([sleeping, waking], return_when=asyncio.FIRST_COMPLETED)

@@ -65,15 +65,21 @@ class Permissions:
         """By origin and agent: the same file asks different things of different names."""
         self._asking: set[str] = set()
 
-    async def ask(self, lease: Lease, work: Work) -> Permission:
+    def known(self, lease: Lease, work: Work) -> Permission | None:
+        """What can be said at once."""
         if not work.spec.politeness.robots:
             return GO
         origin = origin_of(lease.target.url)
         if origin in self._asking:
             return ASKING
-        known = self._files.get((origin, work.agent))
-        if known is not None and _fresh(known):
-            return _judge(known, lease, asked=False)
+        robots = self._files.get((origin, work.agent))
+        return _judge(robots, lease, asked=False) if robots is not None and _fresh(robots) else None
+
+    async def ask(self, lease: Lease, work: Work) -> Permission:
+        known = self.known(lease, work)
+        if known is not None:
+            return known
+        origin = origin_of(lease.target.url)
         self._asking.add(origin)
         try:
             robots = await self._stored(origin, work)

@@ -45,13 +45,19 @@ def unwanted(scope: Scope, target: Target, trail: Trail) -> str | None:
     return reason
 
 
+def if_forbidden(lease: Lease, permission: Permission | None) -> Ending | None:
+    if permission is None or permission.robots is None or permission.say is not Say.FORBIDDEN:
+        return None
+    return ending.drop(lease, "robots", why_forbidden(permission.robots), started=False)
+
+
 def by_robots(lease: Lease, work: Work, permission: Permission) -> Ending | None:
     """None if the page may be fetched now."""
     robots = permission.robots
     if robots is None or permission.say is Say.GO:
         return None
-    if permission.say is Say.FORBIDDEN:
-        return ending.drop(lease, "robots", why_forbidden(robots), started=False)
+    if forbidden := if_forbidden(lease, permission):
+        return forbidden
     kind, status, detail = failure_of(robots)
     if kind == "address_refused":
         return ending.drop(lease, kind, detail, started=False)

@@ -70,13 +70,17 @@ class Travels:
         self._starts = Starts()
 
     async def make(self, lease: Lease, given: Given, work: Work, known: Known | None) -> Ending | Back:
+        # What is known to be refused does not wait for its start: another request may have it then.
+        if end := refusal.before_robots(lease, work):
+            return end
+        permission = self._permissions.known(lease, work)
+        if end := refusal.if_forbidden(lease, permission):
+            return end
         wait_s = given.wait_s(lease)
         if wait_s > 0 and await self._patience.over_within(wait_s):
             return Back()
-        end = refusal.before_robots(lease, work)
-        if end is not None:
-            return end
-        permission = await self._permissions.ask(lease, work)
+        if permission is None or permission.say is not Say.GO:
+            permission = await self._permissions.ask(lease, work)
         if permission.say is Say.ASKING:
             return Back(ASKING_WAIT_S)
         end = await self._refused(lease, work, permission)

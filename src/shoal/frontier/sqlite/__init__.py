@@ -11,6 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +153,11 @@ class SqliteFrontier(Outlook):
     async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
         def end() -> list[bool]:
             settling = Settling(self._db, self._queue, self._clock())
-            accepted = [settling.complete(completion) for completion in completions]
+            # Newest first: of several that were not started, each leaves its start to the one before it.
+            newest_first = sorted(completions, key=attrgetter("token"), reverse=True)
+            accepted = {completion.token: settling.complete(completion) for completion in newest_first}
             settling.write_counts()
-            return accepted
+            return [accepted[completion.token] for completion in completions]
 
         return list(self._once(call, "complete", end))
 

@@ -29,9 +29,13 @@ local function complete(completion)
 end
 
 return once(function()
-  local accepted, tokens = {}, {}
-  for place, completion in ipairs(args.completions) do tokens[place] = completion.token end
+  local accepted, tokens, newest_first = {}, {}, {}
+  for place, completion in ipairs(args.completions) do
+    tokens[place], newest_first[place] = completion.token, place
+  end
   fetch_leases(tokens)
-  for place, completion in ipairs(args.completions) do accepted[place] = complete(completion) end
+  -- Of several that were not started, each leaves its start to the one before it.
+  table.sort(newest_first, function(one, other) return tonumber(tokens[one]) > tonumber(tokens[other]) end)
+  for _, place in ipairs(newest_first) do accepted[place] = complete(args.completions[place]) end
   return accepted
 end)
