@@ -7,7 +7,7 @@ import gzip
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
@@ -22,11 +22,16 @@ ASK = Ask("http://site.example/", "text/html; charset=utf-8", "", "shoal", obey=
 BIG = b"<title>Big</title><meta name=description content=d><html lang=en><base href=/b/>" + b"".join(
     b"<p>W\xc3\xb6rd <a href=/%d>x</a><a rel=nofollow href=/no>y</a>" % n for n in range(10_000)
 )
+EATING = b"".join(b"<a href=/%d title=%d>x</a>" % (n, n) for n in range(200_000))
+CLINGING = b"<title>Clings</title><p " + b" ".join(b"a%d=1" % n for n in range(100_000)) + b">"
+"""The parser keeps some 10 MB of each of these."""
 
 
 @asynccontextmanager
-async def readers(seconds: float = 30.0, memory_bytes: int = 1 << 30) -> AsyncIterator[Aside]:
-    aside = Aside(seconds, memory_bytes)
+async def readers(
+    seconds: float = 30.0, memory_bytes: int = 1 << 30, kept_bytes: int = 200_000_000
+) -> AsyncIterator[Aside]:
+    aside = Aside(seconds, memory_bytes, kept_bytes)
     try:
         yield aside
     finally:
@@ -46,13 +51,23 @@ def children() -> set[int]:
     return found
 
 
-async def reader_pid() -> int:
+async def until(is_so: Callable[[], bool], otherwise: str) -> None:
     deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        if found := children():
-            return found.pop()
+    while not is_so():
+        assert time.monotonic() < deadline, otherwise
         await asyncio.sleep(0.002)
-    raise AssertionError("nobody reads")
+
+
+async def reader_pid() -> int:
+    await until(lambda: bool(children()), "nobody reads")
+    return children().pop()
+
+
+def held_bytes(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 async def test_a_page_reads_the_same_here_and_aside() -> None:
@@ -86,7 +101,7 @@ async def test_a_page_that_kills_its_reader_is_blamed_alone(by: signal.Signals) 
 async def test_a_page_that_takes_too_much_memory_is_poison() -> None:
     async with readers(memory_bytes=80_000_000) as aside:
         with pytest.raises(Unread, match="more than 80 MB") as caught:
-            await aside.page(ASK, b"".join(b"<a href=/%d title=%d>x</a>" % (n, n) for n in range(200_000)))
+            await aside.page(ASK, EATING)
         assert caught.value.reason == "poison"
         assert (await aside.page(ASK, b"<title>Small</title>")).title == "Small"
 
@@ -95,6 +110,47 @@ async def test_a_page_that_takes_too_long_is_poison() -> None:
     async with readers(seconds=0.05) as aside:
         with pytest.raises(Unread, match=r"more than 0\.05 s"):
             await aside.page(ASK, b"<a href=x>x</a>" * 600_000)
+
+
+async def test_a_reader_that_holds_much_after_a_page_is_replaced() -> None:
+    most = 60_000_000
+    seen: set[int] = set()
+    async with readers(memory_bytes=120_000_000, kept_bytes=most) as aside:
+        for _ in range(10):
+            assert (await aside.page(ASK, CLINGING)).title == "Clings"
+            # One that is replaced may take a moment to die.
+            await until(lambda: all(held_bytes(pid) <= most for pid in children()), "more is held than may be")
+            seen |= children()
+        assert len(seen) > 1
+        assert (await aside.page(ASK, BIG)).title == "Big"
+
+
+async def test_a_page_is_not_blamed_for_what_others_left_behind() -> None:
+    async with readers(memory_bytes=120_000_000) as aside:
+        for _ in range(10):
+            assert (await aside.page(ASK, CLINGING)).title == "Clings"
+
+
+async def test_a_page_is_not_blamed_for_the_end_of_a_reader_that_read_others() -> None:
+    async with readers() as aside:
+        await aside.page(ASK, BIG)
+        (used,) = children()
+        os.kill(used, signal.SIGSTOP)
+        reading = asyncio.create_task(aside.page(ASK, BIG))
+        await until(lambda: aside.held_bytes > 0, "nobody asks")
+        os.kill(used, signal.SIGSEGV)
+        os.kill(used, signal.SIGCONT)
+        assert (await reading).title == "Big"
+        assert used not in children()
+
+
+async def test_a_page_that_ends_a_used_and_a_new_reader_is_poison() -> None:
+    async with readers(memory_bytes=80_000_000) as aside:
+        await aside.page(ASK, b"<title>Small</title>")
+        with pytest.raises(Unread, match="more than 80 MB"):
+            await aside.page(ASK, EATING)
+        assert (await aside.page(ASK, b"<title>Small</title>")).title == "Small"
+        assert aside.held_bytes == 0
 
 
 async def test_an_answer_that_nobody_waits_for_costs_only_its_process() -> None:
