@@ -122,6 +122,7 @@ def test_a_verdict_names_the_rule_it_follows(job: Crawled) -> None:
     assert f"refused by {job.site.url('/robots.txt')} of 20" in shown(job.shoal, job.site.url("/private/x"))
     free = shown(job.shoal, job.site.url("/never-linked.html"))
     assert f"allowed by {job.site.url('/robots.txt')} of 20" in free and "--max-depth" in free
+    assert "nor those beyond the most of a page (too_many_links), nor those on pages at depth 9" in free
 
 
 @pytest.mark.parametrize("text", ["http://[half", "/no/host", "", "# a comment"])

@@ -15,6 +15,7 @@ import pytest
 
 from shoal.engine.aside import Aside, Unread
 from shoal.engine.reading import BIG_BYTES, Ask, read_page
+from shoal.extract.page import MAX_LINKS
 from shoal.practice import Answer, Visit
 from tests.engine.conftest import Field, Pages, html, serving, spec
 
@@ -177,6 +178,14 @@ async def test_a_sitemap_comes_in_parts_and_may_be_left_early() -> None:
                 assert len(part.pages) == 1_000
                 break
         assert aside.held_bytes == 0
+
+
+async def test_links_beyond_the_most_of_a_page_are_counted_as_skipped(crawler: Field) -> None:
+    pages = {"/": html(*["/near"] * MAX_LINKS, *["/far"] * 10), "/near": html(), "/far": html()}
+    async with serving(pages) as site:
+        seen = await crawler.crawl(spec(), site.url())
+    assert set(crawler.pages()) == {"/", "/near"}
+    assert seen.stored.skipped == {"too_many_links": 10}
 
 
 async def test_a_crawl_reads_big_pages_aside_and_small_ones_here(crawler: Field) -> None:

@@ -105,8 +105,16 @@ def test_links_are_kept_up_to_where_a_deep_page_is_given_up() -> None:
     assert read(deep + b" " * 2_000_000 + b"<a href=/far>").hrefs == ["/near"]
 
 
-def test_a_page_has_at_most_so_many_links() -> None:
-    assert len(read(b"<a href=/x></a>" * (MAX_LINKS + 10)).hrefs) == MAX_LINKS
+def test_a_page_has_at_most_so_many_links_and_the_others_are_counted() -> None:
+    most = b"<a href=/x></a>" * MAX_LINKS
+    full, over = read(most), read(most + b"<a href=/far></a><a rel=nofollow href=/no></a><iframe src=/frame></iframe>")
+    assert (full.hrefs, full.beyond) == (["/x"] * MAX_LINKS, 0)
+    assert (over.hrefs, over.beyond, over.nofollowed) == (full.hrefs, 2, 1)
+
+
+def test_a_nofollow_page_has_no_links_beyond_the_most() -> None:
+    reading = read(b"<meta name=robots content=nofollow>" + b"<a href=/x></a>" * (MAX_LINKS + 10))
+    assert (reading.hrefs, reading.beyond, reading.nofollowed) == ([], 0, MAX_LINKS + 10)
 
 
 def test_bytes_beyond_the_cap_are_not_parsed() -> None:

@@ -115,6 +115,10 @@ def test_redirects_end_where_they_leave_http_or_never_end(crawled: Crawled) -> N
     assert crawled.ran.summary["skipped"]["not_http"] == sum(not there.startswith("/") for there in moves.values())
 
 
+def test_links_beyond_the_most_of_a_page_are_told(crawled: Crawled) -> None:
+    assert crawled.ran.summary["skipped"]["too_many_links"] > 0
+
+
 def test_nothing_forbidden_is_asked_for(crawled: Crawled) -> None:
     forbidden = crawled.expected("dropped")
     assert forbidden and crawled.ran.summary["dropped"] == {"robots": len(forbidden)}

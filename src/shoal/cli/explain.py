@@ -133,7 +133,8 @@ def _short(record: Record) -> str:
 def _unknown(explained: Explanation, job: Job) -> Iterator[str]:
     verdict, depth = explained.verdict, job.spec.limits.depth
     deepest = "" if depth is None else f", nor those on pages at depth {depth} (--max-depth)"
-    yield f"no link leads to it{'' if job.state in ENDED else ' so far'}; nofollow links do not count{deepest}"
+    uncounted = f"nofollow links do not count, nor those beyond the most of a page (too_many_links){deepest}"
+    yield f"no link leads to it{'' if job.state in ENDED else ' so far'}; {uncounted}"
     if verdict.reason:
         yield f"if one did, it would be dropped: {verdict.rule}"
     else:

@@ -109,7 +109,7 @@ async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchang
     else:
         page = await aside.page(ask, answer.body)
         links = await _resolved_in_parts(work, done, page)
-    add_skips(done, {"nofollow": page.nofollowed})
+    add_skips(done, {"nofollow": page.nofollowed, "too_many_links": page.beyond})
     record.title, record.canonical = page.title, page.canonical
     if page.text is not None:
         record.content = PageContent(page.description, page.language, page.text, links.urls, page.formats)

@@ -44,6 +44,7 @@ class PageRead:
     canonical: str | None
     hrefs: list[str]
     nofollowed: int
+    beyond: int
     text: str | None
     """None: the page asks not to be kept, or the job does not want it."""
     formats: dict[str, Any]
@@ -68,6 +69,7 @@ def read_page(ask: Ask, body: bytes) -> PageRead:
         reading.canonical,
         reading.hrefs,
         reading.nofollowed,
+        reading.beyond,
         reading.raw_text() if kept else None,
         _formatted(ask, html) if kept and ask.formats else {},
     )

@@ -24,7 +24,7 @@ from shoal.engine.patience import Patience
 from shoal.engine.permission import Permission, Permissions, Say
 from shoal.engine.reading import SitemapPart, is_big_sitemap, read_sitemap
 from shoal.engine.refresh import Known
-from shoal.engine.sitemaps import sitemap_offer, sitemap_offers
+from shoal.engine.sitemaps import Listing, sitemaps_of_host
 from shoal.engine.starts import Given, Starts
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import FrontierLost
@@ -131,7 +131,7 @@ class Travels:
         origin = origin_of(lease.target.url)
         if work.scope.refusal(lease.target.url) or not work.note_mapped(origin):
             return
-        await self._offer(work, sitemap_offer(work, listed or [f"{origin}/sitemap.xml"]))
+        await self._offer(work, sitemaps_of_host(work, listed or [f"{origin}/sitemap.xml"]))
 
     async def _offer(self, work: Work, offer: Offer) -> None:
         await self._kept.keep(work, offer)
@@ -176,10 +176,11 @@ class Travels:
         is_sitemap = end.lease.trail.callback == SITEMAP and end.completion.outcome is Outcome.DONE
         if not is_sitemap or not isinstance(answer, Exchange) or not 200 <= answer.status < 300:
             return end
+        listing = Listing(work, end)
         try:
             async with aclosing(self._sitemap_parts(answer.body)) as parts:
                 async for part in parts:
-                    for offer in sitemap_offers(work, end, part):
+                    for offer in listing.offers(part):
                         await self._offer(work, offer)
                     await asyncio.sleep(0)
                     if self._patience.is_over or await self._is_over(work):

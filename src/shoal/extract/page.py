@@ -39,6 +39,8 @@ class Reading:
     """Where the page may be left for, repeats included: by its relations, links in page order, frames, a refresh."""
     nofollowed: int = 0
     """How many links may not: their own rel says so, or the page does."""
+    beyond: int = 0
+    """How many links are left out because `MAX_LINKS` come before them; a big page is not read to the last of them."""
 
     def text(self) -> str:
         """Visible text, whitespace folded."""
@@ -74,6 +76,8 @@ def read(html: bytes, header_robots: str = "", obey: bool = True, agent: str = A
     if reading.nofollow and obey:
         reading.nofollowed += len(reading.hrefs)
         reading.hrefs = []
+    reading.beyond = max(0, len(reading.hrefs) - MAX_LINKS)
+    del reading.hrefs[MAX_LINKS:]
     return reading
 
 
@@ -82,7 +86,6 @@ def _note_links(reading: Reading, links: Sequence[Attributes], obey: bool) -> No
     followed = [link for link in links if "rel" not in link or not _is_nofollow(link)] if obey else links
     reading.nofollowed += len(links) - len(followed)
     reading.hrefs += [href for link in followed if (href := link.get("href"))]
-    del reading.hrefs[MAX_LINKS:]
 
 
 def _is_nofollow(link: Attributes) -> bool:
@@ -90,7 +93,7 @@ def _is_nofollow(link: Attributes) -> bool:
 
 
 def _note_link(reading: Reading, href: str | None) -> None:
-    if href and len(reading.hrefs) < MAX_LINKS:
+    if href:
         reading.hrefs.append(href)
 
 
