@@ -16,6 +16,7 @@ from shoal.engine.work import SITEMAP, Work
 from shoal.errors import InvalidURL
 from shoal.fetch.exchange import Exchange, Failure, FailureKind
 from shoal.model import (
+    LAST,
     Completion,
     Lease,
     Offer,
@@ -31,8 +32,6 @@ from shoal.store.earlier import EarlierPage
 from shoal.urls import left_out
 from shoal.urls.resolve import Link, PageLinks, targets_of
 
-LAST = -1
-"""The priority of what is served after everything else of its host."""
 RESOLVED_AT_ONCE = 200
 """Links of a big page: one not met before takes 6 to 20 us, and all other hosts wait for so many."""
 

@@ -8,7 +8,7 @@ from shoal.engine.ending import Ending, add_links, add_skips
 from shoal.engine.reading import SitemapPart
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import InvalidURL
-from shoal.model import Offer, PageRecord, Trail
+from shoal.model import LAST, Offer, PageRecord, Trail
 
 MOST_NAMED = (50_000, 100)
 """Sitemaps that an index may name, and an index named by that one; any further in names none. The protocol allows the
@@ -34,7 +34,7 @@ class Listing:
         yield Offer(lease.job, pages.targets, Trail(parent=lease.target.fingerprint))
         if named := self._within_room(part.sitemaps):
             # Behind the pages that are known: no index can hold them up by what it names.
-            yield _offer(self._work, named, Trail(self._depth + 1, priority=-1, callback=SITEMAP))
+            yield _offer(self._work, named, Trail(self._depth + 1, priority=LAST, callback=SITEMAP))
         if part.fault is not None:
             status = done.record.status if isinstance(done.record, PageRecord) else None
             done.failed, done.why = ("sitemap", status), part.fault

@@ -15,7 +15,7 @@ from shoal.model.record import (
     RedirectRecord,
     RejectRecord,
 )
-from shoal.model.request import Completion, Figures, Landing, Lease, Offer, Outcome, Target, Trail
+from shoal.model.request import LAST, Completion, Figures, Landing, Lease, Offer, Outcome, Target, Trail
 
 
 def fingerprint_hex(fingerprint: int) -> str:
@@ -24,6 +24,7 @@ def fingerprint_hex(fingerprint: int) -> str:
 
 __all__ = [
     "ENDED",
+    "LAST",
     "Asker",
     "Completion",
     "DeadLetter",

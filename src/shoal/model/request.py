@@ -22,6 +22,10 @@ class Target(NamedTuple):
     content_type: str = ""
 
 
+LAST = -1
+"""A priority that is served after everything else of its host."""
+
+
 class Trail(NamedTuple):
     """How a request was come by; the links of one page share it."""
 
