@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,11 +10,12 @@ import pytest
 from shoal.embedded.home import Home
 from shoal.errors import InvalidURL
 from shoal.jobs.explain import Verdict, explain
-from shoal.practice import Running
+from shoal.practice import Answer, Running
 from shoal.store.jobs import load_job
 from shoal.urls import Exclusions
 from tests.cli.conftest import Shell
 from tests.cli.crawled import Crawled, crawled
+from tests.engine.conftest import Pages, html, serving
 
 ODDS_AND_ENDS = "/odds-and-ends.html"
 
@@ -160,3 +163,22 @@ def test_explaining_fetches_nothing(shoal: Shell, site: Running) -> None:
     explained(shoal, site.url("/feed.xml"))
     explained(shoal, site.url("/never-linked.html"))
     assert len(site.log()) == visits
+
+
+async def test_odd_locations_are_told_in_few_words(tmp_path: Path) -> None:
+    far = "/" + "a" * 30_000
+    pages: Pages = {
+        "/": html("/far", "/bad", "/none", "/" + "b" * 3_000),
+        "/far": Answer(302, b"", headers={"Location": far}),
+        "/bad": Answer(302, b"", headers={"Location": "http://[zz"}),
+        "/none": Answer(302, b""),
+    }
+    async with serving(pages) as site:
+        shell = Shell(tmp_path)
+        ran = await asyncio.to_thread(shell, "crawl", site.url(), "--allow-private", "--rate", "0")
+        assert ran.code == 0, ran.err
+        told = {path: await asyncio.to_thread(shown, shell, site.url(path)) for path in ("/far", "/bad", "/none")}
+    assert "  length: 1 link with more than 2,000 characters\n" in ran.err
+    assert "answered 302: leads to http://127.0.0.1" in told["/far"] and "aaa…aaa" in told["/far"]
+    assert max(map(len, told["/far"].splitlines())) < 600
+    assert all("ms, without a Location that could be followed\n" in told[path] for path in ("/bad", "/none"))

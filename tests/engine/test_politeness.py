@@ -12,9 +12,11 @@ from itertools import pairwise
 import pytest
 
 from shoal import __version__
+from shoal.engine.finishing import finish
 from shoal.engine.policy import RETRY_WAITS_S, retry_wait_s
-from shoal.model import Drop
+from shoal.model import Drop, JobState
 from shoal.practice import Answer, Visit
+from shoal.store.jobs import load_job
 from shoal.store.records import list_pages, list_pages_with_content
 from tests.engine.conftest import Field, Pages, html, serving, spec
 
@@ -78,6 +80,19 @@ async def test_retry_after_is_waited_for(crawler: Field, value: Callable[[], str
     assert crawler.pages() == {"/": 200}
     # A date is told in whole seconds.
     assert starts[1] - starts[0] > 1.95
+
+
+async def test_a_job_that_ends_while_a_host_blocks_it_names_the_host(crawler: Field) -> None:
+    def closed(visit: Visit) -> Answer:
+        return Answer(503, b"", headers={"Retry-After": "86400"})
+
+    async with serving({"/": html("/a", "/b"), "/a": closed, "/b": closed}) as site:
+        await crawler.crawl(spec(rate=0, per_host=1, limits={"seconds": 1}), site.url())
+    job, store = load_job(crawler.home.store, "job"), crawler.home.store
+    assert await finish(crawler.home.frontier, store, job, crawler.resting["job"]) is JobState.LIMITED
+    reason = load_job(store, "job").reason or ""
+    assert reason.startswith("its limit of seconds is reached; what was left waits: 127.0.0.1")
+    assert reason.endswith(" s (retry-after)")
 
 
 async def test_without_it_the_waits_double(crawler: Field) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import click
 
 from shoal.cli.session import Command, Session
-from shoal.cli.terminal import safe
+from shoal.cli.terminal import long_words_shortened, safe
 from shoal.cli.words import plural, size
+from shoal.fetch.exchange import REDIRECTS
 from shoal.jobs.explain import Explanation, Record, Verdict
 from shoal.model import ENDED, DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
 from shoal.spiders.lists import reason_words
@@ -16,6 +17,8 @@ from shoal.store.columns import iso_time
 from shoal.store.jobs import Job
 
 LINES_NAMED = 5
+URL_SHOWN = 500
+"""Characters: some redirects lead to a URL of a hundred thousand."""
 
 
 @click.command(cls=Command)
@@ -37,7 +40,7 @@ def explain(session: Session, job: str, url: str) -> None:
         session.data({**explanation.as_dict(), "job": found.id})
         return
     for line in _lines(session, explanation, found):
-        session.show(safe(line))
+        session.show(long_words_shortened(safe(line), URL_SHOWN))
 
 
 def _lines(session: Session, explained: Explanation, job: Job) -> Iterator[str]:
@@ -101,7 +104,8 @@ def _ended(session: Session, explained: Explanation, record: Record, job: Job) -
         case PageRecord():
             attempt = f", at attempt {record.attempts}" if record.attempts > 1 else ""
             yield f"asked for at {iso_time(record.fetched_at)}{attempt}"
-            yield f"answered {record.status} in {record.duration_ms} ms"
+            nowhere = ", without a Location that could be followed" if record.status in REDIRECTS else ""
+            yield f"answered {record.status} in {record.duration_ms} ms{nowhere}"
             yield f"{record.content_type or 'no content type'}, {size(record.bytes)}, {record.title or 'no title'}"
             if record.archive:
                 yield f"its body: {session.command('pages', job.id, '--body', fingerprint_hex(record.fingerprint))}"

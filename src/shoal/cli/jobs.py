@@ -22,6 +22,8 @@ from shoal.urls.traps import SAMPLES
 
 HEADER = ("id", "state", "pages", "queued", "dead", "started", "name")
 NUMBERS = frozenset({2, 3, 4})
+GROUPS_SHOWN = 100
+"""Of failures: a crawl of many hosts has thousands."""
 
 
 @click.command(cls=Command)
@@ -106,8 +108,13 @@ def _lines(session: Session, seen: Overview) -> list[str]:
     lines += [f"  {heading:<10}  {text}" for heading, text in said.items() if text]
     lines += trap_lines(seen, get_terminal_size().columns, SAMPLES)
     if seen.failures:
-        lines += ["errors:", *failure_lines(seen.failures, session.command("dead", seen.job.id, "--retry"))]
+        lines += ["errors:", *_failure_lines(session, seen)]
     return lines
+
+
+def _failure_lines(session: Session, seen: Overview) -> list[str]:
+    retry, further = session.command("dead", seen.job.id, "--retry"), session.command("dead", seen.job.id)
+    return failure_lines(seen.failures, retry, further, get_terminal_size().columns, GROUPS_SHOWN)
 
 
 def _figures(seen: Overview) -> dict[str, str]:

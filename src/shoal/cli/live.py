@@ -30,28 +30,32 @@ class Pulse:
     """(time, pages, found)"""
 
     def beat(self, figures: Figures, note: str | None = None) -> str:
+        """A terminal cuts off what comes last: the kinds of errors, and all but the note while nothing is fetched."""
+        rate, growing = self._trend(figures)
+        total, done = self._extent(figures)
+        about = "~" if growing else ""
+        place = f"{self.name} {count(figures.pages)}/{about}{count(total)}"
+        pace = f"{100 * done // max(1, total)}% {rate:.1f} p/s queue {count(figures.queued + figures.leased)}"
+        if rate > 0 and done < total:
+            pace += f" ETA {about}{duration((total - done) / rate)}"
+        if note and rate == 0:
+            return "  ".join(filter(None, (place, note, pace, self._gathered())))
+        return "  ".join(filter(None, (f"{place} {pace}", note, self._gathered())))
+
+    def _trend(self, figures: Figures) -> tuple[float, bool]:
+        """Pages per second of late, and whether there is still more being found."""
         now = time.monotonic()
         self.history.append((now, figures.pages, figures.found))
         while len(self.history) > 2 and now - self.history[0][0] > RATE_WINDOW_S:
             self.history.popleft()
         began, pages_then, found_then = self.history[0]
         rate = (figures.pages - pages_then) / (now - began) if now > began else 0.0
-        growing = figures.found > found_then
-        total, done = self._extent(figures)
-        parts = [
-            self.name,
-            f"{count(figures.pages)}/{'~' if growing else ''}{count(total)}",
-            f"{100 * done // max(1, total)}%",
-            f"{rate:.1f} p/s",
-        ]
-        if self.items:
-            parts.append(f"items {count(self.items)}")
-        if self.errors:
-            parts.append(f"err {count(self.errors.total())} ({self._errors()})")
-        parts.append(f"queue {count(figures.queued + figures.leased)}")
-        if rate > 0 and done < total:
-            parts.append(f"ETA {'~' if growing else ''}{duration((total - done) / rate)}")
-        return " ".join(parts) + (f"  {note}" if note else "")
+        return rate, figures.found > found_then
+
+    def _gathered(self) -> str:
+        parts = [f"items {count(self.items)}"] if self.items else []
+        parts += [f"err {count(self.errors.total())} ({self._errors()})"] if self.errors else []
+        return " ".join(parts)
 
     def _extent(self, figures: Figures) -> tuple[int, int]:
         """How many pages there will be, as far as is known, and how many of them are done."""

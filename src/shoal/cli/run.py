@@ -22,6 +22,7 @@ from shoal.embedded.crawl import Crawl, Report
 from shoal.embedded.home import Home
 from shoal.engine.ending import Ending
 from shoal.jobs.data import default_data
+from shoal.jobs.overview import Overview
 from shoal.jobs.quality import Quality, job_quality
 from shoal.jobs.report import (
     EXIT_BLOCKED,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from shoal.spiders.spider import Spider
 
 JSON_EVERY_S = 5.0
+GROUPS_SHOWN = 8
+"""Of failures; `shoal job` shows more."""
 GARBAGE_EVERY = 50_000
 """Objects made and not freed, between two looks for cycles."""
 
@@ -172,7 +175,7 @@ def _report_in_words(session: Session, report: Report, quality: Quality, written
         session.say(line)
     if overview.failures:
         session.say("errors:")
-        for line in failure_lines(overview.failures, session.command("dead", overview.job.id, "--retry")):
+        for line in _failure_lines(session, overview):
             session.say(line)
     if exit_code(overview) in (EXIT_NOTHING, EXIT_BLOCKED):
         session.say(f"error: {why_nothing(overview)}")
@@ -184,6 +187,11 @@ def _report_in_words(session: Session, report: Report, quality: Quality, written
         kinds = ("job", "items", "pages", "dead") if default_data(overview.job) == "items" else ("job", "pages", "dead")
         further = " | ".join(f"{kind} {overview.job.id}" for kind in kinds)
         session.say(f"look further: {session.command(further)}")
+
+
+def _failure_lines(session: Session, overview: Overview) -> list[str]:
+    retry, further = session.command("dead", overview.job.id, "--retry"), session.command("job", overview.job.id)
+    return failure_lines(overview.failures, retry, further, get_terminal_size().columns, GROUPS_SHOWN)
 
 
 def _detail_lines(report: Report) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 
@@ -29,6 +30,19 @@ def shortened(text: str, width: int) -> str:
         return text
     head = (width - 1) * 2 // 3
     return f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}"
+
+
+def folded(text: str, width: int, indent: str) -> list[str]:
+    """Lines no wider than the terminal, further ones with four more blanks; a word that is wider is shortened."""
+    deeper = indent + " " * 4
+    room = width - len(deeper)
+    return textwrap.wrap(
+        long_words_shortened(text, room), width, initial_indent=indent, subsequent_indent=deeper, break_on_hyphens=False
+    )
+
+
+def long_words_shortened(text: str, width: int) -> str:
+    return " ".join(shortened(word, width) for word in text.split(" "))
 
 
 def safe(text: str) -> str:

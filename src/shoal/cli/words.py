@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.cli.terminal import safe
+from shoal.cli.terminal import folded, safe
 from shoal.store.figures import Failures
 
 HINTS = {
@@ -21,7 +21,7 @@ HINTS = {
     "sitemap": "the sitemap is broken; what stood before the fault was taken",
     "poison": "reading its page ends the process; kept for review",
     "unreadable": "the page could not be read; --verbose logs why",
-    "http 429": "the host asks for fewer requests: lower --rate; waits are honoured by themselves",
+    "http 429": "the host asks for fewer requests: lower --rate; its waits are kept to",
     "http 503": "the host is overloaded or refuses crawlers: lower --rate, or try later",
     "http 500": "the host fails on this page: `RETRY` later",
     "http 403": "the host refuses crawlers, or wants a login: see --header and --cookie",
@@ -67,14 +67,15 @@ def hint(kind: str, status: int | None, retry: str) -> str | None:
     return None if words is None else words.replace("RETRY", retry)
 
 
-def failure_lines(failures: list[Failures], retry: str, most: int = 8) -> list[str]:
-    """Failed attempts grouped, each group with a count, a sample and what to do."""
+def failure_lines(failures: list[Failures], retry: str, further: str, width: int, most: int) -> list[str]:
+    """Failed attempts grouped, each group with a count, a sample and what to do; `further` is the command for more."""
     lines = []
     for group in failures[:most]:
         name = failure_name(group.kind, group.status)
-        lines.append(f"  {name} x{group.n} at {safe(group.host)}, e.g. {safe(group.sample or '')}")
+        lines += folded(f"{name} x{group.n} at {safe(group.host)}, e.g. {safe(group.sample or '')}", width, "  ")
         if said := hint(group.kind, group.status, retry):
+            # Not folded: some hold a command to be copied.
             lines.append(f"    {said}")
     if len(failures) > most:
-        lines.append(f"  and {plural(len(failures) - most, 'more group')}")
+        lines.append(f"  and {plural(len(failures) - most, 'more group')}: {further}")
     return lines

@@ -20,6 +20,9 @@ async def finish(frontier: Frontier, store: Store, job: Job, rest: str) -> JobSt
         # Millions of items take a while, and whoever ends a job has others to see to.
         poor = await asyncio.to_thread(_judge_quality, store, job)
         state, reason = (JobState.FAILED, poor) if poor else (state, reason)
+    if state is JobState.LIMITED and rest == "seconds" and (waited_for := await frontier.limiting(job.id)):
+        # With more time it might have got no further: a host may block for a day.
+        reason = f"{reason}; what was left waits: {waited_for}"
     if not job.fleet:
         set_state(store, job.id, state, time.time(), reason)
     elif not await asyncio.to_thread(end_if_seeded, store, job.id, state, time.time(), reason):

@@ -32,8 +32,9 @@ else:
 
 CONNECT_TIMEOUT_S = 10
 DECODED_RATIO = 4
-# libcurl's own bound for all header lines of one answer.
+# libcurl's own bounds for all header lines of one answer, and for one of them.
 MAX_HEAD_BYTES = 300 * 1024
+MAX_HEAD_LINE_BYTES = 100 * 1024
 # Undoing more than this takes the event loop away from other hosts for too long.
 _INLINE_RAW_BYTES = 1 << 18
 _INLINE_BYTES = 1 << 20
@@ -208,13 +209,15 @@ def _failure(transfer: Transfer, call: Fetch, code: int, message: str) -> Failur
         return _refusal(transfer.guard, latency_s)
     if code == pycurl.E_ABORTED_BY_CALLBACK:
         return Failure(FailureKind.PROTOCOL, "the host closed the connection without an answer", latency_s)
+    if transfer.head.tell() > MAX_HEAD_BYTES:
+        return Failure(FailureKind.TOO_LARGE, f"the head is larger than {MAX_HEAD_BYTES} bytes", latency_s)
+    if code == _E_TOO_LARGE and not message:
+        message = f"a line of the head is larger than {MAX_HEAD_LINE_BYTES} bytes"
     return Failure(_kind(transfer, call, code), message, latency_s)
 
 
 def _kind(transfer: Transfer, call: Fetch, code: int) -> FailureKind:
     info = transfer.curl.getinfo
-    if transfer.head.tell() > MAX_HEAD_BYTES:
-        return FailureKind.TOO_LARGE
     kind = _KINDS.get(code, FailureKind.PROTOCOL)
     if kind is FailureKind.TIMEOUT and not info(pycurl.PRIMARY_IP):
         kind = FailureKind.CONNECT if transfer.dialled else FailureKind.DNS

@@ -16,7 +16,7 @@ from shoal.urls.traps.calendar import FIRST_YEAR, YEARS_AHEAD, Calendar
 from shoal.urls.traps.queries import MOST_COMBINATIONS, Queries
 
 RULES = {
-    "length": f"longer than {shapes.MAX_CHARS:,} characters",
+    "length": f"more than {shapes.MAX_CHARS:,} characters",
     "depth": f"more than {shapes.MAX_SEGMENTS} parts in the path",
     "repeated_segment": "parts of the path over and over again",
     "query_params": f"more than {shapes.MAX_PARAMS} query parameters",
