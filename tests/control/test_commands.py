@@ -67,7 +67,10 @@ def jobs(live: Live) -> Jobs:
 def both(live: Live, laptop: Laptop, *args: str, **named: Any) -> Ran:
     """What a command says here and there: the same in every respect."""
     here, there = (shell(*args, **named) for shell in (live.fleet, laptop))
-    assert (there.code, there.out, there.err) == (here.code, here.out, here.err)
+    if there != here and here != (still := live.fleet(*args, **named)):
+        # A host's slowdown was forgiven in between, a minute after it was learnt.
+        here, there = still, laptop(*args, **named)
+    assert there == here
     return there
 
 
@@ -178,6 +181,7 @@ def test_a_list_of_any_length_is_sent(laptop: Laptop) -> None:
     assert json.loads(last)["duplicate_of"] == 12_001
 
 
+@pytest.mark.usefixtures("jobs")
 def test_a_bad_line_of_a_strict_list_leaves_no_job_behind(live: Live, laptop: Laptop) -> None:
     before = laptop("jobs", "--limit", "1", "--json").out
     ran = both(live, laptop, "submit", "-", "--strict", input=f"{NOWHERE}\n/bad\n")

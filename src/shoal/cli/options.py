@@ -79,7 +79,7 @@ _OPTIONS = (
     ),
     click.option("--include", multiple=True, metavar="PATTERN", help="Only URLs that match (text, * or re:)."),
     click.option("--exclude", multiple=True, metavar="PATTERN", help="No URLs that match. Wins over --include."),
-    click.option("--sitemaps", is_flag=True, help="Also what the hosts' sitemaps list."),
+    click.option("--sitemaps", is_flag=True, help="Also what the hosts' sitemaps list. A sitemap counts as a page."),
     click.option(
         "--rate",
         type=Rate(),

@@ -121,7 +121,7 @@ OPTIONS = Table(
         "scope": Key(Choice(tuple(kind.value for kind in ScopeKind)), "Which links are followed."),
         "include": Key(Many(UrlPattern()), "Only URLs that match one of these."),
         "exclude": Key(Many(UrlPattern()), "No URLs that match one of these."),
-        "sitemaps": Key(TRUTH, "Also what the hosts' sitemaps list."),
+        "sitemaps": Key(TRUTH, "Also what the hosts' sitemaps list. A sitemap counts as a page."),
         "max_pages": Key(_COUNT, "Store at most so many pages."),
         "max_depth": Key(Number(whole=True), "Follow links at most so deep."),
         "max_pages_per_host": Key(_COUNT, "Store at most so many pages of a host."),
