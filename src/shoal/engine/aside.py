@@ -74,7 +74,7 @@ class Reader:
             raise Unread("poison", self._last_words(self._process.wait()))
         return unpacked(frame) if frame else None
 
-    def held_bytes(self) -> int:
+    def resident_bytes(self) -> int:
         """0 where the system does not tell."""
         statm = Path(f"/proc/{self._process.pid}/statm")
         if not statm.exists():
@@ -174,7 +174,7 @@ class Aside:
             raise
 
     def _keep(self, reader: Reader) -> None:
-        if reader.held_bytes() > self._kept_bytes:
+        if reader.resident_bytes() > self._kept_bytes:
             self._end(reader)
         else:
             self._idle.append(reader)

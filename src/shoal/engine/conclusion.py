@@ -56,11 +56,9 @@ async def conclude(
     if outcome is Outcome.DROP:
         return ending.drop(lease, kind, detail)
     if outcome is Outcome.RETRY and lease.attempt < work.spec.retries:
-        again = ending.retry(lease, kind, status, retry_wait_s(lease.attempt))
-        if kind == FailureKind.TIMEOUT:
-            # It may hold a place of its host for as long again: whatever was not tried yet goes first.
-            again.completion.trail = lease.trail._replace(priority=LAST)
-        return again
+        # What timed out may hold a place of its host for as long again: whatever was not tried yet goes first.
+        trail = lease.trail._replace(priority=LAST) if kind == FailureKind.TIMEOUT else None
+        return ending.retry(lease, kind, status, retry_wait_s(lease.attempt), trail=trail)
     return ending.dead(lease, kind, status, detail)
 
 

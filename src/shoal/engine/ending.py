@@ -15,6 +15,7 @@ from shoal.model import (
     Outcome,
     PageRecord,
     RedirectRecord,
+    Trail,
 )
 from shoal.store.archive.capture import Capture
 from shoal.urls import PageLinks
@@ -42,8 +43,10 @@ class Ending:
     """For the archive."""
 
 
-def retry(lease: Lease, kind: str, status: int | None, delay_s: float, started: bool = True) -> Ending:
-    completion = Completion(lease.token, Outcome.RETRY, reason=kind, delay_s=delay_s, started=started)
+def retry(
+    lease: Lease, kind: str, status: int | None, delay_s: float, started: bool = True, trail: Trail | None = None
+) -> Ending:
+    completion = Completion(lease.token, Outcome.RETRY, kind, delay_s, trail, started=started)
     return Ending(lease, completion, failed=(kind, status))
 
 
