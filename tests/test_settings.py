@@ -41,8 +41,10 @@ def test_a_stronger_source_wins_and_each_value_knows_its_origin(tmp_path: Path) 
 
 
 def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
+    urls = {"redis_url": "redis://x", "broker_url": "amqp://x", "database_url": "postgresql://x/y"}
     words = {"url": "http://x", "s": "10", "rate": "10", "concurrency": "10", "log": "json"}
-    env = {f"SHOAL_{name.upper()}": words.get(name.rpartition("_")[2], "on") for name in NAMES}
+    given = {name: urls.get(name) or words.get(name.rpartition("_")[2], "on") for name in NAMES}
+    env = {f"SHOAL_{name.upper()}": value for name, value in given.items()}
     assert set(loaded(tmp_path, env=env).origins) == set(NAMES)
 
 
@@ -68,7 +70,8 @@ def test_the_contact_joins_the_user_agent_unless_one_is_given(tmp_path: Path) ->
     ("redis_url", "broker_url"),
     [
         ("redis://h", "redis://h/1"),
-        ("rediss://u:p@h:6380/2?x=y", "rediss://u:p@h:6380/3?x=y"),
+        ("rediss://u:p@h:6380/2?socket_timeout=5&ssl_cert_reqs=none", "rediss://u:p@h:6380/3?ssl_cert_reqs=none"),
+        ("redis://h?db=3", None),
         ("unix:///run/redis.sock", None),
     ],
 )
@@ -80,7 +83,7 @@ def test_secrets_are_never_shown(tmp_path: Path) -> None:
     env = {
         "SHOAL_TOKEN": "shoal_hidden",
         "SHOAL_REDIS_URL": "redis://:hidden@h/0",
-        "SHOAL_DATABASE_URL": "postgresql://ann:p@:/hidden@h/db?sslpassword=hidden&x=1",
+        "SHOAL_DATABASE_URL": "postgresql://ann:p/:hidden@h/db?sslpassword=hidden&x=1",
         "SHOAL_API_URL": "http://h:80/",
     }
     settings = loaded(tmp_path, env=env)
@@ -108,6 +111,7 @@ def test_secrets_are_never_shown(tmp_path: Path) -> None:
         ("allow_private = 1", ["allow_private", "1"]),
         ("spiders = [1]", ["spiders", "[1]", "list"]),
         ('redis_url = "localhost"', ["redis_url", "'localhost'", "redis://"]),
+        ('api_url = "127.0.0.1:8000"', ["api_url", "'127.0.0.1:8000'", "http://localhost:8000"]),
         ('redis_url = "redis://[bad"', ["redis_url", "redis://[bad"]),
         ('user_agent = "a\\r\\nb"', ["user_agent", "printable ASCII"]),
         ("home = ", ["shoal.toml", "not valid TOML"]),
@@ -122,11 +126,75 @@ def test_a_value_that_cannot_be_used_is_named_with_its_place_and_what_is_allowed
     assert [part for part in named if part not in str(refused.value)] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("redis_url", "htp://:hidden@h/0"),
+        ("redis_url", "redis://:hidden@/0"),
+        ("redis_url", "redis:/:hidden@h/0"),
+        ("redis_url", "redis://:hidden@h:port/0"),
+        ("redis_url", "redis://:hid/den@h/0"),
+        ("redis_url", "redis://h/frontier"),
+        ("redis_url", "unix://"),
+        ("broker_url", "://:hidden@h/1"),
+        ("broker_url", "htp://:hidden@h/1"),
+        ("broker_url", "amqp://"),
+        ("broker_url", "sentinel://h:1;sentinel://:hidden@:2/1"),
+        ("database_url", "mysql://ann:hidden@h/db"),
+        ("database_url", "postgresql://ann:hidden@h:port/db"),
+        ("database_url", "postgresql://ann:p@:/hidden@h/db"),
+        ("database_url", "ann:hidden@h/db"),
+        ("database_url", "sqlite://shoal.db"),
+    ],
+)
+def test_a_server_that_no_program_could_reach_is_refused_without_its_password(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    with pytest.raises(
+        UsageError, match=rf"SHOAL_{name.upper()}: {name} is '.*, which cannot be used. Allowed: "
+    ) as no:
+        loaded(tmp_path, env={f"SHOAL_{name.upper()}": value})
+    assert "hidden" not in str(no.value) and "den@" not in str(no.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("redis_url", "rediss://ann:p%2Fw@[::1]:6380?ssl_cert_reqs=none"),
+        ("redis_url", "unix://ann@/run/redis.sock?db=2"),
+        ("broker_url", "sentinel://h:1;sentinel://g:2/1"),
+        ("broker_url", "redis+socket:///run/redis.sock"),
+        ("broker_url", "amqps://ann:p@h//"),
+        ("database_url", "postgresql:///name"),
+        ("database_url", "postgres://ann:p/w@h:5432/name?sslmode=require"),
+        ("database_url", "sqlite:////var/shoal.db"),
+    ],
+)
+def test_a_server_may_be_named_in_any_way_that_its_programs_know(tmp_path: Path, name: str, value: str) -> None:
+    assert getattr(loaded(tmp_path, env={f"SHOAL_{name.upper()}": value}), name) == value
+
+
 def test_a_bad_value_in_the_environment_or_a_flag_is_named_by_its_own_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="SHOAL_ALLOW_PRIVATE: allow_private is 'perhaps'"):
         loaded(tmp_path, env={"SHOAL_ALLOW_PRIVATE": "perhaps"})
     with pytest.raises(UsageError, match="flag --allow-private: allow_private is 'perhaps'"):
         loaded(tmp_path, {"allow_private": "perhaps"})
+
+
+def test_a_variable_that_is_no_setting_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="SHOAL_CONCURENCY: 'CONCURENCY' is no setting of Shoal"):
+        loaded(tmp_path, env={"SHOAL_CONCURENCY": "3"})
+
+
+def test_what_kubernetes_says_of_a_service_called_shoal_is_none_of_ours(tmp_path: Path) -> None:
+    names = (
+        "SHOAL_SERVICE_HOST",
+        "SHOAL_SERVICE_PORT_HTTP",
+        "SHOAL_PORT",
+        "SHOAL_API_PORT_8000_TCP",
+        "SHOAL_API_PORT_8000_TCP_ADDR",
+    )
+    assert loaded(tmp_path, env=dict.fromkeys(names, "10.0.0.1")) == loaded(tmp_path)
 
 
 def test_a_token_of_the_wrong_type_is_not_repeated_in_the_message(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
     │   ├── UnknownJob        2  a name that no job has
     │   ├── UnknownHost       2  a name that no host has whom anything was asked of
     │   ├── NeedsAdmin        2  what only an admin may ask for over the API
+    │   ├── MissingExtra      2  packages that only an extra of the installation brings
     │   └── BadSelector       2  (extract/faults.py) a selector that cannot work, with its column
     ├── HomeError             2  the home is not one of ours, or from a newer version
     ├── Unavailable           5  a database, Redis or archive that does not answer, or is held by another
@@ -27,6 +28,7 @@ The number is the exit code a command ends with.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -59,12 +61,22 @@ class NeedsAdmin(UsageError):
     pass
 
 
+class MissingExtra(UsageError):
+    def __init__(self, need: str, extra: str) -> None:
+        """`need` in words, with what is missing."""
+        super().__init__(f"{need}: pip install 'shoal[{extra}]', or in a checkout pip install '.[{extra}]'")
+
+
 class HomeError(ShoalError):
     exit_code = 2
 
 
 class Unavailable(ShoalError):
     exit_code = 5
+
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+"""What the system says of a full disk."""
 
 
 class DiskFull(Unavailable):

@@ -29,11 +29,28 @@ _NUMBERS: dict[str, tuple[type[int] | type[float], int, int]] = {
     "max_rate": (float, 0, 10_000),
 }
 UP_FILE = "up.json"
-"""In the home: the settings that `shoal up` gave its fleet, locked for as long as it runs."""
+"""In the home: the settings that `shoal up` gave its fleet, and what it starts; locked for as long as it runs."""
 _UNSET = {"database_url": "SQLite in the home", "archive_url": "archive/ in the home"}
+_URLS = {"archive_url": "file:///srv/archive", "api_url": "http://localhost:8000"}
+
+_REDIS = ("redis", "rediss")
+_POSTGRES = ("postgresql", "postgres")
+_FILES = ("unix", "redis+socket", "sqlite")
+"""Schemes that name a path and no host."""
+_SERVERS: dict[str, tuple[tuple[str, ...], str]] = {
+    "redis_url": ((*_REDIS, "unix"), "redis://:password@host:6379/0, rediss:// likewise, or unix:///path"),
+    "broker_url": (
+        (*_REDIS, "redis+socket", "sentinel", "amqp", "amqps"),
+        "redis://:password@host:6379/1, rediss://, sentinel:// or amqp:// likewise, or redis+socket:///path",
+    ),
+    "database_url": ((*_POSTGRES, "sqlite"), "postgresql://user:password@host:5432/name, or sqlite:///path"),
+}
+"""The schemes of each, and how it is written."""
 
 # Greedy up to the last @, because people paste passwords that hold one.
 _PASSWORD = re.compile(r"(://[^:/?#]*:).*@")
+_BEFORE_HOST = re.compile(r".*@")
+_USER = re.compile(r"://[^@]*@")
 _SECRET_PARAM = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
 
 
@@ -92,6 +109,11 @@ class Settings:
 
 NAMES = tuple(name for name in Settings.__dataclass_fields__ if name != "origins")
 
+_PREFIX = "SHOAL_"
+_VARIABLES = {f"{_PREFIX}{name.upper()}": name for name in NAMES}
+_OF_A_SERVICE = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)\Z|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_\w+)?)?\Z")
+"""What Kubernetes sets in every container for a service that is called `shoal` or `shoal-…`."""
+
 
 def load(flags: Mapping[str, str | None], env: Mapping[str, str], cwd: Path, user_config: Path) -> Settings:
     """`flags` are keyed by setting, None for a flag not given. `user_config` is the file, there or not."""
@@ -128,10 +150,9 @@ def _given(
     for name, text in flags.items():
         if text is not None:
             yield name, text, f"flag --{name.removesuffix('_url').replace('_', '-')}"
-    for name in NAMES:
-        variable = f"SHOAL_{name.upper()}"
-        if env.get(variable):
-            yield name, env[variable], variable
+    for variable, text in env.items():
+        if variable.startswith(_PREFIX) and text and not _OF_A_SERVICE.search(variable):
+            yield _VARIABLES.get(variable, variable.removeprefix(_PREFIX)), text, variable
     project = _table(_toml(cwd / "pyproject.toml").get("tool"), "shoal")
     for origin, table in (
         ("shoal.toml", _toml(cwd / "shoal.toml")),
@@ -142,21 +163,26 @@ def _given(
             yield name, value, origin
 
 
-def _of_running_up(home: Path) -> Iterator[tuple[str, Any, str]]:
+def running_up(home: Path) -> dict[str, Any]:
+    """What the `shoal up` that runs in this home has told of itself; empty if there is none."""
     try:
         file = (home / UP_FILE).open(encoding="utf-8")
     except OSError:
-        return
+        return {}
     import fcntl
 
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            told = json.loads(file.read() or "{}")
-        else:
-            # Whoever wrote it has ended without removing it.
-            return
+            told: dict[str, Any] = json.loads(file.read() or "{}")
+            return told
+    # Whoever wrote it has ended without removing it.
+    return {}
+
+
+def _of_running_up(home: Path) -> Iterator[tuple[str, Any, str]]:
+    told = running_up(home)
     for name, value in told.get("settings", {}).items():
         yield name, value, f"shoal up, process {told['pid']}"
 
@@ -195,8 +221,11 @@ def _checked(name: str, value: Any, origin: str) -> Any:
         raise _refused(name, value, origin, f"one of {', '.join(_LOG_FORMS)}")
     if name in ("home", "exclusions"):
         return _path(name, value, origin)
+    if name in _SERVERS and not _is_server(name, value):
+        encoded = "; what a password has of / ? # @ : is written as in %2F"
+        raise _refused(name, value, origin, _SERVERS[name][1] + (encoded if "@" in value else ""))
     if name.endswith("_url") and not _is_url(value):
-        raise _refused(name, value, origin, "a URL with its scheme, as in redis://localhost:6379/0")
+        raise _refused(name, value, origin, f"a URL with its scheme, as in {_URLS.get(name, _URLS['api_url'])}")
     if name in ("user_agent", "contact") and not (value.isascii() and value.isprintable()):
         raise _refused(name, value, origin, "printable ASCII, since it is sent as a header")
     return value
@@ -242,7 +271,34 @@ def _is_url(value: str) -> bool:
         return False
 
 
+def _is_server(name: str, value: str) -> bool:
+    # A broker may be several servers, of which the first that answers is taken.
+    urls = value.split(";") if name == "broker_url" else [value]
+    try:
+        return all(_leads_somewhere(url, _SERVERS[name][0]) for url in urls)
+    except ValueError:
+        return False
+
+
+def _leads_somewhere(url: str, schemes: tuple[str, ...]) -> bool:
+    """Raises ValueError for what cannot be read."""
+    scheme = url.partition("://")[0]
+    # SQLAlchemy takes passwords that hold a slash.
+    parts = urlsplit(_USER.sub("://", url) if scheme in _POSTGRES else url)
+    if scheme not in schemes or parts.port == 0 or parts.netloc.endswith(":"):
+        return False
+    if scheme in _FILES:
+        return not parts.hostname and len(parts.path) > 1
+    if scheme in _REDIS and not (parts.path.strip("/") or "0").isdecimal():
+        return False
+    # Without a host PostgreSQL is a socket of this machine; Redis would be taken for one that nobody named.
+    return bool(parts.hostname) or scheme in _POSTGRES
+
+
 def _refused(name: str, value: Any, origin: str, allowed: str) -> UsageError:
+    if isinstance(value, str) and name.endswith("_url") and "://" not in value:
+        # What has no scheme may have a password all the same.
+        value = _BEFORE_HOST.sub("***@", value)
     shown = "***" if name == "token" else _masked(repr(value))
     return UsageError(f"{origin}: {name} is {shown}, which cannot be used. Allowed: {allowed}.")
 
@@ -252,9 +308,11 @@ def _masked(text: str) -> str:
 
 
 def next_database(redis_url: str) -> str | None:
-    """The broker beside the frontier: the database after its own. None if the URL does not number them."""
+    """The broker beside the frontier: the database after its own. None if the URL's path does not number them."""
     parts = urlsplit(redis_url)
-    number = parts.path.strip("/") or "0"
-    if parts.scheme not in ("redis", "rediss") or not number.isdecimal():
+    number, options = parts.path.strip("/") or "0", parts.query.split("&")
+    if parts.scheme not in _REDIS or not number.isdecimal() or any(o.startswith("db=") for o in options):
         return None
-    return parts._replace(path=f"/{int(number) + 1}").geturl()
+    # All others are of redis-py alone: a broker's URL that has one ends Celery.
+    query = "&".join(option for option in options if option.startswith("ssl_"))
+    return parts._replace(path=f"/{int(number) + 1}", query=query).geturl()

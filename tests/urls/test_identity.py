@@ -2,6 +2,7 @@ import pytest
 
 from shoal.errors import InvalidURL
 from shoal.urls import Params, fingerprint, host_of, target
+from shoal.urls.identity import fingerprints
 
 
 def test_a_fingerprint_is_a_signed_64_bit_number_that_never_changes() -> None:
@@ -10,6 +11,12 @@ def test_a_fingerprint_is_a_signed_64_bit_number_that_never_changes() -> None:
     numbers = [fingerprint(f"http://example.com/{n}") for n in range(100)]
     assert all(-(1 << 63) <= number < 1 << 63 for number in numbers)
     assert min(numbers) < 0 < max(numbers)
+
+
+def test_many_fingerprints_are_those_of_each() -> None:
+    urls = [f"https://example.com/{number}" for number in range(100)]
+    assert list(fingerprints(urls)) == [fingerprint(url) for url in urls]
+    assert fingerprints([]) == ()
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from shoal import __version__
 from shoal.model.request import Target
@@ -148,6 +149,10 @@ class JobSpec:
     def user_agent(self) -> str:
         """How the job names itself to hosts: by a header of its own, if it has one."""
         return next((value for name, value in self.headers.items() if name.lower() == "user-agent"), self.agent)
+
+    def with_limits(self, limits: Mapping[str, Any]) -> JobSpec:
+        """With these in place of its own, by their names; others stay."""
+        return dataclasses.replace(self, limits=dataclasses.replace(self.limits, **limits))
 
     def reaches_private(self, worker_allows: bool) -> bool:
         """Over the API nobody decides alone what a worker reaches: its own setting has to allow it too."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 Packed = bytes
+"""A page's content as the store keeps it."""
 
 
 @dataclass(slots=True)
@@ -39,10 +40,8 @@ class PageRecord:
     tdm_policy: str | None = None
     title: str | None = None
     canonical: str | None = None
-    content: PageContent | None = None
-    """Kept for jobs without spider or rules, whose data is the page itself."""
-    packed: Packed | None = None
-    """The content as the store keeps it, if it was packed before."""
+    content: PageContent | Packed | None = None
+    """Kept for jobs without spider or rules, whose data is the page itself; packed on its way to the store."""
     items: list[ItemRecord] = field(default_factory=list)
     rejects: list[RejectRecord] = field(default_factory=list)
 

@@ -21,6 +21,11 @@ class Target(NamedTuple):
     body: bytes = b""
     content_type: str = ""
 
+    @property
+    def is_plain(self) -> bool:
+        """A GET without a body: the URL says it all."""
+        return self.method == "GET" and not self.body
+
 
 LAST = -1
 """A priority that is served after everything else of its host."""
@@ -128,3 +133,5 @@ class Figures:
     redirects: int = 0
     dead: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
+    pending_known: bool = field(default=True, compare=False)
+    """False: the frontier was not there to be asked what is queued and leased."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shoal.telemetry.masking import masked
 from shoal.telemetry.role_file import files
 
 Event = dict[str, Any]
@@ -61,11 +62,17 @@ class About:
         return not self._ids.isdisjoint(_named(event))
 
 
+def said(line: str) -> str:
+    """What a line of a role's file says to a person, whoever wrote it; secrets are masked."""
+    event = _event(line)
+    return str(event["message"]) if event else masked(line.strip())
+
+
 def _named(event: Event) -> set[str]:
     return {str(event[name]) for name in ("job", "request_id") if name in event}
 
 
-def _event(line: bytes) -> Event | None:
+def _event(line: bytes | str) -> Event | None:
     """None for what is no event: a server's own words, a traceback of Python's."""
     try:
         event = json.loads(line)

@@ -6,6 +6,7 @@ Both read canonical URLs only; `target` takes any spelling.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from shoal.model import Target
 from shoal.urls.canonical import Params, canonical
 
+_GET = blake2b(b"GET\n", digest_size=8)
 _number = struct.Struct(">q").unpack
 
 
@@ -21,6 +23,16 @@ def fingerprint(url: str, method: str = "GET", body: bytes = b"") -> int:
     request = f"{method}\n{url}\n".encode()
     number: int = _number(blake2b(request + body, digest_size=8).digest())[0]
     return number
+
+
+def fingerprints(urls: Sequence[str]) -> tuple[int, ...]:
+    """Of plain GETs, many at once: half the work of each by itself."""
+    digests = []
+    for url in urls:
+        digest = _GET.copy()
+        digest.update(f"{url}\n".encode())
+        digests.append(digest.digest())
+    return struct.unpack(f">{len(digests)}q", b"".join(digests))
 
 
 def host_of(url: str, group: str = "host") -> str:
@@ -43,11 +55,16 @@ def split_port(host: str) -> tuple[str, str]:
     return (name, colon + port) if colon and not port.endswith("]") else (host, "")
 
 
+def is_address(name: str) -> bool:
+    """Of a host without its port."""
+    # The WHATWG parser lets no name but an IPv4 address end in a digit-only label.
+    return name.startswith("[") or name.rpartition(".")[2].isdigit()
+
+
 @lru_cache(maxsize=10_000)
 def registrable_domain(name: str) -> str:
     """`news.bbc.co.uk` -> `bbc.co.uk`. Addresses, bare names and public suffixes stay themselves."""
-    # The WHATWG parser lets no name but an IPv4 address end in a digit-only label.
-    if name.startswith("[") or name.rpartition(".")[2].isdigit():
+    if is_address(name):
         return name
     return _suffixes().privatesuffix(name) or name
 

@@ -10,13 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import NamedTuple, cast
 
 from shoal.errors import InvalidURL
 from shoal.model import Target
 from shoal.urls.canonical import Params, canonical
 from shoal.urls.document import ANYWHERE, Document
-from shoal.urls.identity import fingerprint, host_of
+from shoal.urls.identity import fingerprint, fingerprints, host_of
 from shoal.urls.scope import Scope
 from shoal.urls.traps import PREFIX, RULES, SAMPLES, Trap, Traps
 from shoal.urls.traps.shapes import MAX_CHARS
@@ -78,8 +79,8 @@ class _Site(NamedTuple):
 
 
 _NO_SITE = _Site("", "", False)
-_PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*+)++/?")
-"""Neither dot segments, escapes, session ids nor anything else that canonical form changes."""
+_PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}+){1,9}+/?")
+"""Neither dot segments, escapes, session ids nor anything else that canonical form changes, and not too long."""
 
 
 class Resolver:
@@ -111,14 +112,13 @@ class Resolver:
         anywhere = self._memory.of(ANYWHERE)
         # The first look at all hrefs takes no step in Python: on most pages it finds every one.
         met = list(map(on_site.get, hrefs))
+        if None in met and site is not None:
+            self._meet_plain(site, [href for href, link in zip(hrefs, met, strict=True) if link is None])
+            met = list(map(on_site.get, hrefs))
         if None in met:
             met = [
                 # The site again: a page may have a link twice, and the first of them is known by now.
-                link
-                or on_site.get(href)
-                or in_directory.get(href)
-                or anywhere.get(href)
-                or self._recall(page, site, href)
+                link or on_site.get(href) or in_directory.get(href) or anywhere.get(href) or self._recall(page, href)
                 for link, href in zip(met, hrefs, strict=True)
             ]
         found = cast(list[Link], met)
@@ -155,11 +155,17 @@ class Resolver:
             self._last_site = _Site(origin, host_of(origin + "/", self._group), whole)
         return self._last_site if self._last_site.whole else None
 
-    def _recall(self, page: Document, site: _Site | None, href: str) -> Link:
-        if site is not None and len(href) < MAX_CHARS and _PLAIN_PATH.fullmatch(href):
-            link = self._judge_plain(site, href)
-            self._memory.put(site.origin, href, link)
-            return link
+    def _meet_plain(self, site: _Site, hrefs: Sequence[str]) -> None:
+        """Judges, all at once, the paths that every parser reads as they stand: a fifth of the work."""
+        plain = [href for href in hrefs[: self._memory.room] if _PLAIN_PATH.fullmatch(href)]
+        urls = [site.origin + path for path in plain]
+        links = dict(zip(plain, map(Link, urls, map(Target, urls, fingerprints(urls), repeat(site.host))), strict=True))
+        for url, trap in self._traps.of_plain(urls).items():
+            if not self._scope.is_seed(url):
+                links[url.removeprefix(site.origin)] = Link(url, skip=trap.reason)
+        self._memory.put_all(site.origin, links)
+
+    def _recall(self, page: Document, href: str) -> Link:
         absolute = page.absolute(href)
         if absolute is None:
             return _NO_LINK
@@ -173,14 +179,6 @@ class Resolver:
         link = self._judge(spelling)
         self._memory.put(place, key, link)
         return link
-
-    def _judge_plain(self, site: _Site, path: str) -> Link:
-        """As below, for a path that every parser reads as it stands: a third of the work."""
-        url = site.origin + path
-        trap = self._traps.of_plain(url)
-        if trap is not None and not self._scope.is_seed(url):
-            return Link(url, skip=trap.reason)
-        return Link(url, Target(url, fingerprint(url), site.host))
 
     def _judge(self, spelling: str) -> Link:
         try:
@@ -227,7 +225,7 @@ class _Memory:
         self._held = 0
 
     def make_room(self) -> None:
-        if self._held >= self._capacity:
+        if not self.room:
             self.clear()
 
     def of(self, place: str) -> dict[str, Link]:
@@ -237,8 +235,16 @@ class _Memory:
             self._held += 1
         return table
 
+    @property
+    def room(self) -> int:
+        return max(0, self._capacity - self._held)
+
     def put(self, place: str, href: str, link: Link) -> None:
         # What is longer than any link we take (a picture in a data: URL) is not worth its memory.
-        if self._held < self._capacity and len(href) <= MAX_CHARS:
-            self._tables[place][href] = link
-            self._held += 1
+        if self.room and len(href) <= MAX_CHARS:
+            self.put_all(place, {href: link})
+
+    def put_all(self, place: str, links: dict[str, Link]) -> None:
+        """No more than there is room for."""
+        self._tables[place].update(links)
+        self._held += len(links)

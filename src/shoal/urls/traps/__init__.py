@@ -76,10 +76,11 @@ class Traps:
             return None
         return self._first_broken(url)
 
-    def of_plain(self, url: str) -> Trap | None:
-        """The same where there is neither a query nor an escape in it, which is seen sooner."""
-        plain = url.count("/") <= shapes.PLAIN_SLASHES and len(url) <= shapes.MAX_CHARS
-        return None if plain and "/20" not in url and "/19" not in url else self._first_broken(url)
+    def of_plain(self, urls: Iterable[str]) -> dict[str, Trap]:
+        """Of many with neither a query nor an escape in them, and not too long, those that break one."""
+        slashes = shapes.PLAIN_SLASHES
+        doubtful = [url for url in urls if "/20" in url or "/19" in url or url.count("/") > slashes]
+        return {url: trap for url in doubtful if (trap := self._first_broken(url))}
 
     def _first_broken(self, url: str) -> Trap | None:
         for rule, broken in self._rules.items():
