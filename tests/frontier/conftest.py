@@ -13,7 +13,7 @@ from shoal.frontier.contract import Caller, Frontier, Terms
 from shoal.frontier.redis import RedisFrontier
 from shoal.frontier.redis.shard import TAG
 from shoal.frontier.sqlite import SqliteFrontier
-from shoal.model import Lease, Offer, Target, Trail
+from shoal.model import Completion, Landing, Lease, Offer, Outcome, Target, Trail
 from shoal.urls import fingerprint
 from tests.frontier.redis_server import RedisServer
 
@@ -116,9 +116,30 @@ class Bench:
     async def lease(self, n: int = 10, **options: object) -> list[Lease]:
         return await self.frontier.lease(self.caller.next(), n, **options)  # type: ignore[arg-type]
 
+    async def land(self, leases: list[Lease], status: int | None = 200, **more: object) -> None:
+        landings = [Landing(lease.token, 0.05, status, **more) for lease in leases]  # type: ignore[arg-type]
+        await self.frontier.landed(self.caller.next(), landings)
+
+    async def complete(self, leases: list[Lease], outcome: Outcome = Outcome.DONE, **more: object) -> list[bool]:
+        ends = [Completion(lease.token, outcome, **more) for lease in leases]  # type: ignore[arg-type]
+        return await self.frontier.complete(self.caller.next(), ends)
+
+    async def fetch(self, leases: list[Lease]) -> None:
+        await self.land(leases)
+        await self.complete(leases)
+
+    async def assert_balanced(self, job: str = "job") -> None:
+        figures = await self.frontier.figures(job)
+        parts = figures.queued + figures.leased + figures.pages + figures.redirects + figures.dead
+        assert figures.found == parts + sum(figures.dropped.values())
+
 
 def target(url: str) -> Target:
     return Target(url, fingerprint(url), url.split("/")[2])
+
+
+def names(leases: list[Lease]) -> list[str]:
+    return [lease.target.url for lease in leases]
 
 
 def urls(host: str, n: int, start: int = 0) -> list[str]:

@@ -14,8 +14,7 @@ import pytest
 from shoal.errors import FrontierLost
 from shoal.frontier.contract import Caller, Ended, Terms
 from shoal.model import Completion, Landing, Lane, Lease, Outcome, Trail
-from tests.frontier.conftest import Bench, target, urls
-from tests.frontier.test_contract import assert_balanced, complete, names
+from tests.frontier.conftest import Bench, names, target, urls
 
 
 async def test_only_the_lanes_asked_for_count_as_ready(bench: Bench) -> None:
@@ -95,7 +94,7 @@ async def test_leases_of_callers_who_are_gone_return_at_once(bench: Bench) -> No
     again = await bench.lease()
     assert names(again) == [*names(lost), "http://a/5"]
     assert [lease.crashes for lease in again] == [0, 1, 0, 0]
-    await assert_balanced(bench)
+    await bench.assert_balanced()
 
 
 async def test_a_caller_with_hundreds_of_leases_loses_them_all(bench: Bench) -> None:
@@ -107,7 +106,7 @@ async def test_a_caller_with_hundreds_of_leases_loses_them_all(bench: Bench) -> 
         await bench.frontier.lease(alive.next(), 70)
     assert await bench.frontier.reap(gone=["dead"]) == 350
     assert (await bench.frontier.figures("job")).leased == 350
-    await assert_balanced(bench)
+    await bench.assert_balanced()
 
 
 async def test_a_lease_lasts_as_long_as_the_frontier_says(bench: Bench) -> None:
@@ -136,7 +135,7 @@ async def test_an_erased_job_is_not_known_and_begins_anew(bench: Bench) -> None:
     assert (await bench.frontier.figures("job")).found == 0
     await bench.offer(*urls("a", 3))
     assert len(await bench.lease()) == 1
-    await assert_balanced(bench)
+    await bench.assert_balanced()
 
 
 @pytest.mark.parametrize(("word", "leased"), [("pause", 0), ("cancel", 0), ("resume", 2)])
@@ -227,7 +226,7 @@ async def test_a_recall_changes_nothing_of_what_is_queued_or_leased(bench: Bench
     before = await bench.frontier.figures("job")
     assert await bench.frontier.recall(bench.caller.next(), "job", [ended("http://a/1"), ended("http://a/2")]) == 0
     assert await bench.frontier.figures("job") == before
-    assert await complete(bench, leases) == [True]
+    assert await bench.complete(leases) == [True]
     assert names(await bench.lease()) == ["http://a/2"]
 
 
@@ -253,7 +252,7 @@ async def test_a_host_known_from_recalled_pages_is_not_unreachable(bench: Bench)
         leases = await bench.lease()
         assert [lease.unreachable for lease in leases] == [False]
         await bench.frontier.landed(bench.caller.next(), [Landing(leases[0].token, 9.0, None, "timeout")])
-        await complete(bench, leases, Outcome.RETRY, delay_s=20.0)
+        await bench.complete(leases, Outcome.RETRY, delay_s=20.0)
         bench.clock.advance(20)
 
 
@@ -262,7 +261,7 @@ async def test_a_recalled_dead_letter_can_be_revived(bench: Bench) -> None:
     await bench.frontier.recall(bench.caller.next(), "job", [ended("http://a/1", Outcome.DEAD)])
     assert await bench.frontier.revive(bench.caller.next(), "job", [(target("http://a/1"), Trail())]) == 1
     assert names(await bench.lease()) == ["http://a/1"]
-    await assert_balanced(bench)
+    await bench.assert_balanced()
 
 
 class Site:
@@ -313,7 +312,7 @@ class Site:
     async def assert_counted(self) -> None:
         figures = await self._bench.frontier.figures("job")
         assert (figures.found, figures.pages) == (len(self.found), self.pages().total())
-        await assert_balanced(self._bench)
+        await self._bench.assert_balanced()
 
 
 @pytest.mark.parametrize("limit", [None, "pages", "pages_per_host"])

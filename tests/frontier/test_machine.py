@@ -190,7 +190,7 @@ class FrontierMachine(RuleBasedStateMachine):
             "silent": Landing(lease.token, 10.0, None, "timeout"),
         }[kind]
         if kind == "silent" and (lease.job, lease.target.host) not in self.answered:
-            return  # a host that never answered is given up on: test_contract has that path
+            return  # a host that never answered is given up on: test_contract_clocks has that path
         self.run(self.frontier.landed(self.caller.next(), [landing]))
         if kind != "silent":
             self.answered.add((lease.job, lease.target.host))

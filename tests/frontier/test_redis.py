@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.errors import FrontierFull, FrontierLost, Unavailable
+from shoal.errors import FrontierFull, FrontierLost, Unavailable, UsageError
 from shoal.frontier.contract import Caller, Offered, Terms
 from shoal.frontier.redis import Bounds, RedisFrontier
 from shoal.frontier.redis.shard import CLOCKS, TAG, WAKE
@@ -178,9 +178,29 @@ async def test_an_old_redis_is_refused_with_its_version() -> None:
         server.shutdown()
 
 
+async def test_a_cancellation_at_any_moment_of_a_command_is_not_lost(frontier: RedisFrontier) -> None:
+    lost = []
+    for turns in (turns for turns in range(12) for _ in range(20)):
+        command = asyncio.create_task(frontier.connection.command("PING"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        if command.cancel():
+            await asyncio.wait([command])
+            if not command.cancelled():
+                lost.append(turns)
+    assert not lost
+
+
 async def test_a_missing_redis_is_named_without_its_password() -> None:
-    with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1 does not answer") as raised:
+    with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1 does not answer: Connection refused$") as raised:
         await RedisFrontier.open("redis://user:secret@127.0.0.1:1/0", Bounds(patience_s=0.2))
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["http://:secret@127.0.0.1/0", "redis://:secret@127.0.0.1:x/0"])
+async def test_what_is_no_url_of_a_redis_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(UsageError, match="SHOAL_REDIS_URL is no URL of a Redis") as raised:
+        await RedisFrontier.open(url)
     assert "secret" not in str(raised.value)
 
 
@@ -195,6 +215,7 @@ async def test_keys_of_an_ended_job_are_removed(
     leases = [lease for lease in await frontier.lease(caller.next(), 40) if lease.job == "job"]
     retried, left = leases[:3], leases[3:]
     await frontier.complete(caller.next(), [Completion(lease.token, Outcome.RETRY, delay_s=9) for lease in retried])
+    await frontier.met("job", "a", 0.0)
     before = await frontier.figures("job")
     await (frontier.forget("job") if ending == "forget" else frontier.cancel("job"))
     await frontier.reap()

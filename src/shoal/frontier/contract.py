@@ -17,6 +17,9 @@ LEASE_S = 60.0
 """How long a lease lasts unless the frontier was told otherwise."""
 HORIZON_S = 0.25
 """A lease may be given this long before its host's clock allows the start, so high rates need no call each."""
+STRANGERS_ONE_IN = 4
+"""While hosts are due that have answered a job, strangers, which never did (new ones, dead ones), get one lease in so
+many, and more only of what the others leave: a page that links to 100,000 hosts keeps none from its rate."""
 
 
 class Call(NamedTuple):
@@ -118,7 +121,8 @@ class Frontier(Protocol):
     async def lease(
         self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
     ) -> list[Lease]:
-        """Up to n requests over as many hosts as are ready; lanes best first, jobs in turn."""
+        """Up to n requests over as many hosts as are ready; lanes best first, jobs in turn, and of a job the hosts that
+        have waited longest, but of strangers no more than their share (STRANGERS_ONE_IN)."""
 
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
         """Frees the hosts' slots and lets their clocks learn; the leases go on."""

@@ -15,7 +15,7 @@ from shoal.urls import fingerprint
 
 
 def line_of(target: Target) -> str:
-    if target.method == "GET" and not target.body:
+    if target.is_plain:
         return target.url
     body = base64.b64encode(target.body).decode()
     return json.dumps([target.method, target.url, body, target.content_type])

@@ -1,7 +1,7 @@
 """How idle workers sleep: until something of their lanes may be leased, or their time is up.
 
 Whoever sleeps only waits to be woken, and may be cancelled at any point. What speaks with Redis is one task beside
-them, never cancelled in the midst of a command: below redis-py a cancellation that meets the end of a command is lost.
+them: a command that is cancelled costs its connection.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Bell:
                     self._wake(sleeper)
 
     async def _until_it_rings(self, subscription: PubSub) -> None:
-        await subscription.subscribe(self._channel)
+        await self._connection.subscribe(subscription, self._channel)
         # Confirmed, because a question goes over another connection and could overtake it.
         if not await _hears(subscription, "subscribe", self._connection.answer_s):
             raise exceptions.TimeoutError("no answer to a subscription")

@@ -2,11 +2,15 @@
 
 A command that meets a broken connection, or a server that is still loading, is sent again until a deadline; the verbs
 make a repetition harmless. What redis-py raises becomes an error of ours here, and nowhere else.
+
+Time is bounded here too, and not by redis-py's `socket_timeout`: that is `asyncio.wait_for`, of which Python 3.11's
+loses a cancellation that comes as a command has been sent, and whoever cancelled waits for ever.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
@@ -16,10 +20,11 @@ from urllib.parse import urlsplit
 from redis import exceptions
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.client import PubSub
+from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from shoal.errors import FrontierFull, FrontierLost, StaleCall, Unavailable
+from shoal.errors import FrontierFull, FrontierLost, StaleCall, Unavailable, UsageError
 from shoal.frontier.contract import LEASE_S
 from shoal.frontier.redis.library import library
 
@@ -39,8 +44,8 @@ class Bounds:
     """Per process, two at least: a sleeping worker keeps one. A command beyond waits for one that is free."""
     answer_s: float = 5.0
     """A command without an answer for this long is sent again."""
-    patience_s: float = 30.0
-    """A server that is away for longer is an error."""
+    patience_s: float = 10.0
+    """A server that is away for longer is an error; whoever is told to end waits no longer than this either."""
     lease_s: float = LEASE_S
     """A worker that is silent for longer has lost its leases."""
 
@@ -54,17 +59,15 @@ class Memory(NamedTuple):
 class Connection:
     def __init__(self, url: str, bounds: Bounds, broken: Callable[[], None]) -> None:
         """`broken` is called whenever a connection broke: the server may have lost what it had confirmed."""
-        parts = urlsplit(url)
-        self.address = f"{parts.hostname or parts.path}:{parts.port or 6379}"
+        self.address = _address(url)
         self.answer_s = bounds.answer_s
         self._patience_s = bounds.patience_s
         self._broken = broken
-        # Waiting for a free connection may take as long as waiting for the server.
         pool: BlockingConnectionPool = BlockingConnectionPool.from_url(
             url,
             max_connections=bounds.connections,
-            timeout=bounds.patience_s,
-            socket_timeout=bounds.answer_s,
+            timeout=None,
+            socket_timeout=None,
             socket_connect_timeout=bounds.answer_s,
             protocol=2,
             retry=Retry(NoBackoff(), 0),
@@ -130,12 +133,16 @@ class Connection:
     def subscription(self) -> PubSub:
         return self._redis.pubsub()
 
+    async def subscribe(self, subscription: PubSub, channel: str) -> None:
+        """Raises what redis-py does; whether it is heard is the caller's to see."""
+        await self._answered(subscription.subscribe(channel))
+
     async def rings(self, channel: str) -> AsyncIterator[None]:
         """One for every message of a channel, for ever; those sent while the server is away are not heard."""
         while True:
             try:
                 async with self.subscription() as subscription:
-                    await subscription.subscribe(channel)
+                    await self.subscribe(subscription, channel)
                     while True:
                         message = await subscription.get_message(timeout=None)
                         if message and message["type"] == "message":
@@ -147,17 +154,25 @@ class Connection:
         deadline = time.monotonic() + self._patience_s
         for wait_s in _waits():
             try:
-                return await act()
+                return await self._answered(act())
             except (exceptions.AuthenticationError, exceptions.AuthorizationError) as error:
-                raise Unavailable(f"Redis at {self.address} refuses the password: {error}") from error
+                raise Unavailable(f"Redis at {self.address} refuses the password: {_said(error)}") from error
             except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
                 self._broken()
                 if time.monotonic() + wait_s >= deadline:
-                    raise Unavailable(f"Redis at {self.address} does not answer: {error}") from error
+                    raise Unavailable(f"Redis at {self.address} does not answer: {_said(error)}") from error
             except exceptions.ResponseError as error:
                 raise self._translated(error) from error
             await asyncio.sleep(wait_s)
         raise AssertionError("the waits have no end")
+
+    async def _answered(self, asked: Awaitable[T]) -> T:
+        """Waiting for a free connection counts."""
+        try:
+            async with asyncio.timeout(self.answer_s):
+                return await asked
+        except TimeoutError as error:
+            raise exceptions.TimeoutError(f"no answer within {self.answer_s:g} s") from error
 
     def _translated(self, error: exceptions.ResponseError) -> Exception:
         # Redis adds where in the library it was.
@@ -169,7 +184,26 @@ class Connection:
             return FrontierLost(said)
         if word == "STALE":
             return StaleCall(said)
-        return Unavailable(f"Redis at {self.address} refuses: {error}")
+        return Unavailable(f"Redis at {self.address} refuses: {_said(error)}")
+
+
+def _address(url: str) -> str:
+    """Raises UsageError for what redis-py would not take, either."""
+    try:
+        parse_url(url)
+        parts = urlsplit(url)
+        return f"{parts.hostname or parts.path}:{parts.port or 6379}"
+    except ValueError:
+        # Without the text: it may hold a password.
+        raise UsageError("SHOAL_REDIS_URL is no URL of a Redis: write redis://:password@host:6379/0") from None
+
+
+def _said(error: exceptions.RedisError) -> str:
+    """By the system if it was the system: redis-py repeats the address, and says more or less by the way it went."""
+    cause = error.__context__
+    if isinstance(cause, OSError) and cause.errno and cause.errno > 0:
+        return os.strerror(cause.errno)
+    return str(error).rstrip(".")
 
 
 def _waits() -> Iterator[float]:

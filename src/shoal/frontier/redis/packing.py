@@ -29,7 +29,7 @@ def packed(args: dict[str, Any]) -> bytes:
 
 def line_of(target: Target) -> str:
     url, host = target.url, target.host
-    if target.method == "GET" and not target.body:
+    if target.is_plain:
         if url.startswith(f"https://{host}/"):
             return url[len(host) + 8 :]
         if url.startswith(f"http://{host}/"):

@@ -3,6 +3,8 @@
 `ready.at` says when to look at a host for a job. It is corrected when looked at, not whenever the host's clock moves,
 so a host shared by many jobs costs nothing while it waits. A host that is full or paused is parked until a landing or
 an operator wakes it; one whose page limit is reached is capped.
+
+Met are hosts that have answered the job, strangers those that have not. While both are due, strangers get their share.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import sqlite3
 from collections.abc import Sequence
 from itertools import groupby
 
-from shoal.frontier.contract import ALL_LANES
+from shoal.frontier.contract import ALL_LANES, STRANGERS_ONE_IN
 from shoal.frontier.pace import UNREACHABLE_AFTER_S, UNREACHABLE_FAILURES, gap_of, slowdown_at
 from shoal.frontier.record import target_of, trail_of
 from shoal.frontier.sqlite.queue import CAPPED, PARKED, Pending, Queue
@@ -67,34 +69,54 @@ class Leasing:
         self._promote_due(job_id)
         leases: list[Lease] = []
         spent = looks = 0
+        share = strangers_share(job["given"], quota)
         while len(leases) < quota and looks < LOOKS_PER_JOB:
             permits = None if job["pages_max"] is None else max(0, job["pages_max"] - job["permits"] - spent)
-            hosts = self._due_hosts(job_id, quota - len(leases) + 8, held_only=permits == 0)
+            hosts, each = self._due_hosts(job_id, quota - len(leases) + 8, share, held_only=permits == 0)
             for host in hosts:
                 if len(leases) >= quota or (permits == 0 and spent):
                     break
-                got, fresh = self._of_host(job, host, quota - len(leases), permits)
+                most = quota if host["answered"] else each
+                got, fresh = self._of_host(job, host, min(most, quota - len(leases)), permits)
                 leases += got
                 spent += fresh
                 permits = permits if permits is None else permits - fresh
+                share -= 0 if host["answered"] else len(got)
             looks += len(hosts)
             if not hosts:
                 break
         if leases:
-            self._turn += 1
-            self._db.execute(
-                "UPDATE job SET turn = ?, queued = queued - ?, leased = leased + ?, permits = permits + ? WHERE id = ?",
-                (self._turn, len(leases), len(leases), spent, job_id),
-            )
+            self._count(job_id, len(leases), spent)
         return leases
 
-    def _due_hosts(self, job_id: int, n: int, held_only: bool) -> list[sqlite3.Row]:
-        held = "AND EXISTS(SELECT 1 FROM queue q WHERE q.job = r.job AND q.host = r.host AND q.held)" * held_only
+    def _count(self, job_id: int, given: int, spent: int) -> None:
+        self._turn += 1
+        self._db.execute(
+            "UPDATE job SET turn = ?1, given = given + ?2, queued = queued - ?2, leased = leased + ?2, "
+            "permits = permits + ?3 WHERE id = ?4",
+            (self._turn, given, spent, job_id),
+        )
+
+    def _due_hosts(self, job_id: int, n: int, share: int, held_only: bool) -> tuple[list[sqlite3.Row], int]:
+        """Those to look at, the longest due first, and the most that each stranger gets. If strangers and met are due,
+        as many strangers as have a share come before the met."""
+        if held_only:
+            held = "AND EXISTS(SELECT 1 FROM queue q WHERE q.job = r.job AND q.host = r.host AND q.held)"
+            return self._longest_due(job_id, n, held), n
+        due = self._longest_due(job_id, n)
+        strangers = [host for host in due if not host["answered"]]
+        met = self._longest_due(job_id, n, "AND r.answered") if strangers else []
+        if not met:
+            return due, n
+        chosen = strangers[: max(0, share)]
+        return chosen + met, share // max(1, len(chosen))
+
+    def _longest_due(self, job_id: int, n: int, only: str = "") -> list[sqlite3.Row]:
         return self._db.execute(
             "SELECT r.host AS id, r.taken, r.answered, r.failing_since, r.failures, h.name, h.next_at, "
             "h.in_flight, h.rate, h.paused, h.crawl_delay_s, h.slowdown, h.learnt_at, h.block_until "
             "FROM ready r JOIN host h ON h.id = r.host "
-            f"WHERE r.job = ? AND r.at <= ? {held} ORDER BY r.at LIMIT ?",
+            f"WHERE r.job = ? AND r.at <= ? {only} ORDER BY r.at LIMIT ?",
             (job_id, self._until, n),
         ).fetchall()
 
@@ -205,6 +227,11 @@ def leasable_jobs(db: sqlite3.Connection, now: float, lanes: list[int]) -> list[
         "ORDER BY lane, priority DESC, turn, id",
         (*lanes, now),
     ).fetchall()
+
+
+def strangers_share(given: int, n: int) -> int:
+    """How many of the next n leases of a job that was given so many are for strangers: every fourth, whatever n is."""
+    return (given + n) // STRANGERS_ONE_IN - given // STRANGERS_ONE_IN
 
 
 def host_gap(job: sqlite3.Row, host: sqlite3.Row, now: float) -> float:

@@ -18,8 +18,9 @@ import sqlite3
 from pathlib import Path
 
 from shoal.errors import DiskFull, HomeError, Unavailable
+from shoal.sqlite_file import read_only_uri
 
-VERSION = 1
+VERSION = 2
 BUSY_S = 5.0
 
 TABLES = """
@@ -28,7 +29,7 @@ CREATE TABLE job(
   lane INTEGER NOT NULL, priority INTEGER NOT NULL, gap_s REAL NOT NULL, per_host INTEGER NOT NULL,
   robots INTEGER NOT NULL, pages_max INTEGER, pages_per_host INTEGER, bytes_max INTEGER, stop_at REAL,
   paused_at REAL,
-  permits INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,
+  given INTEGER NOT NULL DEFAULT 0, permits INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0,
   found INTEGER NOT NULL DEFAULT 0, queued INTEGER NOT NULL DEFAULT 0, leased INTEGER NOT NULL DEFAULT 0,
   pages INTEGER NOT NULL DEFAULT 0, redirects INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0,
   edition INTEGER NOT NULL);
@@ -44,6 +45,7 @@ CREATE TABLE ready(
   job INTEGER, host INTEGER, at REAL, taken INTEGER NOT NULL DEFAULT 0, answered INTEGER NOT NULL DEFAULT 0,
   failing_since REAL, failures INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(job, host)) WITHOUT ROWID;
 CREATE INDEX ready_at ON ready(job, at);
+CREATE INDEX ready_met ON ready(job, at) WHERE answered;
 CREATE INDEX ready_host ON ready(host, at);
 CREATE TABLE queue(
   seq INTEGER PRIMARY KEY, job INTEGER NOT NULL, host INTEGER NOT NULL, band INTEGER NOT NULL,
@@ -70,16 +72,26 @@ CREATE TABLE token(last INTEGER NOT NULL, leased_at REAL NOT NULL);
 INSERT INTO token VALUES(0, 0);
 """
 
+FROM_VERSION_1 = """
+ALTER TABLE job ADD COLUMN given INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX ready_met ON ready(job, at) WHERE answered;
+"""
+
 
 def open_database(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode to a database of this version, made if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    seen_only = read_only_uri(path)
     try:
-        db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, cached_statements=256)
+        db = sqlite3.connect(
+            seen_only or path, timeout=BUSY_S, isolation_level=None, cached_statements=256, uri=seen_only is not None
+        )
         db.row_factory = sqlite3.Row
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = NORMAL")
-        db.execute("PRAGMA cache_size = -16384")
+        if seen_only is None:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+        # Fills while a crawl grows: with 16 MB a million known URLs are looked up no faster.
+        db.execute("PRAGMA cache_size = -12288")
         _ensure_tables(db, path)
     except sqlite3.DatabaseError as error:
         raise unusable(path, error) from error
@@ -90,6 +102,8 @@ def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version == 0:
         db.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+    elif version == 1:
+        db.executescript(f"BEGIN IMMEDIATE; {FROM_VERSION_1} PRAGMA user_version = {VERSION}; COMMIT;")
     elif version > VERSION:
         raise HomeError(
             f"{path} was made by a newer Shoal (format {version}, this one knows {VERSION}): "
@@ -102,6 +116,8 @@ def unusable(path: Path, error: sqlite3.DatabaseError) -> Exception:
     # A log's index that cannot grow is the one input/output error that room on the disk mends.
     if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE):
         return DiskFull(path)
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+        return HomeError(f"{path}: {error}: check that you may write it and its directory")
     if isinstance(error, sqlite3.OperationalError):
         return Unavailable(f"{path} cannot be used now: {error}")
     if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):

@@ -4,15 +4,15 @@
 -- returns true
 
 -- A host that has answered a job once is never unreachable to it; the first failure starts the count.
-local function note_answer(visit, landing)
-  if visit.answered then return end
+local function note_answer(job, host, landing)
+  local visit = visit_of(job, host)
   if landing.answered then
-    visit.answered = true
-  else
+    meet(job, host)
+  elseif not visit.answered then
     if visit.failures == 0 then visit.failing_since = now - landing.latency_s end
-    visit.failures = visit.failures + 1
+    visit.failures, visit.changed = visit.failures + 1, true
   end
-  visit.changed = true
+  return visit.answered
 end
 
 -- The plan follows a request that began late: the next start, which may be another worker's, keeps its gap from then.
@@ -28,12 +28,9 @@ local function land(landing)
   lease.landed = true
   push_pair(changed_leases, landing.token, listed(LEASE, lease))
   local job, host = find_job(lease.job), host_of(lease.host)
-  local visit = {answered = true}
-  if job and job.id == lease.id then
-    visit = visit_of(job, lease.host)
-    note_answer(visit, landing)
-  end
-  learn(host, landing, visit.answered)
+  local answered = true
+  if job and job.id == lease.id then answered = note_answer(job, lease.host, landing) end
+  learn(host, landing, answered)
   if landing.late_s and lease.slot then keep_gap(host, lease, landing.late_s, landing.latency_s) end
   host.in_flight, host.changed = math.max(0, host.in_flight - 1), true
   if not host.paused then wake(lease.host, math.max(host.next_at, host.block_until)) end

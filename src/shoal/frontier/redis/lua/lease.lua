@@ -6,7 +6,9 @@ local LOOKS_PER_JOB = 256
 local LOOK_AHEAD = 8
 local PROMOTED_PER_CALL = 100
 local by = now + args.horizon_s
+local by_text = time_text(by)
 local deadlines, tokens, caller = {}, {}, short_name(args.call[1])
+local times = {}  -- of hosts that were looked at, to be written together
 local crowded = false  -- more jobs than one call looks at: each that was looked at goes to the end
 
 local function promote(job, text)
@@ -23,7 +25,7 @@ end
 
 local function promote_due(job)
   local key = S .. ':later:' .. job.id
-  local due = redis.call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, PROMOTED_PER_CALL)
+  local due = redis.call('ZRANGEBYSCORE', key, '-inf', now_text, 'LIMIT', 0, PROMOTED_PER_CALL)
   -- Latest first, each to the head: they end up in the order they were due.
   for place = #due, 1, -1 do promote(job, due[place]) end
   if #due > 0 then redis.call('ZREM', key, unpack(due)) end
@@ -55,7 +57,7 @@ end
 
 -- Nothing was popped: the host is capped, has nothing queued, or (permits ran out meanwhile) is looked at again.
 local function leave(job, host, capped, drained)
-  look_at(job, host, capped and CAPPED or not drained and now or nil)
+  times[host] = capped and CAPPED or not drained and now
   return 0
 end
 
@@ -74,11 +76,11 @@ local function of_host(job, name, quota)
   local host = host_of(name)
   local start_at, room = math.max(now, host.next_at, host.block_until), job.per_host - host.in_flight
   if host.paused or room <= 0 then
-    park(job, name)
+    park(job, name, times)
     return 0
   end
   if start_at > by then
-    look_at(job, name, start_at)
+    times[name] = start_at
     return 0
   end
   local gap_s = host_gap(job, host)
@@ -89,11 +91,11 @@ local function of_host(job, name, quota)
   host.next_at = start_at + #requests * gap_s
   host.in_flight, host.changed = host.in_flight + #requests, true
   if drained then
-    look_at(job, name, nil)
+    times[name] = false
   elseif #requests == room then
-    park(job, name)
+    park(job, name, times)
   else
-    look_at(job, name, host.next_at)
+    times[name] = host.next_at
   end
   return give(job, name, visit, requests, {start_at = start_at, gap_s = gap_s, slot = true})
 end
@@ -106,20 +108,31 @@ local function write_off_unreadable(job)
   job.queued, shard.queued, job.changed = 0, shard.queued - job.queued, true
 end
 
+-- Looks at each in turn; gives how many leases that made, and how many of them for strangers.
+local function of_hosts(job, names, each, quota)
+  local got, strange = 0, 0
+  times = {}
+  for _, host in ipairs(names) do
+    if got >= quota or (permits_of(job) == 0 and job.held == 0) then break end
+    local met = visit_of(job, host).answered
+    local given = of_host(job, host, math.min(met and quota or each, quota - got))
+    got, strange = got + given, strange + (met and 0 or given)
+  end
+  look_at_each(job, times)
+  return got, strange
+end
+
 local function of_job(job, quota)
   promote_due(job)
-  local got, looks = 0, 0
+  local got, looks, share = 0, 0, strangers_share(job, quota)
   while got < quota and looks < LOOKS_PER_JOB and leasable(job) do
-    local due = due_hosts(job, by, quota - got + LOOK_AHEAD)
-    if #due == 0 then break end
-    fetch_hosts(due)
-    fetch_visits(job, due)
-    for _, host in ipairs(due) do
-      if got >= quota or (permits_of(job) == 0 and job.held == 0) then break end
-      got = got + of_host(job, host, quota - got)
-    end
-    looks = looks + #due
+    local names, each = due_hosts(job, by_text, quota - got + LOOK_AHEAD, share)
+    if #names == 0 then break end
+    fetch_hosts(names)
+    local given, strange = of_hosts(job, names, each, quota - got)
+    got, share, looks = got + given, share - strange, looks + #names
   end
+  job.given = (job.given or 0) + got
   if got == 0 and job.queued > 0 then write_off_unreadable(job) end
   if got > 0 or crowded then
     shard.turn = shard.turn + 1

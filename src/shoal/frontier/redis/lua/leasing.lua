@@ -3,6 +3,7 @@
 local UNREACHABLE_AFTER_S = 15
 local UNREACHABLE_FAILURES = 2
 local JOBS_PER_LANE = 64
+local STRANGERS_ONE_IN = 4
 
 local function over(job)
   if job.state == 'cancelled' then return 'cancelled' end
@@ -25,10 +26,39 @@ local function host_gap(job, host)
   return gap_of(gap_s, slowdown_at(host), job.robots and host.crawl_delay_s or 0)
 end
 
--- The hosts to look at by a time. With no permit left, only those where a request holds its own.
-local function due_hosts(job, by, n)
-  local zset = permits_of(job) > 0 and ready_of(job) or S .. ':held:' .. job.id
-  return redis.call('ZRANGEBYSCORE', zset, '-inf', by, 'LIMIT', 0, n)
+local function longest_due(job, zset, by, n)
+  local names = redis.call('ZRANGEBYSCORE', zset, '-inf', by, 'LIMIT', 0, n)
+  fetch_visits(job, names)
+  return names
+end
+
+-- Met are hosts that have answered the job, strangers those that have not. How many of its next n leases are for
+-- strangers, if both are due: every fourth, whatever n is.
+local function strangers_share(job, n)
+  local given = job.given or 0
+  return math.floor((given + n) / STRANGERS_ONE_IN) - math.floor(given / STRANGERS_ONE_IN)
+end
+
+local function strangers_among(job, names)
+  local strangers = {}
+  for _, host in ipairs(names) do
+    if not visit_of(job, host).answered then strangers[#strangers + 1] = host end
+  end
+  return strangers
+end
+
+-- Those to look at, the longest due first, and the most that each stranger gets. If strangers and met are due, as many
+-- strangers as have a share come before the met. With no permit left, only those where a request holds its own.
+local function due_hosts(job, by, n, share)
+  if permits_of(job) == 0 then return longest_due(job, S .. ':held:' .. job.id, by, n), n end
+  local due = longest_due(job, ready_of(job), by, n)
+  local strangers = strangers_among(job, due)
+  local met = #strangers > 0 and longest_due(job, met_of(job), by, n) or {}
+  if #met == 0 then return due, n end
+  local chosen = {unpack(strangers, 1, math.min(share, #strangers))}
+  local each = math.floor(share / math.max(1, #chosen))
+  for _, host in ipairs(met) do chosen[#chosen + 1] = host end
+  return chosen, each
 end
 
 local function first_at(zset)

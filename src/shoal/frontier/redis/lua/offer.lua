@@ -18,9 +18,22 @@ local function is_room_for(job, group)
   return job.queued + n <= args.per_job and shard.queued + n <= args.in_all
 end
 
+local function add_all(zset, names)
+  local times_and_hosts = {}
+  for _, host in ipairs(names) do push_pair(times_and_hosts, now_text, host) end
+  return redis.call('ZADD', zset, 'NX', unpack(times_and_hosts))
+end
+
 -- Something was queued under these hosts: look at them now, unless they have their time or are parked.
-local function look_at_all(job, times_and_hosts)
-  if #times_and_hosts > 0 and redis.call('ZADD', ready_of(job), 'NX', unpack(times_and_hosts)) > 0 then roused = true end
+local function look_at_all(job, names)
+  if #names == 0 or add_all(ready_of(job), names) == 0 then return end
+  roused = true
+  fetch_visits(job, names)
+  local met = {}
+  for _, host in ipairs(names) do
+    if visit_of(job, host).answered then met[#met + 1] = host end
+  end
+  if #met > 0 then add_all(met_of(job), met) end
 end
 
 local function take_offer(offer, count, left)
@@ -35,7 +48,7 @@ local function take_offer(offer, count, left)
     else
       local n = take(job, band, trail, group)
       job.queued, shard.queued, new = job.queued + n, shard.queued + n, new + n
-      if n > 0 then push_pair(looks, now_text, group[1]) end
+      if n > 0 then looks[#looks + 1] = group[1] end
     end
   end
   look_at_all(job, looks)

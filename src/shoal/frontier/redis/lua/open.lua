@@ -40,7 +40,7 @@ if job.state == 'paused' then job.paused_at = now end
 if not args.again then job.opened, job.edition = job.opened + 1, job.edition + 1 end
 
 local capped = redis.call('ZRANGEBYSCORE', ready_of(job), CAPPED, CAPPED, 'LIMIT', 0, CAPPED_PER_CALL)
-for _, host in ipairs(capped) do look_at(job, host, now) end
+for _, host in ipairs(capped) do move_time(job.id, host, now) end
 roused = true
 save()
 return answer(#capped)

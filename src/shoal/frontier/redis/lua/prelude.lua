@@ -7,6 +7,7 @@
 --   S:ids                    hash      id -> job, while its queues exist
 --   S:ring:<lane>            zset      ids of jobs that may have something to lease, by priority, then by turn
 --   S:r:<id>                 zset      host -> when to look at it, if anything is queued there; PARKED, CAPPED: not now
+--   S:met:<id>               zset      the same times, of hosts that have answered the job
 --   S:held:<id>              zset      the same times, of hosts with requests that have kept their permit
 --   S:q:<id>:<band>:<host>   list      pending requests, packed (queue.lua); bands 0, 1, 2, and h for the held
 --   S:later:<id>             zset      retries -> when they are due
@@ -67,6 +68,9 @@ local function push_pair(list, one, other)
   list[n + 2] = other
 end
 
+-- Whatever goes to several commands is written once: that costs more than most of a command.
+local function time_text(at) return string.format('%.17g', at) end
+
 local function unpacked(text)
   local readable, record = pcall(cmsgpack.unpack, text)
   return readable and type(record) == 'table' and record or nil
@@ -86,7 +90,7 @@ local function begin(verb, keys, argv)
     shard.offset_s = shard.offset_s + shard.leased_at - now
     now = shard.leased_at
   end
-  now_text = string.format('%.17g', now)
+  now_text = time_text(now)
 end
 
 local function find_job(name)

@@ -14,6 +14,8 @@ local function queue_of(job, band, host) return S .. ':q:' .. job.id .. ':' .. b
 
 local function ready_of(job) return S .. ':r:' .. job.id end
 
+local function met_of(job) return S .. ':met:' .. job.id end
+
 -- What a job knows of a host: {permits taken, whether it answered, failures before that, since when, in which opening}
 local function read_visit(job, text)
   local taken, answered, failures, failing_since, opened
@@ -75,18 +77,38 @@ savers[#savers + 1] = function()
   end
 end
 
--- at: when to look at the host for this job again; nil: nothing is queued there.
-local function look_at(job, host, at)
-  if not at then
-    redis.call('ZREM', ready_of(job), host)
-    return
-  end
-  redis.call('ZADD', ready_of(job), at, host)
-  if job.held > 0 then redis.call('ZADD', S .. ':held:' .. job.id, 'XX', at, host) end
+local function time_of(id, host) return tonumber(redis.call('ZSCORE', S .. ':r:' .. id, host) or 0) end
+
+-- Another time for a host that has one; it is the same in every set.
+local function move_time(id, host, at)
+  local text = time_text(at)
+  for _, zset in ipairs({':r:', ':met:', ':held:'}) do redis.call('ZADD', S .. zset .. id, 'XX', text, host) end
 end
 
-local function park(job, name)
-  look_at(job, name, PARKED)
+-- times: host -> when to look at it for this job again; false: nothing is queued there.
+local function look_at_each(job, times)
+  local all, met, gone = {}, {}, {}
+  for host, at in pairs(times) do
+    if at then
+      local text = time_text(at)
+      push_pair(all, text, host)
+      if visit_of(job, host).answered then push_pair(met, text, host) end
+    else
+      gone[#gone + 1] = host
+    end
+  end
+  if #all > 0 then redis.call('ZADD', ready_of(job), unpack(all)) end
+  if #met > 0 then redis.call('ZADD', met_of(job), unpack(met)) end
+  if #all > 0 and job.held > 0 then redis.call('ZADD', S .. ':held:' .. job.id, 'XX', unpack(all)) end
+  if #gone > 0 then
+    redis.call('ZREM', ready_of(job), unpack(gone))
+    redis.call('ZREM', met_of(job), unpack(gone))
+  end
+end
+
+-- The job waits for a slot of this host.
+local function park(job, name, times)
+  times[name] = PARKED
   redis.call('SADD', S .. ':w:' .. name, job.id)
   local host = host_of(name)
   host.parked, host.changed = true, true
@@ -98,26 +120,33 @@ local function wake(name, at)
   if not host.parked then return end
   host.parked, host.changed, roused = false, true, true
   for _, id in ipairs(redis.call('SMEMBERS', key)) do
-    for _, zset in ipairs({':r:', ':held:'}) do
-      if tonumber(redis.call('ZSCORE', S .. zset .. id, name) or 0) == PARKED then
-        redis.call('ZADD', S .. zset .. id, at, name)
-      end
-    end
+    if time_of(id, name) == PARKED then move_time(id, name, at) end
   end
   redis.call('DEL', key)
 end
 
 -- A permit came back, or one that is held was queued: a page limit no longer keeps the job from the host.
 local function uncap(job, host)
-  if tonumber(redis.call('ZSCORE', ready_of(job), host) or 0) == CAPPED then
-    look_at(job, host, now)
+  if time_of(job.id, host) == CAPPED then
+    move_time(job.id, host, now)
     roused = true
   end
 end
 
 -- Something was queued there: look at it now, unless it has its time or is parked.
 local function look(job, host)
-  if redis.call('ZADD', ready_of(job), 'NX', now_text, host) == 1 then roused = true end
+  if redis.call('ZADD', ready_of(job), 'NX', now_text, host) == 0 then return end
+  roused = true
+  if visit_of(job, host).answered then redis.call('ZADD', met_of(job), now_text, host) end
+end
+
+-- The host has answered the job: it is no stranger any more.
+local function meet(job, host)
+  local visit = visit_of(job, host)
+  if visit.answered then return end
+  visit.answered, visit.changed = true, true
+  local at = redis.call('ZSCORE', ready_of(job), host)
+  if at then redis.call('ZADD', met_of(job), at, host) end
 end
 
 local function append(job, host, band, trail, lines)

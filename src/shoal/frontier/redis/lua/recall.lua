@@ -9,10 +9,11 @@ local function recall(ending)
   if not first_seen(job, fingerprint) then return 0 end
   count_end(job, outcome, bytes, reason)
   local visit = visit_of(job, host)
+  visit.changed = true
   if outcome == 'done' then
     job.permits, visit.taken = job.permits + 1, visit.taken + 1
   end
-  visit.answered, visit.changed = visit.answered or outcome == 'done' or outcome == 'redirect', true
+  if outcome == 'done' or outcome == 'redirect' then meet(job, host) end
   return 1
 end
 

@@ -40,10 +40,8 @@ local function return_start(lease)
   if not lease.slot or math.abs(host.next_at - lease.start_at - lease.gap_s) >= 1e-4 then return end
   host.next_at, host.changed = lease.start_at, true
   for _, id in ipairs(redis.call('HKEYS', S .. ':ids')) do
-    for _, zset in ipairs({':r:', ':held:'}) do
-      local at = tonumber(redis.call('ZSCORE', S .. zset .. id, lease.host) or 0)
-      if at > lease.start_at and at < PARKED then redis.call('ZADD', S .. zset .. id, lease.start_at, lease.host) end
-    end
+    local at = time_of(id, lease.host)
+    if at > lease.start_at and at < PARKED then move_time(id, lease.host, lease.start_at) end
   end
 end
 

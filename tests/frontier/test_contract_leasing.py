@@ -1,0 +1,128 @@
+"""What every frontier promises of leases: whose turn it is, who holds one, and that a call repeated is one call."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.errors import StaleCall
+from shoal.frontier.contract import Call
+from shoal.model import Completion, Lane, Offer, Outcome, Trail
+from tests.frontier.conftest import Bench, names, target, urls
+
+
+async def test_a_lease_gives_many_hosts_at_once(bench: Bench) -> None:
+    await bench.job(gap_s=1, per_host=1)
+    await bench.offer(*(f"http://h{place}/{n}" for place in range(30) for n in range(3)))
+    assert len({lease.target.host for lease in await bench.lease(20)}) == 20
+
+
+async def test_jobs_take_turns_on_one_host(bench: Bench) -> None:
+    """1,000 and 10 ready requests of two jobs: the 10 are leased within the first 40."""
+    await bench.job("large", gap_s=0, per_host=1)
+    await bench.job("small", gap_s=0, per_host=1)
+    await bench.offer(*urls("a", 1000), job="large")
+    await bench.offer(*urls("a", 10), job="small")
+    order = []
+    for _ in range(40):
+        leases = await bench.lease(5)
+        order += [lease.job for lease in leases]
+        await bench.fetch(leases)
+    assert order[:40].count("small") == 10
+
+
+async def test_one_large_lease_is_shared_by_the_jobs(bench: Bench) -> None:
+    await bench.job("large", gap_s=0, per_host=100)
+    await bench.job("small", gap_s=0, per_host=100)
+    await bench.offer(*urls("a", 1000), job="large")
+    await bench.offer(*urls("a", 10), job="small")
+    leased = [lease.job for lease in await bench.lease(40)]
+    assert len(leased) == 40
+    assert leased.count("small") == 10
+
+
+async def test_a_better_lane_goes_first(bench: Bench) -> None:
+    await bench.job("batch", gap_s=0, per_host=100)
+    await bench.job("express", gap_s=0, per_host=100, lane=Lane.EXPRESS)
+    await bench.offer(*urls("a", 50), job="batch")
+    await bench.offer(*urls("b", 5), job="express")
+    leased = [lease.job for lease in await bench.lease(10)]
+    assert leased == ["express"] * 5 + ["batch"] * 5
+    assert await bench.lease(10, lanes=[Lane.EXPRESS]) == []
+
+
+async def test_a_job_of_higher_priority_goes_first(bench: Bench) -> None:
+    await bench.job("plain", gap_s=0, per_host=100)
+    await bench.job("urgent", gap_s=0, per_host=100, priority=5)
+    await bench.offer(*urls("a", 5), job="plain")
+    await bench.offer(*urls("a", 5), job="urgent")
+    assert [lease.job for lease in await bench.lease(6)] == ["urgent"] * 5 + ["plain"]
+
+
+async def test_bands_are_served_in_order_and_first_in_first_out(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=100)
+    await bench.offer("http://a/low", trail=Trail(priority=-1))
+    await bench.offer("http://a/n1", "http://a/n2")
+    await bench.offer("http://a/high", trail=Trail(priority=9))
+    assert [name[9:] for name in names(await bench.lease())] == ["high", "n1", "n2", "low"]
+
+
+async def test_tokens_rise_and_a_stale_one_completes_nothing(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=100)
+    await bench.offer("http://a/1")
+    first = await bench.lease()
+    bench.clock.advance(120)
+    assert await bench.frontier.reap() == 1
+    second = await bench.lease()
+    assert second[0].token > first[0].token
+    assert await bench.complete(first) == [False]
+    assert await bench.complete(second) == [True]
+    assert (await bench.frontier.figures("job")).pages == 1
+    await bench.assert_balanced()
+
+
+async def test_tokens_rise_over_a_restart_with_a_clock_set_back(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=100)
+    await bench.offer(*urls("a", 2))
+    (first,) = await bench.lease(1)
+    await bench.restart()
+    bench.clock.advance(-3600)
+    (second,) = await bench.lease(1)
+    assert second.token > first.token
+
+
+async def test_extend_keeps_a_lease_and_says_which_are_held(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=3)
+    await bench.offer(*urls("a", 2))
+    kept, lost = await bench.lease()
+    bench.clock.advance(50)
+    assert await bench.frontier.extend(bench.caller.next(), [kept.token]) == [kept.token]
+    bench.clock.advance(20)
+    assert await bench.frontier.reap() == 1
+    held = await bench.frontier.extend(bench.caller.next(), [kept.token, lost.token])
+    assert held == [kept.token]
+
+
+async def test_a_repeated_call_gets_the_first_reply(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=5)
+    offers = [Offer("job", [target("http://a/1"), target("http://a/2")])]
+    offer, lease, end, back = (Call("w", seq) for seq in range(1, 5))
+    assert (await bench.frontier.offer(offer, offers)).new == 2
+    assert (await bench.frontier.offer(offer, offers)).new == 2
+    first = await bench.frontier.lease(lease, 1)
+    assert await bench.frontier.lease(lease, 1) == first
+    completion = [Completion(first[0].token, Outcome.DONE)]
+    assert await bench.frontier.complete(end, completion) == [True]
+    assert await bench.frontier.complete(end, completion) == [True]
+    second = await bench.frontier.lease(back, 1)
+    await bench.frontier.release(back, [second[0].token])
+    await bench.frontier.release(back, [second[0].token])
+    figures = await bench.frontier.figures("job")
+    assert (figures.found, figures.queued, figures.leased, figures.pages) == (2, 1, 0, 1)
+
+
+async def test_a_call_older_than_the_last_is_refused(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=5)
+    await bench.offer(*urls("a", 2))
+    await bench.frontier.lease(Call("w", 5), 1)
+    with pytest.raises(StaleCall):
+        await bench.frontier.lease(Call("w", 4), 1)
