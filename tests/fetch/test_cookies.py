@@ -3,10 +3,11 @@ from __future__ import annotations
 import asyncio
 import time
 
+import pycurl
 import pytest
 
 from shoal.errors import UsageError
-from shoal.fetch.cookies import Jar
+from shoal.fetch.cookies import MOST_BYTES, MOST_COOKIES, Jar
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.exchange import Exchange
 from shoal.fetch.transfer import Fetch
@@ -148,3 +149,43 @@ class TestWhatAnswersChange:
         while not few.due:
             time.sleep(0.001)
         assert not many.due
+
+
+def of_host(number: int, name: str = "id", size: int = 1) -> str:
+    return "\t".join((f"h{number}.example", "FALSE", "/", "FALSE", "0", name, "v" * size))
+
+
+async def test_a_jar_forgets_the_oldest_hosts_beyond_its_bounds(fetcher: Fetcher, site: Site) -> None:
+    jar = Jar()
+    jar.add("http://given.example/", "mine=1")
+    jar.load([of_host(number) for number in range(MOST_COOKIES)])
+    assert not jar.forgotten()
+    jar.load([of_host(MOST_COOKIES)])
+    forgotten = jar.forgotten()
+    assert MOST_COOKIES // 2 <= len(forgotten) < MOST_COOKIES
+    assert ("h0.example", "/", "id") in forgotten
+    assert not jar.forgotten()
+    assert await cookie_sent(fetcher, site, "http://h0.example/", jar, site.url) == ""
+    assert await cookie_sent(fetcher, site, f"http://h{MOST_COOKIES}.example/", jar, site.url) == "id=v"
+    assert await cookie_sent(fetcher, site, "http://given.example/", jar, site.url) == "mine=1"
+    # Forgotten here, and not removed by its host.
+    assert jar.changed_lines() == []
+
+
+async def test_a_jar_has_a_bound_of_bytes_too(fetcher: Fetcher, site: Site) -> None:
+    jar = Jar()
+    big = MOST_BYTES // 1_000
+    for start in range(0, 2_000, 500):
+        jar.load([of_host(number, size=big) for number in range(start, start + 500)])
+        assert sum(map(len, jar._window.getinfo_raw(pycurl.INFO_COOKIELIST))) <= MOST_BYTES
+    assert await cookie_sent(fetcher, site, "http://h1999.example/", jar, site.url) == "id=" + "v" * big
+
+
+async def test_a_host_whose_cookie_was_forgotten_may_set_it_anew(fetcher: Fetcher, site: Site) -> None:
+    site.routes["http://h0.example/login"] = answer(headers=("Set-Cookie: id=v; Path=/",))
+    jar = Jar()
+    jar.load([of_host(number) for number in range(MOST_COOKIES + 1)])
+    assert ("h0.example", "/", "id") in jar.forgotten()
+    await fetcher.fetch(Fetch("http://h0.example/login", jar=jar, proxy=site.url))
+    assert jar.changed_lines() == [of_host(0)]
+    assert await cookie_sent(fetcher, site, "http://h0.example/", jar, site.url) == "id=v"

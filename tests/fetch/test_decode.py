@@ -3,12 +3,13 @@ from __future__ import annotations
 import gzip
 import tracemalloc
 import zlib
+from collections.abc import Callable
 
 import brotli
 import pytest
 import zstandard
 
-from shoal.fetch.decode import CannotDecode, DecodedTooLarge, decode
+from shoal.fetch.decode import CannotDecode, DecodedTooLarge, decode, decode_part
 
 TEXT = b"".join(b"<p>line %d of many</p>" % number for number in range(20_000))
 CAP = 1_000_000
@@ -80,6 +81,15 @@ def test_bombs_stop_at_the_cap_in_bounded_memory() -> None:
         assert peak < 12_000_000, coding
 
 
+def test_a_large_body_is_held_once_while_it_is_decoded() -> None:
+    coded = gzip.compress(bytes(20_000_000))
+    tracemalloc.start()
+    assert len(decode(coded, "gzip", 40_000_000)) == 20_000_000
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30_000_000
+
+
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
 def test_a_body_that_breaks_off_gives_what_came_before(coding: str) -> None:
     noise = b"".join(zlib.crc32(b"%d" % number).to_bytes(4, "big") for number in range(100_000))
@@ -92,6 +102,74 @@ def test_a_body_that_breaks_off_gives_what_came_before(coding: str) -> None:
     part = decode(coded[: len(coded) * 3 // 4], coding, CAP)
     assert len(part) > 1000
     assert noise.startswith(part)
+
+
+def checked_zstd(data: bytes) -> bytes:
+    """As a server streams it: with a checksum, without its length."""
+    stream = zstandard.ZstdCompressor(write_checksum=True).compressobj()
+    return stream.compress(data) + stream.flush()
+
+
+NOISE = b"".join(b"<p>%d</p>" % zlib.crc32(b"%d" % number) for number in range(40_000))
+CHECKED: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": checked_zstd}
+SIZES = pytest.mark.parametrize("size", [10, 3_000, 100_000, len(NOISE)])
+
+
+@SIZES
+@pytest.mark.parametrize("coding", CHECKED)
+def test_a_wrong_checksum_costs_no_byte_and_is_told(coding: str, size: int) -> None:
+    coded = CHECKED[coding](NOISE[:size])
+    body, fault = decode_part(coded[:-4] + bytes(4), coding, CAP)
+    assert (body, fault is None) == (NOISE[:size], False)
+    body, fault = decode_part(coded[:-1], coding, CAP)
+    assert (body, fault) == (NOISE[:size], "the compressed body breaks off")
+
+
+@SIZES
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "Deflate "])
+def test_a_body_that_turns_bad_gives_what_came_before_to_the_last_byte(coding: str, size: int) -> None:
+    sound = zlib.compressobj(wbits={"gzip": 31, "deflate": 15, "Deflate ": -15}[coding])
+    begun = sound.compress(NOISE[:size]) + sound.flush(zlib.Z_FULL_FLUSH)
+    # A block of the type that there is not.
+    assert decode_part(begun + b"\x07" * 50_000, coding, CAP)[0] == NOISE[:size]
+    assert decode_part(begun, coding, CAP) == (NOISE[:size], "the compressed body breaks off")
+    assert decode_part(begun + sound.flush(), coding, CAP) == (NOISE[:size], None)
+
+
+@pytest.mark.parametrize("coding", ["br", "zstd"])
+def test_what_others_unpacked_before_a_fault_is_kept(coding: str) -> None:
+    """They unpack by blocks: how much of the one with the fault is there is theirs to say."""
+    coded = {"br": brotli.compress(NOISE, quality=4), "zstd": checked_zstd(NOISE)}[coding]
+    middle = len(coded) // 2
+    body, fault = decode_part(coded[:middle] + b"\xff" * 64 + coded[middle + 64 :], coding, CAP)
+    assert fault is not None
+    assert body[:100_000] == NOISE[:100_000]
+    assert decode_part(coded + b"padding", coding, CAP)[0] == NOISE
+
+
+@pytest.mark.parametrize("cut", [1, 3, 20, 200, 10_000])
+def test_a_zstd_body_that_breaks_off_is_told_from_a_whole_one(cut: int) -> None:
+    skipped = b"\x5a\x2a\x4d\x18" + (3).to_bytes(4, "little") + b"abc"
+    whole = zstandard.compress(b"z" * 300_000) + skipped + checked_zstd(NOISE[:100_000])
+    assert decode_part(whole, "zstd", CAP) == (b"z" * 300_000 + NOISE[:100_000], None)
+    assert decode_part(whole[:-cut], "zstd", CAP).fault == "the compressed body breaks off"
+
+
+def test_the_fault_of_either_coding_is_told() -> None:
+    inner = gzip.compress(TEXT)[:-4] + bytes(4)
+    assert decode_part(brotli.compress(inner, quality=4), "gzip, br", CAP).body == TEXT
+    assert "incorrect length" in (decode_part(brotli.compress(inner, quality=4), "gzip, br", CAP).fault or "")
+    assert "breaks off" in (decode_part(gzip.compress(gzip.compress(TEXT))[:-1], "gzip, gzip", CAP).fault or "")
+
+
+def test_a_bomb_with_a_fault_stops_at_the_cap_too() -> None:
+    bomb = gzip.compress(bytes(64_000_000), 1)[:-4] + bytes(4)
+    with pytest.raises(DecodedTooLarge):
+        decode(bomb, "gzip", 4_000_000)
+    small = gzip.compress(bytes(4_000_100), 1)[:-4] + bytes(4)
+    with pytest.raises(DecodedTooLarge):
+        decode(small, "gzip", 4_000_000)
+    assert decode(small, "gzip", 4_000_000, truncate=True) == bytes(4_000_000)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])

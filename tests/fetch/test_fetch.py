@@ -15,7 +15,7 @@ from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.guard import Guard
 from shoal.fetch.transfer import Fetch
 from tests.fetch.conftest import AGENT
-from tests.fetch.site import Asked, Site, answer, drip, hang, raw, serving, until
+from tests.fetch.site import Asked, Route, Site, answer, drip, hang, raw, serving, until
 
 PAGE = b"<html>" + b"<p>a page</p>" * 2000
 
@@ -96,6 +96,26 @@ async def test_settings_of_one_request_do_not_stick_to_the_next(fetcher: Fetcher
         assert asked.body == b""
         assert not {"x-odd", "authorization", "if-none-match", "content-type"} & set(asked.headers)
     assert site.connections == 1
+
+
+MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /there\r\n"
+
+
+@pytest.mark.parametrize(
+    "route",
+    [
+        raw(MOVED + b"Content-Length: 99\r\n\r\nmoved"),
+        raw(MOVED + b"Content-Length: 99\r\n\r\n", close=False),
+        raw(MOVED + b"Transfer-Encoding: chunked\r\n\r\nnone\r\n"),
+        raw(MOVED + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nmoved"),
+        raw(MOVED + b"Content-Length: 99999999999\r\n\r\n", close=False),
+    ],
+    ids=["torn", "late", "misframed", "undecodable", "too large"],
+)
+async def test_a_redirect_leads_on_whatever_becomes_of_its_body(fetcher: Fetcher, site: Site, route: Route) -> None:
+    site.routes["/moved"] = route
+    moved = await got(fetcher, f"{site.url}/moved", deadline_s=0.3)
+    assert (moved.status, moved.location) == (301, f"{site.url}/there")
 
 
 async def test_redirects_are_handed_over_not_followed(fetcher: Fetcher, site: Site) -> None:
@@ -198,8 +218,19 @@ async def test_no_answer_and_slow_answers_end_at_the_deadline(fetcher: Fetcher, 
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", b"only this"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"zz\r\nbad\r\n"),
         (b"SSH-2.0-OpenSSH_9.0\r\n",),
+        (b"HTTP/1.1 200 OK\r\n",),
+        (b"HTTP/1.1 200 OK\r\nContent-Type: text/pl",),
+        (b"HTTP/1.1 302 Found\r\nLocation: /trunc",),
     ],
-    ids=["nothing", "half a body", "bad chunks", "another protocol"],
+    ids=[
+        "nothing",
+        "half a body",
+        "bad chunks",
+        "another protocol",
+        "a status alone",
+        "half a head",
+        "half a redirect",
+    ],
 )
 async def test_broken_answers_are_protocol_failures(fetcher: Fetcher, site: Site, pieces: tuple[bytes, ...]) -> None:
     site.routes["/a"] = raw(*pieces)

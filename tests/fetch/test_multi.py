@@ -8,6 +8,7 @@ import time
 
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.exchange import Exchange, Failure
+from shoal.fetch.multi import EpollMulti
 from shoal.fetch.transfer import Fetch
 from tests.fetch.site import Asked, Site, answer, hang, until
 
@@ -62,3 +63,25 @@ async def test_a_deadline_holds_after_an_earlier_one_that_was_not_needed(fetcher
     assert isinstance(await fetcher.fetch(Fetch(f"{site.url}/", deadline_s=0.2)), Exchange)
     end = await asyncio.wait_for(silent, 5)
     assert isinstance(end, Failure) and end.kind == "timeout"
+
+
+async def test_what_nobody_asked_for_is_no_answer_to_the_next_request(fetcher: Fetcher, site: Site) -> None:
+    """A second answer, the rest of a body, a 408 at rest: whatever comes between two requests spoils the connection."""
+    more = [b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nPOISON", b"rest of a body", b"HTTP/1.1 408 Time-out\r\n\r\n"]
+
+    async def and_more(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await answer(b"ok")(asked, writer)
+        asyncio.get_running_loop().call_later(0.01, writer.write, more[len(site.asked) // 2])
+
+    site.routes["/more"] = and_more
+    multi = fetcher._multi
+    assert isinstance(multi, EpollMulti)
+    for place in range(len(more)):
+        first = await fetcher.fetch(Fetch(f"{site.url}/more"))
+        # A host that did it twice is given no second request on any connection.
+        if place < 2:
+            await until(lambda n=place: len(multi.spoilt) == n + 1)  # type: ignore[misc]
+        second = await fetcher.fetch(Fetch(f"{site.url}/next"))
+        assert isinstance(first, Exchange) and isinstance(second, Exchange)
+        assert (first.raw, second.raw, second.status) == (b"ok", b"hello", 200)
+    assert [asked.path for asked in site.asked] == ["/more", "/next"] * len(more)

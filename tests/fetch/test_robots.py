@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+import gzip
+import random
 import socket
+import zlib
 
+import brotli
 import pytest
+import zstandard
 
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.robots import MAX_ROBOTS_BYTES, RobotsFile, fetch_robots, product_token
@@ -138,6 +143,42 @@ async def test_a_host_out_of_reach_means_not_now(fetcher: Fetcher) -> None:
     assert robots.failure is not None
     assert robots.failure.kind == "connect"
     assert robots.not_now.startswith("robots.txt is out of reach")
+
+
+RANDOM = random.Random(7)
+LISTED = b"".join(b"Disallow: /%x/\n" % RANDOM.getrandbits(64) for _ in range(3_000))
+PACKED = {
+    "gzip": gzip.compress(LISTED),
+    "deflate": zlib.compress(LISTED),
+    "br": brotli.compress(LISTED),
+    "zstd": zstandard.compress(LISTED),
+    "gzip twice": gzip.compress(LISTED) + gzip.compress(LISTED),
+}
+
+
+@pytest.mark.parametrize("coding", PACKED)
+async def test_a_coded_file_that_breaks_off_means_not_now(fetcher: Fetcher, site: Site, coding: str) -> None:
+    packed, header = PACKED[coding], f"Content-Encoding: {coding.removesuffix(' twice')}"
+    site.routes["/robots.txt"] = answer(packed, headers=(header,))
+    assert not (await fetch_robots(fetcher, site.url)).not_now
+    site.routes["/robots.txt"] = answer(packed[: len(packed) * 3 // 4], headers=(header,))
+    robots = await fetch_robots(fetcher, site.url)
+    assert robots.failure is not None and robots.failure.kind == "undecodable"
+    assert "breaks off" in robots.not_now and not robots.body
+
+
+async def test_what_follows_a_coded_file_does_not_make_it_torn(fetcher: Fetcher, site: Site) -> None:
+    site.routes["/robots.txt"] = answer(PACKED["gzip"] + b"\0" * 100, headers=("Content-Encoding: gzip",))
+    assert (await fetch_robots(fetcher, site.url)).body == LISTED
+
+
+async def test_a_coded_file_that_we_cut_ourselves_is_read(fetcher: Fetcher, site: Site) -> None:
+    noise = b"User-agent: *\nDisallow: /x\n" + b"".join(b"# %x\n" % RANDOM.getrandbits(256) for _ in range(30_000))
+    packed = gzip.compress(noise)
+    assert len(packed) > MAX_ROBOTS_BYTES
+    site.routes["/robots.txt"] = answer(packed, headers=("Content-Encoding: gzip",))
+    robots = await fetch_robots(fetcher, site.url)
+    assert not robots.not_now and not robots.rules.allows(f"{site.url}/x")
 
 
 async def test_of_an_enormous_file_the_first_part_is_read(fetcher: Fetcher, site: Site) -> None:

@@ -18,20 +18,29 @@ import certifi
 import pycurl
 
 from shoal.errors import UsageError
-from shoal.fetch.decode import CannotDecode, DecodedTooLarge, decode
-from shoal.fetch.exchange import Exchange, Failure, FailureKind, final_head, parse_head
+from shoal.fetch.decode import CannotDecode, DecodedTooLarge, decode_part
+from shoal.fetch.exchange import REDIRECTS, Exchange, Failure, FailureKind, final_head, is_whole, parse_head
 from shoal.fetch.guard import Guard
+from shoal.fetch.intake import Intake
+from shoal.fetch.names import KNOWN_S, Names, place_of
 from shoal.fetch.transfer import Fetch, Options, Transfer
 from shoal.urls import origin_of
 
 if sys.platform == "linux":
     from shoal.fetch.multi import EpollMulti as Multi
 else:
-    # Cancelled, it takes the handle out before whoever awaits it wakes up, because its callback was registered first.
-    from pycurl import AsyncCurlMulti as Multi
+
+    class Multi(pycurl.AsyncCurlMulti):
+        """Cancelled, it takes the handle out before whoever awaits it wakes up: its callback was registered first."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.spoilt: set[int] = set()
+
 
 CONNECT_TIMEOUT_S = 10
 DECODED_RATIO = 4
+MOST_DECODED_BYTES = 40_000_000
 # libcurl's own bounds for all header lines of one answer, and for one of them.
 MAX_HEAD_BYTES = 300 * 1024
 MAX_HEAD_LINE_BYTES = 100 * 1024
@@ -70,11 +79,13 @@ _VERSIONS = {1: "1.0", 2: "1.1", 3: "2", 30: "3"}
 class Fetcher:
     """Belongs to the event loop of its first fetch. Close it when nothing is in flight any more."""
 
-    def __init__(self, agent: str, guard: Guard, ca_file: str | None = None) -> None:
+    def __init__(self, agent: str, guard: Guard, ca_file: str | None = None, intake: Intake | None = None) -> None:
         self.agent = agent
         self._guard = guard
+        self._intake = intake or Intake()
         self._multi = Multi()
         self._multi.setopt(pycurl.M_MAXCONNECTS, _connections())
+        self._names = Names()
         self._idle: list[Transfer] = []
         self._under_way: dict[Transfer, float] = {}
         """When each began."""
@@ -94,17 +105,37 @@ class Fetcher:
             (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
             (pycurl.HTTPAUTH, pycurl.HTTPAUTH_BASIC),
             (pycurl.CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_S * 1000),
+            (pycurl.DNS_CACHE_TIMEOUT, int(2 * KNOWN_S)),
         ]
 
+    @property
+    def is_full(self) -> bool:
+        """Big bodies that were fetched and are not done with are so many that others pause."""
+        return self._intake.is_full
+
     async def fetch(self, call: Fetch) -> Exchange | Failure:
+        """For whoever fetches few: however big the body is, it comes unpacked and is not counted as held."""
+        answer = await self.fetch_packed(call)
+        if isinstance(answer, Failure):
+            return answer
+        answer.let_go()
+        return await unpacked(answer, call) if answer.is_packed else answer
+
+    async def fetch_packed(self, call: Fetch) -> Exchange | Failure:
+        """A big body comes as it is, to be `unpacked` when there is memory for it, and to be let go of."""
         if call.proxy and not self._guard.allows_target(call.url):
             return _refusal(self._guard, 0.0)
         if self._closing and self._closing[origin_of(call.url)] >= _CLOSES_BELIEVED:
             call = replace(call, alone=True)
         started_at = time.time()
-        transfer = self._idle.pop() if self._idle else Transfer(self._guard, self._options)
+        transfer = (
+            self._idle.pop() if self._idle else Transfer(self._guard, self._multi.spoilt, self._intake, self._options)
+        )
         self._under_way[transfer] = started_at
         try:
+            failure = await self._name_to(transfer, call)
+            if failure is not None:
+                return failure
             if call.url.startswith("https:") and (origin := origin_of(call.url)) not in self._met:
                 failure = await self._perform_in_turn(origin, transfer, call)
             else:
@@ -112,21 +143,44 @@ class Fetcher:
             answer = failure or self._exchange(transfer, call, started_at)
         finally:
             del self._under_way[transfer]
+            transfer.forget()
             self._idle.append(transfer)
-        if isinstance(answer, Exchange) and answer.raw and "content-encoding" in answer.headers:
-            return await _decoded(answer, call)
+        if isinstance(answer, Exchange) and answer.is_coded and answer.location is None:
+            return _unpacked_if_small(answer, call)
         return answer
 
-    def silent(self, for_s: float) -> int:
-        """How many requests are under way that have got no byte for so long."""
-        since = time.time() - for_s
-        return sum(began < since and not transfer.head.tell() for transfer, began in self._under_way.items())
+    def slow(self, after_s: float, bytes_per_s: float) -> int:
+        """How many requests are under way for so long that have brought less than this, since they began."""
+        now = time.time()
+        since = now - after_s
+        return sum(
+            began < since and transfer.received_bytes < bytes_per_s * (now - began)
+            for transfer, began in self._under_way.items()
+        )
 
     async def aclose(self) -> None:
+        await self._names.aclose()
         await self._multi.aclose()
         for transfer in self._idle:
             transfer.curl.close()
         self._idle.clear()
+
+    async def _name_to(self, transfer: Transfer, call: Fetch) -> Failure | None:
+        """Sees to it that libcurl knows the addresses of the host."""
+        place = None if call.proxy else place_of(call.url)
+        if place is None:
+            return None
+        began = time.monotonic()
+        try:
+            found = self._names.knows(place) or await self._names.look_up(
+                place, min(CONNECT_TIMEOUT_S, call.deadline_s)
+            )
+        except TimeoutError:
+            return Failure(FailureKind.DNS, f"nobody answers for the name of {place}", time.monotonic() - began)
+        if not found:
+            return Failure(FailureKind.DNS, f"the name of {place} leads nowhere", time.monotonic() - began)
+        transfer.resolved = self._names.news(place)
+        return None
 
     async def _perform_in_turn(self, origin: str, transfer: Transfer, call: Fetch) -> Failure | None:
         """The first request to an origin makes the connection; those made meanwhile wait to share it, should it speak
@@ -154,11 +208,16 @@ class Fetcher:
             await self._multi.perform(transfer.curl)
         except pycurl.error as error:
             code, message = error.args
-            if call.truncate and code == pycurl.E_WRITE_ERROR:
+            if (call.truncate and code == pycurl.E_WRITE_ERROR) or _leads_on(transfer):
                 return None
             if code == pycurl.E_ABORTED_BY_CALLBACK:
                 self._note_closing(origin_of(call.url))
-            return _failure(transfer, call, code, message)
+            if transfer.kept_back and not transfer.sent:
+                return await self._perform(transfer, replace(call, alone=True), on_sending)
+            failure = _failure(transfer, call, code, message)
+            if failure.kind is FailureKind.CONNECT and (place := place_of(call.url)):
+                self._names.forget(place)
+            return failure
         return None
 
     def _note_closing(self, origin: str) -> None:
@@ -176,31 +235,70 @@ class Fetcher:
         if status < 200:
             return Failure(FailureKind.PROTOCOL, f"the host answered {status}, which is no final answer", latency_s)
         head = final_head(transfer.head.getvalue())
+        if not is_whole(head):
+            return Failure(FailureKind.PROTOCOL, "the connection was closed within the head", latency_s)
         reason, headers = parse_head(head)
         raw = transfer.body.getvalue()
         version = _VERSIONS[info(pycurl.INFO_HTTP_VERSION)]
-        return Exchange(call.url, status, reason, headers, head, raw, raw, version, ip, latency_s, started_at)
+        hold, transfer.hold = transfer.hold, None
+        if hold is not None:
+            hold.count(len(raw))
+        return Exchange(
+            call.url, status, reason, headers, head, raw, raw, version, ip, latency_s, started_at, hold=hold
+        )
 
 
-async def _decoded(exchange: Exchange, call: Fetch) -> Exchange | Failure:
-    """Undoes the content codings: small bodies at once, large ones in a thread."""
-    codings = ",".join(exchange.headers.get_all("content-encoding"))
-    max_bytes = call.max_bytes * DECODED_RATIO
-    inline_bytes = min(max_bytes, _INLINE_BYTES)
+def most_unpacked_bytes(call: Fetch) -> int:
+    """What is large as it comes, as sitemaps may be, is not much larger unpacked."""
+    return max(call.max_bytes, min(call.max_bytes * DECODED_RATIO, MOST_DECODED_BYTES))
+
+
+async def unpacked(exchange: Exchange, call: Fetch) -> Exchange | Failure:
+    """Undoes the content codings of a big body, in a thread."""
+    codings, most_bytes = _codings(exchange), most_unpacked_bytes(call)
     try:
-        if len(exchange.raw) <= _INLINE_RAW_BYTES:
-            try:
-                exchange.body = decode(exchange.raw, codings, inline_bytes)
-                return exchange
-            except DecodedTooLarge:
-                pass
-        exchange.body = await asyncio.to_thread(decode, exchange.raw, codings, max_bytes, call.truncate)
-    except DecodedTooLarge:
-        detail = f"the body is larger than {max_bytes} bytes when decoded"
-        return Failure(FailureKind.TOO_LARGE, detail, exchange.latency_s)
-    except CannotDecode as error:
-        return Failure(FailureKind.UNDECODABLE, f"{codings}: {error}", exchange.latency_s)
+        exchange.body, exchange.fault = await asyncio.to_thread(
+            decode_part, exchange.raw, codings, most_bytes, call.truncate
+        )
+    except (DecodedTooLarge, CannotDecode) as error:
+        return _undecoded(exchange, call, error)
+    exchange.is_packed = False
     return exchange
+
+
+def _unpacked_if_small(exchange: Exchange, call: Fetch) -> Exchange | Failure:
+    exchange.is_packed = True
+    if len(exchange.raw) > _INLINE_RAW_BYTES:
+        return exchange
+    try:
+        inline_bytes = min(most_unpacked_bytes(call), _INLINE_BYTES)
+        exchange.body, exchange.fault = decode_part(exchange.raw, _codings(exchange), inline_bytes)
+        exchange.is_packed = False
+    except DecodedTooLarge:
+        pass
+    except CannotDecode as error:
+        return _undecoded(exchange, call, error)
+    return exchange
+
+
+def _codings(exchange: Exchange) -> str:
+    return ",".join(exchange.headers.get_all("content-encoding"))
+
+
+def _undecoded(exchange: Exchange, call: Fetch, error: DecodedTooLarge | CannotDecode) -> Failure:
+    exchange.let_go()
+    if isinstance(error, CannotDecode):
+        return Failure(FailureKind.UNDECODABLE, f"{_codings(exchange)}: {error}", exchange.latency_s)
+    detail = f"the body is larger than {most_unpacked_bytes(call)} bytes when decoded"
+    return Failure(FailureKind.TOO_LARGE, detail, exchange.latency_s)
+
+
+def _leads_on(transfer: Transfer) -> bool:
+    """Whether a redirect has come with all of its head: whatever becomes of its body, nobody reads that."""
+    if transfer.curl.getinfo(pycurl.RESPONSE_CODE) not in REDIRECTS:
+        return False
+    head = final_head(transfer.head.getvalue())
+    return is_whole(head) and "location" in parse_head(head)[1]
 
 
 def _failure(transfer: Transfer, call: Fetch, code: int, message: str) -> Failure:

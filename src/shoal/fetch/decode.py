@@ -1,25 +1,39 @@
 """Content codings, undone within a byte cap: gzip (several members too), deflate in both readings, br, zstd.
 
-Memory stays near the cap whatever the input claims. A body that breaks off or turns bad gives what came before;
-only if nothing did is it undecodable. Codings nobody knows are taken for identity, as browsers do.
+Memory stays near the cap whatever the input claims. A body that breaks off or turns bad gives all that came before, to
+the last byte; only if nothing did is it undecodable. Codings nobody knows are taken for identity, as browsers do.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from io import BytesIO
+from itertools import chain
+from typing import NamedTuple
 
 import brotli
 import zstandard
 
 MAX_CODINGS = 2
 _MAX_MEMBERS = 10_000
+_MAX_BLOCKS = 10_000
 _STEP_BYTES = 1 << 20
 # zlib copies what it has not read at every step and member, so it is fed by small windows.
 _WINDOW_BYTES = 1 << 14
+_SMALL_BYTES = 1 << 7
 # RFC 9659: no larger window may be asked of a recipient of the zstd coding.
 _ZSTD_WINDOW_BYTES = 8 << 20
+_ZSTD_HEADER_BYTES = 18
+_ZSTD_SKIPPED = b"\x2a\x4d\x18"
 _GZIP, _ZLIB, _DEFLATE = 31, 15, -15
+_GZIP_BEGINS = 0x1F
+_FAULTS = (zlib.error, brotli.error, zstandard.ZstdError, EOFError)
+
+Unpack = Callable[[bytes, Iterable[memoryview]], Iterator[bytes]]
+"""Takes the body whole, to look at, and in the pieces that it is to be fed by."""
 
 
 class CannotDecode(Exception):
@@ -30,54 +44,97 @@ class DecodedTooLarge(Exception):
     """The decoded body would exceed the cap."""
 
 
+class Decoded(NamedTuple):
+    body: bytes
+    fault: str | None
+    """What is wrong with a coding, if anything is: the body may be a part of what was sent."""
+
+
 def decode(raw: bytes, content_encoding: str, max_bytes: int, truncate: bool = False) -> bytes:
     """The body without its codings; `truncate` cuts at the cap where otherwise DecodedTooLarge is raised."""
+    return decode_part(raw, content_encoding, max_bytes, truncate).body
+
+
+def decode_part(raw: bytes, content_encoding: str, max_bytes: int, truncate: bool = False) -> Decoded:
+    """The same, telling of a fault."""
     if not content_encoding or not raw:
-        return raw
+        return Decoded(raw, None)
     names = [name.strip().lower() for name in content_encoding.split(",")]
     codings = [_CODINGS[name] for name in names if name in _CODINGS]
     if len(codings) > MAX_CODINGS:
         raise CannotDecode(f"{len(codings)} content codings, at most {MAX_CODINGS} are undone")
-    for pieces in reversed(codings):
-        raw = _collect(pieces(raw), max_bytes, truncate)
-    return raw
+    faults = []
+    for unpack in reversed(codings):
+        body, fault = _gathered(unpack(raw, _pieces(raw, _WINDOW_BYTES)), max_bytes)
+        if fault is not None:
+            body = _in_spite_of(fault, body, unpack, raw, max_bytes)
+            faults.append(str(fault))
+        if len(body) > max_bytes and not truncate:
+            # The traceback would keep it.
+            del body
+            raise DecodedTooLarge
+        raw = body[:max_bytes]
+        if not raw:
+            break
+    return Decoded(raw, faults[0] if faults else None)
 
 
-def _collect(pieces: Iterator[bytes], max_bytes: int, truncate: bool) -> bytes:
-    out: list[bytes] = []
-    size = 0
+def _in_spite_of(fault: Exception, body: bytes, unpack: Unpack, raw: bytes, max_bytes: int) -> bytes:
+    if not isinstance(fault, EOFError):
+        body, _ = _gathered(_to_the_fault(unpack, raw), max_bytes)
+    if not body:
+        raise CannotDecode(str(fault)) from fault
+    return body
+
+
+def _gathered(pieces: Iterator[bytes], max_bytes: int) -> tuple[bytes, Exception | None]:
+    # What it holds is what it gives: pieces that are joined at the end take twice the memory.
+    out = BytesIO()
+    size, fault = 0, None
     try:
         for piece in pieces:
-            out.append(piece)
-            size += len(piece)
+            size += out.write(piece)
             if size > max_bytes:
                 break
-    except (zlib.error, brotli.error, zstandard.ZstdError, EOFError) as error:
-        if not size:
-            raise CannotDecode(str(error)) from error
-    if size > max_bytes and not truncate:
-        raise DecodedTooLarge
-    return b"".join(out)[:max_bytes] if len(out) != 1 else out[0][:max_bytes]
+    except _FAULTS as error:
+        fault = error
+    return out.getvalue(), fault
 
 
-def _gzip(raw: bytes) -> Iterator[bytes]:
-    return _inflate(raw, _GZIP)
+def _to_the_fault(unpack: Unpack, raw: bytes) -> Iterator[bytes]:
+    """What a decoder made of the piece that it meets a fault in is lost with it: so that one is fed byte by byte."""
+    pieces = _pieces(raw, _SMALL_BYTES)
+    with suppress(*_FAULTS):
+        deque(unpack(raw, pieces), maxlen=0)
+    end = len(raw) - sum(map(len, pieces))
+    start = max(0, end - _SMALL_BYTES)
+    return unpack(raw, chain(_pieces(raw[:start], _SMALL_BYTES), _pieces(raw[start:end], 1)))
 
 
-def _deflate(raw: bytes) -> Iterator[bytes]:
+def _pieces(raw: bytes, size: int) -> Iterator[memoryview]:
+    view = memoryview(raw)
+    return (view[start : start + size] for start in range(0, len(raw), size))
+
+
+def _gzip(_: bytes, pieces: Iterable[memoryview]) -> Iterator[bytes]:
+    return _inflate(pieces, _GZIP)
+
+
+def _deflate(raw: bytes, pieces: Iterable[memoryview]) -> Iterator[bytes]:
     # The name means zlib; some servers send the bare stream, which cannot begin like a zlib header.
     has_header = raw[0] & 0x0F == 8 and int.from_bytes(raw[:2], "big") % 31 == 0
-    return _inflate(raw, _ZLIB if has_header else _DEFLATE)
+    return _inflate(pieces, _ZLIB if has_header else _DEFLATE)
 
 
-def _inflate(raw: bytes, kind: int) -> Iterator[bytes]:
-    view, stream, members = memoryview(raw), zlib.decompressobj(kind), 0
-    for start in range(0, len(raw), _WINDOW_BYTES):
-        piece: bytes | memoryview = view[start : start + _WINDOW_BYTES]
+def _inflate(pieces: Iterable[memoryview], kind: int) -> Iterator[bytes]:
+    stream, members = zlib.decompressobj(kind), 0
+    for window in pieces:
+        piece: bytes | memoryview = window
         while piece:
             if stream.eof:
                 members += 1
-                if kind != _GZIP:
+                if kind != _GZIP or piece[0] != _GZIP_BEGINS:
+                    # Padding.
                     return
                 if members == _MAX_MEMBERS:
                     raise CannotDecode(f"more than {_MAX_MEMBERS} gzip members")
@@ -85,31 +142,63 @@ def _inflate(raw: bytes, kind: int) -> Iterator[bytes]:
             yield stream.decompress(piece, _STEP_BYTES)
             piece = stream.unused_data or stream.unconsumed_tail
     yield stream.flush()
-    if not stream.eof and not members:
+    if not stream.eof:
         raise EOFError("the compressed body breaks off")
 
 
-def _brotli(raw: bytes) -> Iterator[bytes]:
+def _brotli(_: bytes, pieces: Iterable[memoryview]) -> Iterator[bytes]:
     stream = brotli.Decompressor()
-    piece = stream.process(raw, output_buffer_limit=_STEP_BYTES)
-    while piece:
+    for window in pieces:
+        piece = stream.process(window, output_buffer_limit=_STEP_BYTES)
+        while piece:
+            yield piece
+            piece = b"" if stream.is_finished() else stream.process(b"", output_buffer_limit=_STEP_BYTES)
+        if stream.is_finished():
+            return
+    raise EOFError("the compressed body breaks off")
+
+
+def _zstd(raw: bytes, pieces: Iterable[memoryview]) -> Iterator[bytes]:
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
+    # Its stub wants a whole file, but it only reads.
+    stream = decompressor.stream_reader(_Source(pieces), read_across_frames=True)  # type: ignore[arg-type]
+    while piece := stream.read1(_STEP_BYTES):
         yield piece
-        piece = b"" if stream.is_finished() else stream.process(b"", output_buffer_limit=_STEP_BYTES)
-    if not stream.is_finished():
+    if not _is_whole_zstd(raw):
         raise EOFError("the compressed body breaks off")
 
 
-def _zstd(raw: bytes) -> Iterator[bytes]:
-    stream = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).stream_reader(raw, read_across_frames=True)
-    piece = stream.read(_STEP_BYTES)
-    if not piece and zstandard.frame_content_size(raw) != 0:
-        raise EOFError("the compressed body breaks off")
-    while piece:
-        yield piece
-        piece = stream.read(_STEP_BYTES)
+class _Source:
+    """Pieces as a file that gives one at a time, however much is asked for."""
+
+    def __init__(self, pieces: Iterable[memoryview]) -> None:
+        self._pieces = iter(pieces)
+
+    def read(self, _: int) -> bytes:
+        return bytes(next(self._pieces, b""))
 
 
-_CODINGS: dict[str, Callable[[bytes], Iterator[bytes]]] = {
+def _is_whole_zstd(raw: bytes) -> bool:
+    """By the sizes of its blocks (RFC 8878), as the decoder does not tell; one of very many is taken to be whole."""
+    at = checksum_bytes = 0
+    in_frame = False
+    for _ in range(_MAX_BLOCKS):
+        if at >= len(raw):
+            return at == len(raw) and not in_frame
+        if in_frame:
+            block = int.from_bytes(raw[at : at + 3], "little")
+            in_frame, is_run = not block & 1, block >> 1 & 3 == 1
+            at += 3 + (1 if is_run else block >> 3) + (0 if in_frame else checksum_bytes)
+        elif raw[at + 1 : at + 4] == _ZSTD_SKIPPED:
+            at += 8 + int.from_bytes(raw[at + 4 : at + 8], "little")
+        else:
+            header_bytes = zstandard.frame_header_size(raw[at : at + _ZSTD_HEADER_BYTES])
+            in_frame, checksum_bytes = True, raw[at + 4] & 4
+            at += header_bytes
+    return True
+
+
+_CODINGS: dict[str, Unpack] = {
     "gzip": _gzip,
     "x-gzip": _gzip,
     "deflate": _deflate,

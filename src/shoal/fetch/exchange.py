@@ -10,6 +10,8 @@ from enum import StrEnum
 
 import ada_url
 
+from shoal.fetch.intake import Hold
+
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _BLANKS = (b"\n\r\n", b"\n\n")
 _FOLD = re.compile(r"\r?\n[ \t]+")
@@ -74,11 +76,29 @@ class Exchange:
     raw: bytes
     """The body as it came, without the transfer coding."""
     body: bytes
-    """The body without its content codings."""
+    """The body without its content codings, or with them while `is_packed`."""
     version: str
     ip: str
     latency_s: float
     started_at: float
+    fault: str | None = None
+    """What is wrong with a content coding, if anything is: the body may be a part of what was sent."""
+    hold: Hold | None = None
+    """Of a big body: what it takes of the intake until `let_go`."""
+    is_packed: bool = False
+
+    @property
+    def is_small(self) -> bool:
+        return self.hold is None and not self.is_packed
+
+    def let_go(self) -> None:
+        """The body is done with, or will be soon."""
+        if self.hold is not None:
+            self.hold.release()
+
+    @property
+    def is_coded(self) -> bool:
+        return bool(self.raw) and "content-encoding" in self.headers
 
     @property
     def location(self) -> str | None:
@@ -101,6 +121,10 @@ def final_head(received: bytes) -> bytes:
     start = received.rfind(b"\nHTTP/") + 1
     ends = [at + len(blank) for blank in _BLANKS if (at := received.find(blank, start)) >= 0]
     return received[start : min(ends)] if ends else received[start:]
+
+
+def is_whole(head: bytes) -> bool:
+    return head.endswith(_BLANKS)
 
 
 def parse_head(head: bytes) -> tuple[str, Headers]:

@@ -2,14 +2,18 @@
 
 An event loop takes a handful of system calls to watch a socket and to forget it, and libcurl wants both at every
 request, although the connection is kept. Here the sockets are watched in an epoll of their own, which the loop watches
-as one file; a socket that a transfer has left stays in it until it is used again, or its host closes it.
+as one file; a socket that a transfer has left stays in it until it is used again, or its host closes it or sends what
+nobody asked for: the rest of a body that was announced too short, a 408, another answer. libcurl looks for that only on
+a connection that was idle for a second, and would take it for the answer to the next request.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import select
 from contextlib import suppress
+from socket import socket as Socket
 
 import pycurl
 
@@ -34,6 +38,8 @@ class EpollMulti:
         self._epoll = select.epoll()
         self._watched: set[int] = set()
         """Sockets that transfers wait for; others may be in the epoll still."""
+        self.spoilt: set[int] = set()
+        """Local ports of connections that no request may go out over; one that is dialled anew is not."""
         self._under_way: dict[pycurl.Curl, asyncio.Future[None]] = {}
         self._due_at = _ASLEEP
         """When libcurl wants to be called, whatever its sockets do."""
@@ -85,6 +91,7 @@ class EpollMulti:
             if socket not in self._watched:
                 with suppress(OSError):
                     self._epoll.unregister(socket)
+                    self.spoilt.add(_local_port(socket))
                 continue
             readable = pycurl.CSELECT_IN if events & (select.EPOLLIN | _OVER) else 0
             self._act(socket, readable | (pycurl.CSELECT_OUT if events & select.EPOLLOUT else 0))
@@ -143,3 +150,8 @@ class EpollMulti:
             ended.set_result(None)
         else:
             ended.set_exception(error)
+
+
+def _local_port(socket: int) -> int:
+    with Socket(fileno=os.dup(socket)) as known:
+        return int(known.getsockname()[1])

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 
-from protego import Protego
-
 from shoal.fetch.curl import Fetcher
-from shoal.fetch.exchange import Exchange, Failure, retry_after_s
+from shoal.fetch.exchange import Exchange, Failure, FailureKind, retry_after_s
+from shoal.fetch.robots_rules import Rules
 from shoal.fetch.transfer import Fetch
 
 MAX_REDIRECTS = 5
@@ -24,31 +23,9 @@ _BOM = b"\xef\xbb\xbf"
 # One byte more than is parsed, so that a cut shows.
 _CALL = Fetch("", max_bytes=MAX_ROBOTS_BYTES + 1, truncate=True)
 _NONE: Mapping[str, str] = MappingProxyType({})
+_FILE_BYTES = 2_000
 _COMPATIBLE = re.compile(r"compatible;\s*([\w-]+)")
 _FIRST = re.compile(r"\s*([\w-]+)")
-_VERSIONED = re.compile(r"^(\s*user-agent\s*:\s*[A-Za-z_-]+)/\S*", re.IGNORECASE | re.MULTILINE)
-
-
-class Rules:
-    """What a robots.txt asks of one crawler."""
-
-    def __init__(self, text: str, token: str) -> None:
-        # A product token ends before its version; Protego would look for the whole in our name.
-        self._parsed = Protego.parse(_VERSIONED.sub(r"\1", text))
-        self._token = token
-
-    def allows(self, url: str) -> bool:
-        return bool(self._parsed.can_fetch(url, self._token))
-
-    @property
-    def crawl_delay_s(self) -> float:
-        delay: float | None = self._parsed.crawl_delay(self._token)
-        # Also of what is no number: a comparison with that is always false.
-        return delay if delay is not None and delay > 0 else 0.0
-
-    @property
-    def sitemaps(self) -> list[str]:
-        return list(self._parsed.sitemaps)
 
 
 @dataclass(frozen=True)
@@ -63,6 +40,8 @@ class RobotsFile:
     fetched_at: float
     retry_after_s: float | None = None
     failure: Failure | None = None
+    read_rules: Rules | None = None
+    """Of one whose body is not kept."""
 
     @property
     def not_now(self) -> str:
@@ -82,7 +61,16 @@ class RobotsFile:
 
     @cached_property
     def rules(self) -> Rules:
-        return Rules(self._text(), product_token(self.agent))
+        return self.read_rules or Rules(self._text(), product_token(self.agent))
+
+    @property
+    def size_bytes(self) -> int:
+        """About what it takes in memory when it has been read."""
+        return _FILE_BYTES + len(self.body) + self.rules.size_bytes
+
+    def read(self) -> RobotsFile:
+        """The same with its rules, and without the body that says them at greater length."""
+        return replace(self, body=b"", read_rules=self.rules)
 
     def _text(self) -> str:
         readable = self.status is not None and 200 <= self.status < 300
@@ -116,9 +104,18 @@ def _robots_file(origin: str, agent: str, answer: Exchange | Failure) -> RobotsF
     now = time.time()
     if isinstance(answer, Failure):
         return RobotsFile(origin, agent, None, b"", now, failure=answer)
+    if _is_torn(answer):
+        torn = Failure(FailureKind.UNDECODABLE, f"its coded body is not whole: {answer.fault}", answer.latency_s)
+        return RobotsFile(origin, agent, None, b"", now, failure=torn)
     wait_s = retry_after_s(answer.headers.get("retry-after"), now)
     body = answer.body[: MAX_ROBOTS_BYTES + 1]
     return RobotsFile(origin, agent, answer.status, body, now, retry_after_s=wait_s)
+
+
+def _is_torn(answer: Exchange) -> bool:
+    """Rules may be missing that would be read. Those we cut off ourselves would not, and a refusal has none."""
+    is_cut_by_us = len(answer.raw) >= _CALL.max_bytes or len(answer.body) > MAX_ROBOTS_BYTES
+    return answer.fault is not None and 200 <= answer.status < 300 and not is_cut_by_us
 
 
 def product_token(agent: str) -> str:

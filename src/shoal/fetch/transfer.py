@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
 from operator import attrgetter
@@ -17,12 +18,13 @@ import pycurl
 from shoal.errors import UsageError
 from shoal.fetch.cookies import Jar
 from shoal.fetch.guard import Guard
+from shoal.fetch.intake import FREE_BYTES, Hold, Intake
 
 Options = list[tuple[int, Any]]
 
-_ACCEPT = {
-    "Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-    "Accept-Encoding": "gzip, br, zstd, deflate",
+_OWN_LINES = {
+    "accept": b"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "accept-encoding": b"Accept-Encoding: gzip, br, zstd, deflate",
 }
 
 
@@ -43,7 +45,7 @@ class Fetch:
     etag: str | None = None
     last_modified: str | None = None
     max_bytes: int = 10_000_000
-    """Of the body as it comes; decoded it may be four times as large."""
+    """Of the body as it comes; decoded it may be four times as large, up to 40 MB or this."""
     truncate: bool = False
     """Keep the first `max_bytes` of a larger body instead of failing."""
     deadline_s: float = 45.0
@@ -55,21 +57,45 @@ _settings = attrgetter(*(name for name in Fetch.__dataclass_fields__ if name != 
 
 
 class Transfer:
-    def __init__(self, guard: Guard, options: Options) -> None:
+    def __init__(self, guard: Guard, spoilt: set[int], intake: Intake, options: Options) -> None:
+        """`spoilt` are the local ports of connections that must not be used again."""
         self.curl = pycurl.Curl()
         self.body = self.head = BytesIO()
+        self.hold: Hold | None = None
+        """Of a big body, until `forget`."""
+        self._intake = intake
+        self._max_bytes = 0
         self.dialled = False
         """A connection was tried, as the guard allowed."""
         self.refused = False
         """The guard refused an address."""
         self.sent = False
         """The request went out, or is about to."""
+        self.kept_back = False
+        """The connection it was to go out over is spoilt."""
+        self.resolved: str | None = None
+        """The host with its addresses, if libcurl must be told."""
         self.on_sending: Callable[[], None] = _nothing
         """Called when there is a connection for it."""
         self.guard = guard
+        self._spoilt = spoilt
         self._options = options
         self._current: tuple[object, ...] = ()
         self._proxied = False
+        self._plain = False
+        """Over TLS, and in HTTP/2, there are bytes between answers that are no answer."""
+
+    @property
+    def received_bytes(self) -> int:
+        return self.head.tell() + self.body.tell()
+
+    def forget(self) -> None:
+        """What came, and what it was told of its host."""
+        self.body = self.head = BytesIO()
+        self.resolved = None
+        if self.hold is not None:
+            self.hold.release()
+            self.hold = None
 
     def prepare(self, call: Fetch) -> None:
         settings = _settings(call)
@@ -79,14 +105,13 @@ class Transfer:
             self._configure(call)
             self._current = settings
         self.body, self.head = BytesIO(), BytesIO()
-        self.dialled = self.refused = self.sent = False
+        self.dialled = self.refused = self.sent = self.kept_back = False
         self.on_sending = _nothing
+        self._plain = call.url.startswith("http:")
         self.curl.setopt(pycurl.URL, call.url)
         self.curl.setopt(pycurl.WRITEHEADER, self.head)
-        if call.truncate:
-            self.curl.setopt(pycurl.WRITEFUNCTION, _first_bytes(self.body, call.max_bytes))
-        else:
-            self.curl.setopt(pycurl.WRITEDATA, self.body)
+        if self.resolved:
+            self.curl.setopt(pycurl.RESOLVE, [self.resolved])
 
     def _configure(self, call: Fetch) -> None:
         curl = self.curl
@@ -97,6 +122,8 @@ class Transfer:
         self._proxied = bool(call.proxy)
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
         curl.setopt(pycurl.PREREQFUNCTION, self._about_to_send)
+        curl.setopt(pycurl.WRITEFUNCTION, self._take_first if call.truncate else self._take)
+        self._max_bytes = call.max_bytes
         curl.setopt(pycurl.PROXY, call.proxy)
         curl.setopt(pycurl.HTTPHEADER, header_lines(call, call.headers))
         curl.setopt(pycurl.TIMEOUT_MS, max(1, int(call.deadline_s * 1000)))
@@ -120,6 +147,28 @@ class Transfer:
         if call.method not in ("GET", "HEAD") or call.body:
             self.curl.setopt(pycurl.CUSTOMREQUEST, call.method)
 
+    def _take(self, chunk: bytes) -> int:
+        size = self.body.tell() + len(chunk)
+        if size > FREE_BYTES and not self._may_hold(size):
+            return int(pycurl.WRITEFUNC_PAUSE)
+        return self.body.write(chunk)
+
+    def _take_first(self, chunk: bytes) -> int:
+        return self.body.write(chunk[: self._max_bytes - self.body.tell()])
+
+    def _may_hold(self, size: int) -> bool:
+        if self.hold is None:
+            self.hold = Hold(self._intake, self._go_on)
+        return self.hold.takes(size)
+
+    def _go_on(self) -> int:
+        """Says how large the body may become."""
+        length = int(self.curl.getinfo(pycurl.CONTENT_LENGTH_DOWNLOAD_T))
+        with suppress(pycurl.error):
+            # Of a transfer that has ended meanwhile, which whoever waits for it is being told.
+            self.curl.pause(pycurl.PAUSE_CONT)
+        return length if 0 < length < self._max_bytes else self._max_bytes
+
     def _open_socket(self, _purpose: int, address: Any) -> socket.socket | int:
         family, kind, protocol, where = address
         # A proxy is the operator's own and may well be private; what lies behind it was judged before.
@@ -133,10 +182,13 @@ class Transfer:
         except OSError:
             return int(pycurl.SOCKET_BAD)
 
-    def _about_to_send(self, *_addresses: object) -> int:
+    def _about_to_send(self, _ip: str, _local_ip: str, _port: int, local_port: int) -> int:
         # When a reused connection closes without an answer, libcurl would send the request again at once, on its
         # own: a second request in the host's slot. Another try is the frontier's to grant.
-        if self.sent:
+        if self.dialled:
+            self._spoilt.discard(local_port)
+        self.kept_back = self._plain and local_port in self._spoilt
+        if self.sent or self.kept_back:
             return int(pycurl.PREREQFUNC_ABORT)
         self.sent = True
         self.on_sending()
@@ -155,30 +207,25 @@ class _Dropped(socket.socket):
 
 def header_lines(call: Fetch, headers: Mapping[str, str]) -> list[bytes]:
     """Our own fields, replaced by those given where both name one."""
-    fields = {name.lower(): f"{name}: {value}" for name, value in _ACCEPT.items()}
+    lines = dict(_OWN_LINES)
     if call.body:
         # libcurl would otherwise wait a second for leave to send a large body.
-        fields["expect"] = "Expect:"
-        fields["content-type"] = f"Content-Type: {call.content_type}"
+        lines["expect"] = b"Expect:"
+        lines["content-type"] = _line("Content-Type", call.content_type)
     if call.etag:
-        fields["if-none-match"] = f"If-None-Match: {call.etag}"
+        lines["if-none-match"] = _line("If-None-Match", call.etag)
     if call.last_modified:
-        fields["if-modified-since"] = f"If-Modified-Since: {call.last_modified}"
-    fields.update({name.lower(): f"{name}: {value}" for name, value in headers.items()})
-    return [_header_line(line) for line in fields.values()]
+        lines["if-modified-since"] = _line("If-Modified-Since", call.last_modified)
+    for name, value in headers.items():
+        lines[name.lower()] = _line(name, value)
+    return list(lines.values())
 
 
-def _header_line(line: str) -> bytes:
+def _line(name: str, value: str) -> bytes:
+    line = f"{name}: {value}"
     if "\r" in line or "\n" in line or "\0" in line:
         raise UsageError(f"the header {line!r} holds a line break or NUL: take it out")
     try:
         return line.encode("latin-1")
     except UnicodeEncodeError:
         return line.encode()
-
-
-def _first_bytes(body: BytesIO, max_bytes: int) -> Any:
-    def write(chunk: bytes) -> int:
-        return body.write(chunk[: max_bytes - body.tell()])
-
-    return write

@@ -1,0 +1,89 @@
+"""The rules of a robots.txt for one crawler, quick to ask however many they are.
+
+Of those that fit a path the longest decides, and of two as long the one that allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from shoal.fetch.robots_patterns import PATTERN_BYTES, Patterns
+from shoal.fetch.robots_text import read
+
+_UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.~-"
+_BEHIND_AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?([^#]*)")
+_PAGE = "index.html"
+
+
+class Rules:
+    """What a robots.txt asks of one crawler."""
+
+    def __init__(self, text: str, token: str) -> None:
+        group, self.sitemaps = read(text, token)
+        self.crawl_delay_s = group.crawl_delay_s
+        self._forbidden = Patterns(spelt for allows, value in group.rules if not allows for spelt in _spellings(value))
+        self._allowed = Patterns(spelt for allows, value in group.rules if allows for spelt in _allowed_by(value))
+        listed = sum(PATTERN_BYTES + len(sitemap) for sitemap in self.sitemaps)
+        self.size_bytes = self._forbidden.size_bytes + self._allowed.size_bytes + listed
+        """About what it takes in memory."""
+
+    def allows(self, url: str) -> bool:
+        if self._forbidden.is_empty:
+            return True
+        path = path_of(url)
+        forbidden = self._forbidden.longest(path)
+        if forbidden == 0 or path == "/robots.txt" or path.startswith("/robots.txt%3F"):
+            return True
+        allowed = self._allowed.longest(path)
+        # Where there are too many to try, the safe side is to stay away.
+        return forbidden is not None and allowed is not None and allowed >= forbidden
+
+
+def _spellings(value: str) -> Iterator[str]:
+    yield pattern_of(value)
+    if "$" in value:
+        # Some mean the end by it, some the character.
+        yield pattern_of(value.replace("$", "%24"))
+
+
+def _allowed_by(value: str) -> Iterator[str]:
+    for pattern in _spellings(value):
+        yield pattern
+        if pattern.endswith(f"/{_PAGE}"):
+            yield pattern.removesuffix(_PAGE) + "$"
+
+
+def path_of(url: str) -> str:
+    """Path and query, spelt in the one way in which patterns are spelt too."""
+    found = _BEHIND_AUTHORITY.match(url)
+    path = _spelt_path(found[1] if found else url)
+    return path if path.startswith("/") else f"/{path}"
+
+
+def pattern_of(value: str) -> str:
+    """An asterisk stays one, and so does `$` at the end."""
+    # A whole URL, written by mistake, fits a path that holds it.
+    value = f"/{value}" if value.startswith(("http://", "https://")) else value
+    return _spelt_pattern(value[:-1]) + "$" if value.endswith("$") else _spelt_pattern(value)
+
+
+def _speller(kept: str) -> Callable[[str], str]:
+    """Spells whatever need not be escaped as it is, all else escaped, and what is in `kept` as it came."""
+    plain = _UNRESERVED + "=" + kept
+    odd = re.compile(f"%[0-9A-Fa-f]{{2}}|[^{re.escape(plain)}%]")
+
+    def spelt(found: re.Match[str]) -> str:
+        char = found[0] if len(found[0]) == 1 else chr(int(found[0][1:], 16))
+        return char if char in plain and char not in kept else f"%{ord(char):02X}"
+
+    def spell(text: str) -> str:
+        if not text.isascii():
+            text = text.encode("utf-8", "replace").decode("latin-1")
+        return odd.sub(spelt, text)
+
+    return spell
+
+
+_spelt_path = _speller("/")
+_spelt_pattern = _speller("/*")

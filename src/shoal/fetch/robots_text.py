@@ -1,0 +1,106 @@
+"""What a robots.txt says to one crawler: the group of lines that names it best, and the sitemaps.
+
+Lenient as sites need it: misspelt fields, a blank in place of the colon, names with a version or an asterisk.
+Linear in the text, whatever it holds; groups for others are not kept.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+FOR_EVER_S = 1e9
+"""What stands for any longer crawl-delay, so that it stays a number that can be counted with and written."""
+_AGENT, _ALLOW, _DISALLOW, _DELAY, _SITEMAP, _HOST = range(6)
+_FIELDS = {
+    **dict.fromkeys(("user-agent", "useragent", "user agent"), _AGENT),
+    "allow": _ALLOW,
+    **dict.fromkeys(("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"), _DISALLOW),
+    **dict.fromkeys(("crawl-delay", "crawl delay"), _DELAY),
+    **dict.fromkeys(("sitemap", "sitemaps", "site-map"), _SITEMAP),
+    "host": _HOST,
+}
+_VERSION = re.compile(r"([A-Za-z_-]+)/\S*")
+
+
+@dataclass(slots=True)
+class Group:
+    rules: list[tuple[bool, str]] = field(default_factory=list)
+    """Whether it allows, and the pattern as it is written."""
+    crawl_delay_s: float = 0.0
+
+
+def read(text: str, token: str) -> tuple[Group, list[str]]:
+    """The group for whoever is called by this token, and the sitemaps, which are for all."""
+    token = token.lower()
+    groups: dict[str, Group] = {}
+    sitemaps: list[str] = []
+    current: list[Group] = []
+    names_agents = True
+    for line in filter(None, text.splitlines()):
+        what, value = _directive(line)
+        if what == _SITEMAP:
+            if value:
+                sitemaps.append(value)
+            continue
+        if what is None or what == _HOST:
+            continue
+        if what == _AGENT and not names_agents:
+            current = []
+        names_agents = what == _AGENT
+        if names_agents:
+            named = (groups.setdefault(name, Group()) for name in _names(value) if _is_for(name, token))
+            current += [group for group in named if not any(group is other for other in current)]
+        elif value:
+            for group in current:
+                _add(group, what, value)
+    # A name of one letter is as good as the asterisk: the first of the two is taken.
+    best = max(groups, key=len, default=None)
+    return (Group() if best is None else groups[best]), sitemaps
+
+
+def _directive(line: str) -> tuple[int | None, str]:
+    """Field and value; no field: the line says nothing. -1: a field that nobody knows, which ends a list of names."""
+    # Some editors leave a NUL behind every line.
+    line = line.partition("#")[0].strip().rstrip("\0 \t")
+    name, colon, value = line.partition(":")
+    what = _FIELDS.get(name.strip().lower()) if colon else None
+    if what is not None:
+        return what, value.strip()
+    if colon and (not value or value[0].isspace()):
+        return -1, value
+    words = line.split(None, 2)
+    for count in (1, 2):
+        if (what := _FIELDS.get(" ".join(words[:count]).lower())) is not None:
+            return what, " ".join(words[count:])
+    return (-1 if colon else None), value
+
+
+def _names(value: str) -> list[str]:
+    """Those that a line for agents stands for: a product token ends before its version, and has no asterisk."""
+    name = _VERSION.sub(r"\1", value, count=1) if _VERSION.match(value) else value
+    name = name.strip().lower()
+    bare = name.replace("*", "")
+    return [name] if name in ("*", bare) else [name, bare]
+
+
+def _is_for(name: str, token: str) -> bool:
+    if name == "*":
+        return True
+    at = token.find(name) if name else -1
+    while at > 0 and (token[at - 1].isalnum() or token[at - 1] in "-_"):
+        at = token.find(name, at + 1)
+    return at >= 0
+
+
+def _add(group: Group, what: int, value: str) -> None:
+    if what in (_ALLOW, _DISALLOW):
+        group.rules.append((what == _ALLOW, value))
+    elif what == _DELAY:
+        try:
+            delay_s = float(value)
+        except ValueError:
+            return
+        # What is no number compares as false.
+        if delay_s >= 0:
+            group.crawl_delay_s = min(delay_s, FOR_EVER_S)

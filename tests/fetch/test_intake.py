@@ -1,0 +1,143 @@
+"""Big bodies come no faster than they are done with."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from shoal.fetch.curl import Fetcher
+from shoal.fetch.exchange import Exchange
+from shoal.fetch.guard import Guard
+from shoal.fetch.intake import FREE_BYTES, MOST_AHEAD, PATIENCE_S, Intake
+from shoal.fetch.transfer import Fetch
+from tests.fetch.conftest import AGENT
+from tests.fetch.site import Asked, Route, Site, answer
+
+BIG = 1_000_000
+MANY = 12
+
+
+@asynccontextmanager
+async def fetching(intake: Intake) -> AsyncIterator[Fetcher]:
+    fetcher = Fetcher(AGENT, Guard(allow_private=True), intake=intake)
+    yield fetcher
+    await fetcher.aclose()
+
+
+async def big(fetcher: Fetcher, site: Site, path: str = "/big") -> Exchange:
+    answered = await fetcher.fetch_packed(Fetch(site.url + path))
+    assert isinstance(answered, Exchange)
+    return answered
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.002)
+
+
+def unending(length: int, first: int) -> Route:
+    """A body of which only the beginning comes."""
+
+    async def route(_asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length + bytes(first))
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    return route
+
+
+async def test_bodies_beyond_the_bound_wait_until_others_are_let_go(site: Site) -> None:
+    site.routes["/big"] = answer(bytes(BIG))
+    intake = Intake(3 * BIG)
+    async with fetching(intake) as fetcher:
+        fetches = [asyncio.create_task(big(fetcher, site)) for _ in range(MANY)]
+        waiting = set(fetches)
+        while waiting:
+            ended, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            # One more than there is room for: how large a body is shows as it comes.
+            assert intake.bytes <= (3 + MOST_AHEAD + 1) * BIG
+            for fetched in ended:
+                assert len(fetched.result().raw) == BIG
+                fetched.result().let_go()
+        assert intake.bytes == 0
+
+
+async def test_what_is_not_let_go_is_full(site: Site) -> None:
+    site.routes["/big"] = answer(bytes(BIG))
+    async with fetching(Intake(BIG)) as fetcher:
+        held = await big(fetcher, site)
+        assert fetcher.is_full
+        held.let_go()
+        held.let_go()
+        assert not fetcher.is_full
+
+
+async def test_a_small_body_never_waits(site: Site) -> None:
+    site.routes["/big"], site.routes["/small"] = answer(bytes(BIG)), answer(bytes(FREE_BYTES))
+    async with fetching(Intake(BIG)) as fetcher:
+        held = [await big(fetcher, site) for _ in range(1 + MOST_AHEAD)]
+        began = time.monotonic()
+        assert (await big(fetcher, site, "/small")).is_small
+        assert time.monotonic() - began < PATIENCE_S / 2
+        assert len(held) == 1 + MOST_AHEAD
+
+
+async def test_those_who_drip_hold_nobody_up_for_long(site: Site) -> None:
+    site.routes["/big"], site.routes["/drip"] = answer(bytes(BIG)), unending(BIG, BIG // 2)
+    intake = Intake(BIG)
+    async with fetching(intake) as fetcher:
+        drips = [asyncio.create_task(big(fetcher, site, "/drip")) for _ in range(2 + MOST_AHEAD)]
+        await until(lambda: intake.bytes > 2 * BIG)
+        assert len((await big(fetcher, site)).raw) == BIG
+        for drip in drips:
+            drip.cancel()
+        await asyncio.gather(*drips, return_exceptions=True)
+
+
+async def test_a_transfer_that_ends_while_it_waits_gives_its_place_back(site: Site) -> None:
+    site.routes["/big"] = answer(bytes(BIG))
+    intake = Intake(BIG)
+    async with fetching(intake) as fetcher:
+        held = [await big(fetcher, site) for _ in range(1 + MOST_AHEAD)]
+        before = intake.bytes
+        late = await fetcher.fetch_packed(Fetch(site.url + "/big", deadline_s=PATIENCE_S / 4))
+        assert not isinstance(late, Exchange)
+        cancelled = asyncio.create_task(big(fetcher, site))
+        await until(lambda: len(site.asked) == len(held) + 2)
+        cancelled.cancel()
+        await asyncio.gather(cancelled, return_exceptions=True)
+        assert intake.bytes == before
+        for each in held:
+            each.let_go()
+        assert (await big(fetcher, site)).hold is not None
+
+
+async def test_whoever_fetches_without_holding_waits_for_nobody(site: Site) -> None:
+    site.routes["/big"] = answer(bytes(BIG))
+    intake = Intake(BIG)
+    async with fetching(intake) as fetcher:
+        began = time.monotonic()
+        for _ in range(MANY):
+            assert isinstance(await fetcher.fetch(Fetch(site.url + "/big")), Exchange)
+        assert time.monotonic() - began < PATIENCE_S
+        assert intake.bytes == 0
+
+
+@pytest.mark.parametrize("most_bytes", [FREE_BYTES, 10 * BIG])
+async def test_a_paused_body_comes_whole(site: Site, most_bytes: int) -> None:
+    bodies = {f"/{n}": bytes([n]) * (BIG + n) for n in range(MANY)}
+    site.routes.update({path: answer(body) for path, body in bodies.items()})
+    async with fetching(Intake(most_bytes)) as fetcher:
+
+        async def fetched(path: str) -> bool:
+            got = await big(fetcher, site, path)
+            got.let_go()
+            return got.raw == bodies[path]
+
+        assert all(await asyncio.gather(*map(fetched, bodies)))
