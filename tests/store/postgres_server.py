@@ -73,6 +73,14 @@ class PostgresServer:
         self._process.wait(START_S)
 
     @contextmanager
+    def away(self) -> Iterator[None]:
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
+
+    @contextmanager
     def standing_still(self) -> Iterator[None]:
         """Its sockets stay open, and take what is sent to them."""
         self._signal(signal.SIGSTOP)

@@ -20,7 +20,7 @@ def test_of_many_changes_at_once_each_is_made_to_what_the_others_left(store: Sto
     job_with(store)
 
     def add(n: int) -> None:
-        change_spec(store, JOB, lambda spec: replace(spec, exclude=(*spec.exclude, str(n))), None)
+        change_spec(store, JOB, lambda spec: replace(spec, exclude=(*spec.exclude, str(n))), None, 2.0)
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(add, range(8)))
@@ -33,8 +33,8 @@ def test_of_many_changes_at_once_each_is_made_to_what_the_others_left(store: Sto
 
 def test_a_change_to_another_version_is_not_made(store: Store) -> None:
     job_with(store)
-    assert change_spec(store, JOB, lambda spec: replace(spec, priority=1), 2) is None
-    changed = change_spec(store, JOB, lambda spec: replace(spec, priority=1), 1)
+    assert change_spec(store, JOB, lambda spec: replace(spec, priority=1), 2, 2.0) is None
+    changed = change_spec(store, JOB, lambda spec: replace(spec, priority=1), 1, 2.0)
     assert changed and changed.version == 2
     assert load_job(store, JOB).spec.priority == 1
 
@@ -44,11 +44,11 @@ def test_what_has_ended_or_is_not_there_cannot_be_changed(store: Store) -> None:
         return spec
 
     with pytest.raises(UnknownJob):
-        change_spec(store, JOB, same, None)
+        change_spec(store, JOB, same, None, 2.0)
     job_with(store)
     set_state(store, JOB, JobState.DONE, 1.0)
     with pytest.raises(UsageError, match="done"):
-        change_spec(store, JOB, same, None)
+        change_spec(store, JOB, same, None, 2.0)
 
 
 def test_exclusions_are_replaced_as_a_whole_in_their_order(store: Store) -> None:

@@ -22,7 +22,7 @@ from shoal.store.records import list_pages
 from shoal.store.store import Store
 from shoal.store.upgrading import Upgraded, upgrade
 from tests.store.make import JOB, job_with, page
-from tests.store.postgres_server import PASSWORD, PostgresServer
+from tests.store.postgres_server import PASSWORD, PostgresServer, fresh_database
 
 VERSION_TABLE = "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"
 
@@ -86,6 +86,29 @@ class TestTheSchema:
         assert "not one of Shoal's" in refused(empty_database)
         postgres.run("DROP TABLE recipes", database="empty")
         Store.open(empty_database).close()
+
+
+class TestWhichDatabaseItIs:
+    def test_is_the_same_by_every_url_and_another_for_every_other(
+        self, opened: Store, postgres: PostgresServer
+    ) -> None:
+        for url in fresh_database(postgres, "neighbour"):
+            spelled = postgres.url("empty").replace("127.0.0.1", "localhost")
+            with Store.open(spelled) as same, Store.open(url) as other:
+                assert opened.name != same.name
+                assert opened.identity() == same.identity() != other.identity() is not None
+
+    def test_is_not_told_to_a_user_who_may_not_ask(self, opened: Store, postgres: PostgresServer) -> None:
+        postgres.run(
+            "CREATE ROLE asker LOGIN PASSWORD 'x'",
+            "GRANT SELECT ON alembic_version TO asker",
+            "REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC",
+            database="empty",
+        )
+        with Store.open(f"postgresql://asker:x@127.0.0.1:{postgres.port}/empty") as store:
+            assert store.identity() is None
+        assert opened.identity() is not None
+        postgres.run("DROP OWNED BY asker", "DROP ROLE asker", database="empty")
 
 
 class TestADatabaseThatCannotBeUsed:

@@ -15,6 +15,7 @@ from shoal.store.records import (
     list_drops,
     list_pages,
     list_pages_with_content,
+    pages_without_body,
     redirects_to,
 )
 from shoal.store.store import Store
@@ -182,3 +183,11 @@ class TestDeadLettersTriedAgain:
         save(store, Batch(JOB, dead=[dead_letter(1, token=2)]))
         forget_dead(store, letters)
         assert ending(store, JOB, 1) == dead_letter(1, token=2)
+
+
+def test_pages_that_answered_well_and_have_no_body_are_counted_a_304_of_a_refresh_among_them(store: Store) -> None:
+    statuses = (200, 204, 304, 404)
+    bare = [page(n, status=status) for n, status in enumerate(statuses)]
+    kept = [page(10 + n, status=status, archive="seg:0:9") for n, status in enumerate(statuses)]
+    save(store, Batch(JOB, pages=[*bare, *kept]))
+    assert pages_without_body(store, JOB) == 3

@@ -6,6 +6,7 @@ from shoal.store.remembered import (
     RobotsRecord,
     claim_robots,
     disclaim_robots,
+    forget_cookies,
     load_cookies,
     load_robots,
     save_cookies,
@@ -90,6 +91,14 @@ class TestCookies:
             cookie("b", "3", path="/x"),
         ]
         assert load_cookies(store, "j2") == []
+
+    def test_are_forgotten_by_domain_path_and_name(self, store: Store) -> None:
+        kept = [cookie("a", "1", path="/x"), cookie("b", "2", domain=".a.test")]
+        save_cookies(store, "j1", [*kept, cookie("a", "3"), cookie("b", "4")])
+        save_cookies(store, "j2", [cookie("a", "5")])
+        forget_cookies(store, "j1", [("a.test", "/", "b"), ("a.test", "/", "a"), ("a.test", "/", "never")])
+        assert set(load_cookies(store, "j1")) == set(kept)
+        assert load_cookies(store, "j2") == [cookie("a", "5")]
 
     def test_one_that_scripts_may_not_read_is_the_same_cookie(self, store: Store) -> None:
         save_cookies(store, "j1", [cookie("a", "1")])

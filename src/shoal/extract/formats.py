@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable
 
-from shoal.errors import UsageError
+from shoal.errors import MissingExtra, UsageError
 
 FORMATS = ("metadata", "main", "markdown", "tables")
 
@@ -16,5 +16,5 @@ def asked_formats(names: Iterable[str]) -> tuple[str, ...]:
     if unknown := sorted(asked.difference(FORMATS)):
         raise UsageError(f"there is no format {unknown[0]!r}: choose from {', '.join(FORMATS)}")
     if "markdown" in asked and importlib.util.find_spec("html_to_markdown") is None:
-        raise UsageError("the format markdown needs a further package: pip install 'shoal[text]'")
+        raise MissingExtra("the format markdown needs a further package", "text")
     return tuple(name for name in FORMATS if name in asked)

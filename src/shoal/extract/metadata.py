@@ -11,7 +11,8 @@ from typing import Any
 from ada_url import join_url
 from selectolax.lexbor import LexborNode
 
-from shoal.extract.document import Document, attribute_of, text_of
+from shoal.extract.document import Document
+from shoal.extract.elements import attribute_of, text_of
 from shoal.extract.faults import BadJson
 from shoal.extract.json_text import Json, parsed_json
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from selectolax.lexbor import LexborNode
 
-from shoal.errors import UsageError
-from shoal.extract.document import Document, text_of
+from shoal.errors import MissingExtra
+from shoal.extract.document import Document
+from shoal.extract.elements import text_of
 from shoal.extract.page import MAX_HTML_BYTES, MAX_TEXT
 
 _PARAGRAPHS = "p, pre, blockquote, h1, h2, h3, h4, li, dd, td"
@@ -18,11 +19,11 @@ _APART = frozenset(("aside", "footer", "form", "header", "nav"))
 
 
 def to_markdown(html: bytes, base_url: str) -> str:
-    """`html` is UTF-8; links are made absolute. Raises UsageError if the extra is not installed."""
+    """`html` is UTF-8; links are made absolute. Raises MissingExtra if the extra is not installed."""
     try:
         from html_to_markdown import ConversionOptions, convert
     except ImportError:
-        raise UsageError("markdown needs a further package: pip install 'shoal[text]'") from None
+        raise MissingExtra("markdown needs a further package", "text") from None
     options = ConversionOptions(base_url=base_url, extract_metadata=False, max_depth=500, skip_images=True)
     return (convert(html[:MAX_HTML_BYTES].decode("utf-8", "replace"), options).content or "")[:MAX_TEXT]
 

@@ -15,10 +15,8 @@ from typing import Any, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from shoal.extract.document import (
-    Document,
+from shoal.extract.elements import (
     Element,
-    Node,
     attribute_of,
     attributes_of,
     own_text_of,
@@ -43,9 +41,18 @@ _XPATH_WORDS = """
 _XPATH_CALLS = frozenset(_XPATH_WORDS.split())
 """The functions of XPath 1.0, and what else may stand before a parenthesis."""
 
-Place = Document | Node
 Read = Callable[[LexborNode], str | None]
 ReadAll = Callable[[Sequence[LexborNode]], Sequence[str | None]]
+
+
+class Place(Protocol):
+    """A page, or an element of one."""
+
+    @property
+    def root(self) -> LexborNode: ...
+
+    @property
+    def element(self) -> Element: ...
 
 
 class Selector(Protocol):

@@ -11,6 +11,7 @@ from xml.parsers import expat
 
 MAX_TOKEN_BYTES = 1_000_000
 MAX_VALUE = 64_000
+"""Characters; what is longer is cut there, which leaves more than any URL may have."""
 MAX_DEPTH = 100
 
 _ROOTS = frozenset({"urlset", "sitemapindex", "rss", "RDF", "feed"})
@@ -21,7 +22,7 @@ _DATE_FIELDS = frozenset({"lastmod", "pubDate", "updated", "date"})
 
 class Entry(NamedTuple):
     url: str
-    """As written, but for surrounding whitespace."""
+    """As written, but for surrounding whitespace, and cut if it is far longer than a URL may be."""
     kind: Literal["url", "sitemap"]
     lastmod: str | None
 
@@ -44,7 +45,7 @@ class XmlReader:
         self._record_depth = 0
         self._field = ""
         self._value: list[str] = []
-        self._value_length = 0
+        self._room = MAX_VALUE
         self._url = ""
         self._lastmod: str | None = None
 
@@ -97,10 +98,9 @@ class XmlReader:
             self._parser.CharacterDataHandler = self._add
 
     def _add(self, data: str) -> None:
-        self._value.append(data)
-        self._value_length += len(data)
-        if self._value_length > MAX_VALUE:
-            raise Fault(f"a <{self._field}> of more than {MAX_VALUE:,} characters")
+        if self._room > 0:
+            self._value.append(data[: self._room])
+            self._room -= len(data)
 
     def _end(self, name: str) -> None:
         if self._depth == self._record_depth:
@@ -117,7 +117,7 @@ class XmlReader:
         else:
             self._url = self._url or value
         self._value.clear()
-        self._value_length, self._field = 0, ""
+        self._room, self._field = MAX_VALUE, ""
 
     def _close_record(self) -> None:
         if self._url:

@@ -1,7 +1,7 @@
 """Sitemaps as a stream: urlset, index, RSS, Atom and plain lists of URLs, gzipped or not, in bounded memory.
 
-Namespaces are ignored. No DTD is loaded and no entity is read, so no file can grow by being read. A fault ends the
-reading after the entries before it have been given.
+Namespaces are ignored. No DTD is loaded and no entity is read, so no file can grow by being read. What is often wrong
+with XML is mended; any other fault ends the reading after the entries before it have been given.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from shoal.extract.sitemap_mending import mended
 from shoal.extract.sitemap_xml import Entry, Fault, XmlReader
 
 MAX_ENTRIES = 1_000_000
@@ -22,7 +23,7 @@ MAX_LINE_BYTES = 64_000
 _PIECE_BYTES = 64 * 1024
 _SNIFFED_BYTES = 4_096
 _GZIP_MAGIC = b"\x1f\x8b"
-_XML_STARTS = (b"<", b"\xfe\xff", b"\xff\xfe", b"\0<")
+_UTF_16_STARTS = (b"\xfe\xff", b"\xff\xfe", b"\0<", b"<\0")
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _LISTED_URL = re.compile(r"https?://\S+", re.IGNORECASE)
 _ROOT = re.compile(
@@ -67,7 +68,9 @@ def looks_like_sitemap(content_type: str, body: bytes) -> bool:
 def _entries(pieces: Iterator[bytes]) -> Iterator[Entry]:
     head = _first(pieces, blank=_BLANK)
     pieces = chain((head,), pieces)
-    return _from_xml(pieces) if head.startswith(_XML_STARTS) else _from_list(pieces)
+    if head.startswith(_UTF_16_STARTS):
+        return _from_xml(pieces)
+    return _from_xml(mended(pieces)) if head.startswith(b"<") else _from_list(pieces)
 
 
 def _from_xml(pieces: Iterator[bytes]) -> Iterator[Entry]:

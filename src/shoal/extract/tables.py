@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from selectolax.lexbor import LexborNode
 
-from shoal.extract.document import Document, attribute_of, text_of
+from shoal.extract.document import Document
+from shoal.extract.elements import attribute_of, text_of
 
 MAX_TABLES = 200
 MAX_COLUMNS = 200

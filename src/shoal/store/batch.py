@@ -126,7 +126,7 @@ def save(store: Store, batch: Batch) -> None:
 
 def _packed_contents(found: Found) -> dict[int, tuple[str, int, int, bytes]]:
     return {
-        fingerprint: (page.job, fingerprint, page.token, page.packed or pack(page.content))
+        fingerprint: (page.job, fingerprint, page.token, pack(page.content))
         for fingerprint, (_, page) in found.items()
         if isinstance(page, PageRecord) and page.content is not None
     }

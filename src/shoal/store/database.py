@@ -28,6 +28,10 @@ class Database(Protocol):
         """The driver's error in Shoal's words; None if only a bug of ours can be behind it."""
         ...
 
+    def identity(self, db: Connection) -> str | None:
+        """The same however it is addressed, and another one's for every other; None: it cannot be told."""
+        ...
+
     def is_contention(self, error: DBAPIError) -> bool:
         """Another transaction got in the way, and the same done again will succeed."""
         ...

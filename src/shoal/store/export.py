@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from shoal.errors import UsageError
+from shoal.errors import MissingExtra, UsageError
 from shoal.store.columns import Columns
 from shoal.store.parquet import Chunk, Rows, parquet
 from shoal.store.text import storable
@@ -36,7 +36,7 @@ def check_writable(path: str) -> None:
         return
     file = Path(path)
     if _format(file) is parquet and importlib.util.find_spec("pyarrow") is None:
-        raise UsageError(f"{path}: Parquet needs pyarrow: pip install 'shoal[parquet]'")
+        raise MissingExtra(f"{path}: Parquet needs pyarrow", "parquet")
     if file.is_dir():
         raise UsageError(f"{path} is a directory: name a file in it")
     if not file.parent.is_dir():

@@ -51,6 +51,9 @@ class StoredFigures:
     bytes: int
     hosts: int
     by_status: dict[str, int]
+    changed: int
+    """Pages of a refresh that an earlier job has otherwise."""
+    unchanged: int
     unarchived: int
     """Answers for which the archive had no room."""
     failures: list[Failures]
@@ -61,10 +64,12 @@ def stored_figures(store: Store, job: str) -> StoredFigures:
     # PostgreSQL adds up to a decimal.
     size = cast(func.sum(pages.c.bytes), BigInteger)
     by_status = select(pages.c.status, func.count(), size).where(pages.c.job == job)
+    by_change = select(pages.c.changed, func.count()).where(pages.c.job == job, pages.c.changed.is_not(None))
     by_reason = select(drops.c.reason, func.count()).where(drops.c.job == job)
     hosts = select(func.count(pages.c.host.distinct())).where(pages.c.job == job)
     with store.read() as db:
         skips = _tallies(db, job, SKIPPED)
+        compared: dict[bool, int] = dict(db.execute(by_change.group_by(pages.c.changed)).all())
         statuses = db.execute(by_status.group_by(pages.c.status).order_by(pages.c.status)).all()
         return StoredFigures(
             pages=sum(n for _, n, _ in statuses),
@@ -78,9 +83,17 @@ def stored_figures(store: Store, job: str) -> StoredFigures:
             bytes=sum(size for _, _, size in statuses),
             hosts=db.execute(hosts).scalar_one(),
             by_status={str(status): n for status, n, _ in statuses},
+            changed=compared.get(True, 0),
+            unchanged=compared.get(False, 0),
             unarchived=sum(n for _, n, _ in _tallies(db, job, UNARCHIVED)),
             failures=[_failures(key, n, sample) for key, n, sample in _tallies(db, job, FAILED)],
         )
+
+
+def failed_in_callbacks(store: Store, job: str) -> bool:
+    """Whether any attempt did, after its page had been fetched."""
+    with store.read() as db:
+        return any(key.startswith("callback ") for key, _, _ in _tallies(db, job, FAILED))
 
 
 def trapped(store: Store, job: str) -> list[Trapped]:

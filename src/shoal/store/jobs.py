@@ -195,12 +195,12 @@ def steer(store: Store, id: str, state: JobState, at: float) -> bool:
     return now not in ENDED
 
 
-def reopen_ended(store: Store, id: str, state: JobState, at: float) -> bool:
+def reopen_ended(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> bool:
     """As `set_state`, if the job has ended; False, and nothing changes, of one that was cancelled."""
     with store.write() as db:
         now = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar_one())
         if now in ENDED and now is not JobState.CANCELLED:
-            _set_state(db, id, state, at, None)
+            _set_state(db, id, state, at, reason)
     return now is not JobState.CANCELLED
 
 
@@ -244,10 +244,18 @@ def mark_seeded(store: Store, id: str, line: int | None = None) -> None:
         db.execute(update(jobs).where(jobs.c.id == id).values(values))
 
 
-def change_spec(store: Store, id: str, change: Callable[[JobSpec], JobSpec], version: int | None) -> Job | None:
+def change_spec(
+    store: Store,
+    id: str,
+    change: Callable[[JobSpec], JobSpec],
+    version: int | None,
+    at: float,
+    goes_on: JobState = JobState.RUNNING,
+) -> Job | None:
     """None, and nothing changes, unless the spec is of this version; any, if none is given.
 
-    Raises UnknownJob, and UsageError of a job that has ended.
+    A job that a limit ended is in the state `goes_on` if the change allows it more. Raises UnknownJob, and UsageError
+    of any other job that has ended.
     """
     with store.write() as db:
         # Locked: of two that change it at once, the second changes what the first has made of it.
@@ -255,14 +263,23 @@ def change_spec(store: Store, id: str, change: Callable[[JobSpec], JobSpec], ver
         if row is None:
             raise UnknownJob(f"there is no job {id!r}")
         job = job_of(row)
-        if job.state in ENDED:
-            raise UsageError(f"job {id} is {job.state}: there is nothing to change")
         if version is not None and version != job.version:
             return None
         changed = replace(job, spec=change(job.spec), version=job.version + 1)
+        if job.state in ENDED:
+            _check_reopens(job, changed.spec)
+            _set_state(db, job.id, goes_on, at, None)
+            changed = replace(changed, state=goes_on, reason=None, finished_at=None)
         values = {"spec": changed.spec.to_json(), "version": changed.version}
         db.execute(update(jobs).where(jobs.c.id == job.id).values(values))
     return changed
+
+
+def _check_reopens(job: Job, spec: JobSpec) -> None:
+    if job.state is not JobState.LIMITED:
+        raise UsageError(f"job {job.id} is {job.state}: there is nothing to change")
+    if not spec.limits.allow_more_than(job.spec.limits):
+        raise UsageError(f"job {job.id} is limited, {job.reason}: only with a higher limit can it go on")
 
 
 def note_told(store: Store, id: str, version: int) -> None:

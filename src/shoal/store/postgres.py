@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
 
-from shoal.errors import ShoalError, Unavailable, UsageError
+from shoal.errors import MissingExtra, ShoalError, Unavailable, UsageError
 
 _SETTING = "SHOAL_DATABASE_URL"
 _KEPT_CONNECTIONS = 3  # as many as a running crawl uses at once: one that writes, two that read
@@ -36,6 +36,7 @@ _SESSION = "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = 
 # Whoever reads a listing may stop for as long as they like. With the 4 MB that are usual, `diff` would search for each
 # item among all of the other job from some 100,000 on; with 64 it looks them up.
 _READING = "SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB'"
+_CONTROL = "pg_control_system()"
 _SCHEMA_LOCK = int.from_bytes(b"shoal db")
 
 
@@ -59,7 +60,7 @@ class Postgres:
                 pool_pre_ping=True,
             )
         except ModuleNotFoundError as error:
-            raise UsageError(f"{self.name}: PostgreSQL needs psycopg: pip install 'shoal[fleet]'") from error
+            raise MissingExtra(f"{self.name}: PostgreSQL needs psycopg", "fleet") from error
         event.listen(self.writing, "do_connect", _connect)
         event.listen(self.writing, "connect", _set_up_connection)
         self.reading: Engine = self.writing.execution_options(
@@ -76,6 +77,14 @@ class Postgres:
             return Unavailable(f"{self.name}: {said}: check that it runs, and {_SETTING}") if away else None
         found = _ADVICE.get(state) or _ADVICE.get(state[:2])
         return found[0](f"{self.name}: {said}: {found[1]}") if found else None
+
+    def identity(self, db: Connection) -> str | None:
+        # Not everything that speaks for PostgreSQL has it, and an operator may have taken it from our user.
+        if not db.exec_driver_sql(f"SELECT has_function_privilege(to_regprocedure('{_CONTROL}'), 'execute')").scalar():
+            return None
+        database = "(SELECT oid FROM pg_database WHERE datname = current_database())"
+        told = f"SELECT concat_ws('/', system_identifier, {database}, current_schema()) FROM {_CONTROL}"
+        return db.exec_driver_sql(told).scalar()
 
     def is_contention(self, error: DBAPIError) -> bool:
         return getattr(error.orig, "sqlstate", None) in _CONTENTION

@@ -84,9 +84,9 @@ def extractable_depths(store: Store, job: str) -> dict[int, int]:
 def pages_without_body(store: Store, job: str) -> int:
     """How many answered well, and are not in the archive."""
     pages = tables.pages
-    left_out = pages.c.archive.is_(None) & pages.c.status.between(200, 299)
+    left_out = (pages.c.job == job, pages.c.archive.is_(None), _answered_well())
     with store.read() as db:
-        return int(db.execute(select(func.count()).where(pages.c.job == job, left_out)).scalar_one())
+        return int(db.execute(select(func.count()).where(*left_out)).scalar_one())
 
 
 def extractable_pages(store: Store, job: str, depth: int) -> Iterator[PageRecord]:
@@ -99,11 +99,12 @@ def extractable_pages(store: Store, job: str, depth: int) -> Iterator[PageRecord
 
 def _extractable(job: str) -> list[ColumnElement[bool]]:
     pages = tables.pages
-    return [
-        pages.c.job == job,
-        pages.c.archive.is_not(None),
-        pages.c.status.between(200, 299) | (pages.c.status == 304),
-    ]
+    return [pages.c.job == job, pages.c.archive.is_not(None), _answered_well()]
+
+
+def _answered_well() -> ColumnElement[bool]:
+    status = tables.pages.c.status
+    return status.between(200, 299) | (status == 304)
 
 
 def redirected(store: Store, job: str) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 
 from shoal.store.among import among
 from shoal.store.store import Store
@@ -76,6 +76,17 @@ def save_cookies(store: Store, job: str, lines: Sequence[str]) -> None:
     rows = {row[:4]: row for row in (storable_row(_cookie_row(job, line)) for line in lines)}
     # In one order for all, or two workers that save some of the same would wait for each other.
     store.change(lambda db: _COOKIES.write(db, [rows[key] for key in sorted(rows)]))
+
+
+def forget_cookies(store: Store, job: str, keys: Sequence[tuple[str, str, str]]) -> None:
+    """By domain, path and name."""
+    c = cookies.c
+    these = and_(
+        c.job == bindparam("of"), c.domain == bindparam("d"), c.path == bindparam("p"), c.name == bindparam("n")
+    )
+    rows = [storable_row((job, *key)) for key in keys]
+    wanted = [dict(zip(("of", "d", "p", "n"), row, strict=True)) for row in sorted(rows)]
+    store.change(lambda db: db.execute(delete(cookies).where(these), wanted))
 
 
 def load_cookies(store: Store, job: str) -> list[str]:

@@ -15,6 +15,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from shoal.errors import DiskFull, HomeError, ShoalError, Unavailable
+from shoal.sqlite_file import read_only_uri
 
 _BUSY_TIMEOUT_S = 5.0
 
@@ -31,9 +32,10 @@ class Sqlite:
             raise HomeError(f"cannot make the directory {path.parent}: {error.strerror}") from error
         self.name = str(path)
         self._path = path
-        url = URL.create("sqlite", database=str(path))
+        seen_only = read_only_uri(path)
+        url = URL.create("sqlite", database=seen_only or str(path), query={"uri": "true"} if seen_only else {})
         self.reading = create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT_S})
-        event.listen(self.reading, "connect", _set_up_connection)
+        event.listen(self.reading, "connect", _set_up_connection if seen_only is None else _begin_is_ours)
         event.listen(self.reading, "begin", _begin)
         self.writing: Engine = self.reading.execution_options(begin="BEGIN IMMEDIATE")
 
@@ -48,6 +50,13 @@ class Sqlite:
             return None
         kind, advice = _ADVICE[code]
         return kind(f"{self.name}: {error.orig}: {advice}")
+
+    def identity(self, db: Connection) -> str | None:
+        try:
+            return f"file {self._path.stat().st_ino}"
+        except FileNotFoundError:
+            # It is being replaced this moment.
+            return None
 
     def is_contention(self, error: DBAPIError) -> bool:
         return False
@@ -73,8 +82,12 @@ _ADVICE: dict[int, tuple[type[HomeError | Unavailable], str]] = {
 }
 
 
-def _set_up_connection(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # BEGIN is ours: the driver's own never takes the write lock in time
+def _begin_is_ours(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # the driver's own never takes the write lock in time
+
+
+def _set_up_connection(connection: Any, record: object) -> None:
+    _begin_is_ours(connection, record)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
 

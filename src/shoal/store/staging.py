@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import NamedTuple
 
-from sqlalchemy import delete, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from shoal.model import ItemType
 from shoal.store import tables
@@ -36,10 +37,24 @@ def stage(store: Store, pages: Sequence[Giving]) -> None:
         write_rejects(db, list(chain.from_iterable(map(reject_rows, pages))))
 
 
-def replace_items(store: Store, job: str, types: Sequence[ItemType]) -> None:
+class Replaced(NamedTuple):
+    """How many items of each type there were, and are."""
+
+    old: dict[str, int]
+    new: dict[str, int]
+
+
+def replace_items(store: Store, job: str, types: Sequence[ItemType]) -> Replaced:
     """Puts what is staged in the place of the job's items, rejects and types, in one transaction."""
     save_item_types(store, staged(job), types)
     with store.write() as db:
+        replaced = Replaced(_by_type(db, job), _by_type(db, staged(job)))
         for table in _TABLES:
             db.execute(delete(table).where(table.c.job == job))
             db.execute(update(table).where(table.c.job == staged(job)).values(job=job))
+    return replaced
+
+
+def _by_type(db: Connection, job: str) -> dict[str, int]:
+    type = tables.items.c.type
+    return dict(db.execute(select(type, func.count()).where(tables.items.c.job == job).group_by(type)).all())

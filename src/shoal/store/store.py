@@ -47,14 +47,23 @@ class Store:
 
     def make_current(self, upgrade: bool) -> str | None:
         """Gives back the revision that was found, None if there was none. Any number of processes may do so at once."""
-        with self.read() as db:
-            if schema.is_current(db):
-                return schema.HEAD
+        if self.is_current():
+            return schema.HEAD
         with self.write() as db:
             self._database.hold_schema(db)
             found = schema.revision(db)
             schema.make_current(db, self._database, upgrade)
             return found
+
+    def is_current(self) -> bool:
+        """Whether it has the tables of this version."""
+        with self.read() as db:
+            return schema.is_current(db)
+
+    def identity(self) -> str | None:
+        """Of the database itself, whatever the URL that leads to it; None: it cannot be told."""
+        with self.read() as db:
+            return self._database.identity(db)
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from shoal.errors import DiskFull, Unavailable
+from shoal.errors import NO_ROOM, DiskFull, Unavailable
 
 _AT_ONCE = 1 << 20
 
@@ -50,6 +50,6 @@ def sync_folder(folder: Path) -> None:
 
 
 def unwritable(path: Path, error: OSError) -> Unavailable:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in NO_ROOM:
         return DiskFull(path)
     return Unavailable(f"the archive cannot be written: {path}: {error.strerror}; mend that, and it goes on")

@@ -1,7 +1,7 @@
 """WARC/1.1 records made from captures, and read back.
 
 A response is kept as it came, but for what only made sense on the wire: its transfer coding is undone, and the head of
-an HTTP/2 answer is spelt as HTTP/1.1 would, as other crawlers do.
+an HTTP/2 answer is spelt as HTTP/1.1 would, as other crawlers do. A head that not every reader takes is cut.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from shoal.store.archive.capture import Capture
+from shoal.store.archive.short_head import MOST_BYTES, MOVED, shortened
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-_MOVED = b"X-Crawler-"
 _BREAK = re.compile(rb"\r*\n")
 _ID_BYTES = 16
 
@@ -67,11 +67,17 @@ def revisit(capture: Capture, id: str, date: str, profile: str, original: Origin
 
 
 def request(capture: Capture, id: str, date: str, answered_by: str) -> bytes:
+    asked = capture.request if len(capture.request) <= MOST_BYTES else _short_request(capture.request)
     fields = (
         f"{_opening('request', id, date, capture)}WARC-Concurrent-To: {answered_by}\r\n"
-        f"WARC-Block-Digest: {digest(capture.request)}\r\nContent-Type: application/http; msgtype=request\r\n"
+        f"WARC-Block-Digest: {digest(asked)}\r\nContent-Type: application/http; msgtype=request\r\n"
     )
-    return _record(fields, capture.request)
+    return _record(fields, asked)
+
+
+def _short_request(whole: bytes) -> bytes:
+    head, blank, body = whole.partition(b"\r\n\r\n")
+    return whole if len(head) <= MOST_BYTES else shortened(head + blank) + body
 
 
 def warcinfo(id: str, date: str, filename: str, about: Mapping[str, str]) -> bytes:
@@ -108,14 +114,15 @@ def http_head(head: bytes, body_bytes: int) -> bytes:
             case b"content-length" if value.strip() == b"%d" % body_bytes:
                 fits = True
             case b"content-length" | b"transfer-encoding":
-                fields[place] = _MOVED + field.lstrip()
+                fields[place] = MOVED + field.lstrip()
                 moved = True
     if moved and not fits:
         fields.append(b"Content-Length: %d" % body_bytes)
     version, space, rest = status.partition(b" ")
     if not version.startswith(b"HTTP/1."):
         version = b"HTTP/1.1"
-    return b"\r\n".join((version + space + rest, *fields, b"", b""))
+    made = b"\r\n".join((version + space + rest, *fields, b"", b""))
+    return made if len(made) <= MOST_BYTES else shortened(made)
 
 
 def read(record: bytes) -> Record | None:
@@ -134,7 +141,7 @@ def digest(data: bytes) -> str:
 
 
 def warc_date(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def record_ids(n: int) -> Iterator[str]:
