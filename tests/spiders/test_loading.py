@@ -33,3 +33,26 @@ def test_whatever_a_module_raises_is_told(
     with pytest.raises(UsageError, match=r"cannot be (imported|loaded)") as told:
         load_spider("ill.shop:shop" if form == "module" else str(file))
     assert said in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("neighbour", "code", "said"),
+    [
+        ("", "x = 1\nx = = 1\n", "SyntaxError: invalid syntax (line 2)"),
+        (
+            "x = = 1\n",
+            "x = 1\nimport ill_neighbour\n",
+            "SyntaxError: invalid syntax (ill_neighbour.py, line 1) (line 2)",
+        ),
+        ("", "from shoal import spider\nspider('https://a.example', raet=1)\n", "a spider has no option raet: "),
+    ],
+)
+def test_a_fault_is_told_once_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, neighbour: str, code: str, said: str
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "ill_neighbour.py").write_text(neighbour)
+    (tmp_path / "shop.py").write_text(code)
+    with pytest.raises(UsageError) as told:
+        load_spider(str(tmp_path / "shop.py"))
+    assert f": {said}" in str(told.value)

@@ -1,11 +1,8 @@
+"""From the words of a command to inputs: their lines, duplicates, passwords and names."""
+
 from __future__ import annotations
 
 import gc
-import gzip
-import io
-import os
-from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,37 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import UsageError
-from shoal.model import Input, ScopeKind
+from shoal.model import ScopeKind
 from shoal.spiders.lists import SPELT_CHARS, reason_words
-from shoal.spiders.sources import BAD_KEPT, Sources, read_sources, seed_scope
+from shoal.spiders.sources import BAD_KEPT, read_sources, seed_scope
 from shoal.urls import Params
-from tests.store.memory import peak_memory
-
-Write = Callable[[str, bytes], str]
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def written(name: str, content: bytes) -> str:
-        (tmp_path / name).write_bytes(content)
-        return str(tmp_path / name)
-
-    return written
-
-
-def sources(*words: str, column: str | None = None, stdin: bytes = b"") -> Sources:
-    return read_sources(words, Params(), "host", column, io.BytesIO(stdin))
-
-
-def inputs(*words: str, column: str | None = None, stdin: bytes = b"") -> list[Input]:
-    return list(sources(*words, column=column, stdin=stdin).inputs)
-
-
-def listed(content: bytes, column: str | None = None) -> list[tuple[int, str | None]]:
-    """Line, and URL or reason, of each input of a list."""
-    return [
-        (one.line, one.target.url if one.target else one.reason) for one in inputs("-", column=column, stdin=content)
-    ]
+from tests.spiders.conftest import Write, inputs, sources
 
 
 def url_or_reason(word: str) -> str | None:
@@ -72,8 +43,17 @@ def url_or_reason(word: str) -> str | None:
         ("ftp://example.com/", "not_http"),
         ("file:/etc/passwd", "not_http"),
         ("tel:123456", "malformed"),
-        ("/no/such/file.txt", "malformed"),
-        ("./no-such-file.txt", "malformed"),
+        ("/no/such/thing", "malformed"),
+        ("example.com/robots.txt", "https://example.com/robots.txt"),
+        ("localhost/index.html", "https://localhost/index.html"),
+        ("host:8080/list.csv", "https://host:8080/list.csv"),
+        ("//example.com/index.html", "https://example.com/index.html"),
+        ("shop.py:8000", "https://shop.py:8000/"),
+        ("https://shop.py", "https://shop.py/"),
+        ("www.shop.py/", "https://www.shop.py/"),
+        ("example.com/a,b", "https://example.com/a,b"),
+        ("name,example.com", "cells"),
+        ("1,https://example.com/", "cells"),
         ("", "malformed"),
         ("https://a b/", "malformed"),
         ("https://example.com/\udc80", "malformed"),
@@ -86,93 +66,9 @@ def test_a_word_is_a_url_with_or_without_its_scheme(word: str, meant: str) -> No
     assert url_or_reason(word) == meant
 
 
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [
-        (b"http://a.example/\nhttp://b.example/\n", [(1, "http://a.example/"), (2, "http://b.example/")]),
-        (b"http://a.example/\r\n\r\nb.example", [(1, "http://a.example/"), (3, "https://b.example/")]),
-        (b"http://a.example/\rb.example", [(1, "http://a.example/"), (2, "https://b.example/")]),
-        (b"\xef\xbb\xbfa.example\n\xef\xbb\xbfb.example", [(1, "https://a.example/"), (2, "https://b.example/")]),
-        (b"# mine\n  # also\na.example#top", [(3, "https://a.example/")]),
-        (b"\"a.example\"\n ' b.example '\t\n", [(1, "https://a.example/"), (2, "https://b.example/")]),
-        (b"http://a.example/it's'", [(1, "http://a.example/it's'")]),
-        (b"a.example/1,2,3", [(1, "https://a.example/1,2,3")]),
-        ("a.example/é".encode(), [(1, "https://a.example/%C3%A9")]),
-        ("a.example/é".encode("latin-1"), [(1, "https://a.example/%C3%A9")]),
-        ("a.example/é\r\nb.example".encode("utf-16"), [(1, "https://a.example/%C3%A9"), (2, "https://b.example/")]),
-        ("\ufeffa.example".encode("utf-16-be"), [(1, "https://a.example/")]),
-        (b"http://a.example/\x00\nhttp://b.example/", [(1, "control_character"), (2, "http://b.example/")]),
-        (b"http://a.example/\thttp://b.example/", [(1, "control_character")]),
-        (b"http://\nmailto:x@y\nb.example", [(1, "malformed"), (2, "not_http"), (3, "https://b.example/")]),
-    ],
-)
-def test_a_list_is_read_in_every_usual_form(content: bytes, found: list[tuple[int, str]]) -> None:
-    assert listed(content) == found
-
-
-@pytest.mark.parametrize(
-    ("content", "column", "found"),
-    [
-        (b"id,url\n1,a.example\n2,b.example", "url", [(2, "https://a.example/"), (3, "https://b.example/")]),
-        (b'\xef\xbb\xbf"URL",id\r\na.example,1\r\n', "url", [(2, "https://a.example/")]),
-        (b'\xef\xbb\xbf"u,r,l",id\na.example,1', "u,r,l", [(2, "https://a.example/")]),
-        (b"#,url\n1,a.example\n#2,b.example", "url", [(2, "https://a.example/")]),
-        (b"# made today\n\nurl\na.example", "url", [(4, "https://a.example/")]),
-        (b'1,a.example\n2,"b.example/x,y"', "2", [(1, "https://a.example/"), (2, "https://b.example/x,y")]),
-        (b't,u\n"two\nlines",a.example\nx,b.example', "u", [(2, "https://a.example/"), (4, "https://b.example/")]),
-        (b"t,u\nx\ny,\n,\nz,b.example", "u", [(2, "no_column"), (3, "empty"), (5, "https://b.example/")]),
-        (b'u,t\n"a.example\nb.example",x', "u", [(2, "control_character")]),
-        (b"u,t\na.example," + b"x" * 200_000 + b"\nb.example,x", "u", [(2, "not_csv"), (3, "https://b.example/")]),
-    ],
-)
-def test_a_column_of_csv_is_a_list(content: bytes, column: str, found: list[tuple[int, str]]) -> None:
-    assert listed(content, column) == found
-
-
-@pytest.mark.parametrize("column", ["link", "0", "3", "9" * 5_000])
-def test_an_unknown_column_is_refused_with_those_there_are(column: str) -> None:
-    with pytest.raises(UsageError, match="It has 2: 'id', 'url'"):
-        sources("-", column=column, stdin=b"id,url\n1,a.example")
-
-
-def test_the_complaint_about_a_missing_header_shows_no_password() -> None:
-    with pytest.raises(UsageError) as refusal:
-        sources("-", column="url", stdin=b"https://ann:secret@a.example/\n")
-    assert "secret" not in str(refusal.value)
-
-
-def test_csv_that_is_broken_from_its_first_row_is_refused_at_once() -> None:
-    with pytest.raises(UsageError, match="not CSV"):
-        sources("-", column="url", stdin=b'"' + b"x\n" * 200_000)
-
-
 def test_a_column_without_a_list_is_refused() -> None:
     with pytest.raises(UsageError, match="--column url is for a list"):
         sources("example.com", column="url")
-
-
-@pytest.mark.parametrize("content", [b"", b"\n\r\n", b"# nothing\n", b"\xef\xbb\xbf", b"\xff\xfe"])
-def test_a_list_without_a_url_is_refused_at_once(content: bytes, write: Write) -> None:
-    with pytest.raises(UsageError, match=r"empty\.txt' holds no URL"):
-        sources("@" + write("empty.txt", content))
-
-
-def test_a_header_without_rows_is_refused_at_once() -> None:
-    with pytest.raises(UsageError, match="standard input holds no URL"):
-        sources("-", column="url", stdin=b"id,url\n")
-
-
-@pytest.mark.parametrize("content", [gzip.compress(os.urandom(20_000)), "http://a.example/".encode("utf-16-le")])
-def test_a_binary_list_is_refused_at_once(content: bytes, write: Write) -> None:
-    with pytest.raises(UsageError, match=r"urls\.bin' is not text"):
-        sources("@" + write("urls.bin", content))
-
-
-def test_a_missing_file_and_a_directory_are_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"missing\.txt' cannot be read: No such file"):
-        sources("example.com", f"@{tmp_path}/missing.txt")
-    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
-        sources(f"@{tmp_path}")
 
 
 def test_an_existing_file_is_a_list_even_without_its_sign(write: Write) -> None:
@@ -188,18 +84,29 @@ def test_a_directory_named_like_a_host_does_not_hide_the_host(tmp_path: Path, mo
     assert (given.listed, given.name) == (False, "example.com")
 
 
-def test_a_pipe_is_a_list(tmp_path: Path) -> None:
-    reading, writing = os.pipe()
-    os.write(writing, b"a.example\n")
-    os.close(writing)
-    try:
-        assert [one.spelt for one in inputs(f"@/dev/fd/{reading}")] == ["a.example"]
-    finally:
-        os.close(reading)
-
-
-def test_a_host_that_ends_like_a_spider_is_still_a_host() -> None:
-    assert url_or_reason("www.shop.py") == "https://www.shop.py/"
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("nosuch.py", "there is no file nosuch.py; for a host write https://nosuch.py/"),
+        ("nosuch.py:books", "there is no file nosuch.py; for a host write https://nosuch.py/"),
+        ("Nosuch.YAML", "there is no file Nosuch.YAML; for a host write https://Nosuch.YAML/"),
+        ("list.v2.csv", "there is no file list.v2.csv; for a host write https://list.v2.csv/"),
+        ("spiders/nosuch.py", "there is no file spiders/nosuch.py"),
+        ("./nosuch.txt", "there is no file ./nosuch.txt"),
+        ("/no/such/page.html", "there is no file /no/such/page.html"),
+        ("spiders", "spiders is a directory: name a file in it; for a host write https://spiders/"),
+        ("spiders/", "spiders/ is a directory: name a file in it; for a host write https://spiders/"),
+        ("..", ".. is a directory: name a file in it"),
+    ],
+)
+def test_a_file_that_is_not_there_and_a_directory_are_no_hosts(
+    word: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spiders").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as refusal:
+        sources("example.com", word)
+    assert str(refusal.value) == told
 
 
 def test_standard_input_is_left_open_and_read_only_once(tmp_path: Path) -> None:
@@ -296,32 +203,6 @@ def test_a_list_is_its_own_scope_unless_another_is_asked_for() -> None:
     assert seed_scope(True, ScopeKind.DOMAIN) is ScopeKind.DOMAIN
 
 
-pieces = st.one_of(
-    st.sampled_from(
-        [b"https://a.example/", b"b.example", b"url", b",", b'"', b"\n", b"\r\n", b"#", b"\0", b"@", b"\xc3"]
-    ),
-    st.binary(max_size=6),
-)
-contents = st.one_of(
-    st.binary(max_size=400),
-    st.lists(pieces, max_size=40).map(b"".join),
-    st.lists(pieces, max_size=40).map(b"".join).map(b"\xff\xfe".__add__),
-)
-
-
-@given(contents, st.sampled_from([None, "1", "2", "url"]))
-def test_any_bytes_are_a_list_or_a_usage_error(content: bytes, column: str | None) -> None:
-    try:
-        given = sources("-", column=column, stdin=content)
-        found = list(given.inputs)
-    except UsageError:
-        return
-    assert len(found) == given.good + given.duplicates + given.bad_count > 0
-    assert all(reason_words(one.reason) for one in found if one.reason)
-    numbers = [one.line for one in found]
-    assert numbers == sorted(set(numbers))
-
-
 texts = st.text("aA:@/\\?#.%[]\"' \té€", max_size=30)
 
 
@@ -338,22 +219,3 @@ def test_whatever_a_parser_takes_for_a_password_is_masked(scheme: str, user: str
     for one in given.inputs:
         if one.target is None or any("hunter2" in pair for pair in given.credentials.values()):
             assert "hunter2" not in one.spelt
-
-
-def test_a_long_list_is_never_held(write: Write) -> None:
-    lines, traced = 100_000, 20_000
-    path = write("long.txt", b"".join(b"https://a.example/%d#%s\n" % (number, b"x" * 200) for number in range(lines)))
-    # Tracing is slow, so only the beginning is traced: were lines or inputs held, it would take twice the bound.
-    with peak_memory() as peak:
-        given = sources(f"@{path}")
-        assert sum(1 for _ in islice(given.inputs, traced)) == traced
-    assert peak.bytes < 150 * traced
-    assert sum(1 for _ in given.inputs) == given.good - traced == lines - traced
-
-
-def test_a_list_without_line_ends_is_never_held(write: Write) -> None:
-    path = write("line.txt", b"x" * 30_000_000 + b"\nb.example\n")
-    with peak_memory() as peak:
-        found = inputs(f"@{path}")
-    assert [(one.line, one.reason) for one in found] == [(1, "too_long"), (2, None)]
-    assert peak.bytes < 10_000_000

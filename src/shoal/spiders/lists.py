@@ -30,6 +30,8 @@ _WORDS = {
     "other_credentials": "has other credentials than an earlier URL of its origin",
     "new_credentials": "has a password, and a job is given those when it is submitted",
     "not_json": "is neither a JSON string nor an object with a url",
+    "cells": "is a row of CSV: give the column that has the URLs",
+    "header": "is taken for the name of its column",
     "no_column": "is in a row without that column",
     "empty": "is empty in this row",
     "not_csv": "is not CSV; a quotation mark may be missing",
@@ -37,6 +39,7 @@ _WORDS = {
 ANYTHING_WITH_AT = re.compile(r"\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]+)?.*@", re.DOTALL)
 _EDGES = string.whitespace + "\ufeff\N{NO-BREAK SPACE}"
 """Files joined by `cat` have byte order marks in their middle."""
+_WORDS_ALONE = re.compile(r"[\w -]+")
 _NOT_CONTROL = bytes(set(range(256)) - (set(range(32)) - set(b"\t\n\r\f\x1b")))
 
 
@@ -100,8 +103,16 @@ def _cells(lines: Iterator[str], column: str, shown: str) -> Iterator[Entry]:
     if head.problem:
         raise UsageError(f"{shown} {reason_words(head.problem)} in line {head.place}")
     at = _column_at(head.cells, column, shown)
-    for row in chain([head], rows) if column.isdecimal() else rows:
+    if column.isdecimal():
+        yield head.place, *_first_cell(head, at)
+    for row in rows:
         yield row.place, *_cell(row, at)
+
+
+def _first_cell(row: _Row, at: int) -> tuple[str, str | None]:
+    """Nobody says whether a list whose column is given by its number has a header."""
+    text, problem = _cell(row, at)
+    return text, problem or ("header" if _WORDS_ALONE.fullmatch(text) and text != "localhost" else None)
 
 
 def _column_at(head: list[str], column: str, shown: str) -> int:

@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import TypeGuard
 
 from shoal.errors import ShoalError, UsageError
 from shoal.spiders.naming import RULES_ENDINGS, SPIDER_FILE, SPIDER_MODULE
@@ -49,7 +50,8 @@ def _run_file(path: Path) -> ModuleType:
         raise UsageError(f"{path}: {error}") from error
     except (Exception, SystemExit) as error:
         # Whatever the user's file raises while it is loaded is told with its place.
-        raise UsageError(f"{path} cannot be loaded: {type(error).__name__}: {error}{_line_in(path, error)}") from error
+        said = error.msg if _is_misspelt(error, path) else error
+        raise UsageError(f"{path} cannot be loaded: {type(error).__name__}: {said}{_line_in(path, error)}") from error
     return module
 
 
@@ -79,8 +81,13 @@ def _variable(spider: Spider, path: Path) -> str:
     return next(key for key, value in vars(module).items() if value is spider)
 
 
+def _is_misspelt(error: BaseException, path: Path) -> TypeGuard[SyntaxError]:
+    """The file itself, and not one that it imports."""
+    return isinstance(error, SyntaxError) and error.filename == str(path)
+
+
 def _line_in(path: Path, error: BaseException) -> str:
-    if isinstance(error, SyntaxError) and error.lineno:
+    if _is_misspelt(error, path) and error.lineno:
         return f" (line {error.lineno})"
     line, trace = None, error.__traceback__
     while trace is not None:

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from shoal.extract.document import Document, Node, attribute_of, attributes_of
+from shoal.extract.document import Document, Node
+from shoal.extract.elements import attribute_of, attributes_of
 from shoal.extract.joining import join, joined
 from shoal.extract.json_text import parsed_json
 from shoal.extract.page import MAX_TITLE, Reading, read
@@ -38,6 +39,11 @@ class Request:
     """None: the callback that made it."""
     meta: Mapping[str, Any] | None = None
     priority: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """A GET without a body: the URL says it all."""
+        return self.method == "GET" and not self.body
 
 
 @dataclass

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, islice
+from pathlib import Path
 from typing import Any
+
+from pydantic_core import to_jsonable_python
 
 from shoal.model import ItemRecord, RejectRecord
 from shoal.spiders.bounds import Bounds, stepwise
@@ -19,15 +23,22 @@ from shoal.store.text import json_text
 
 MAX_FOUND = 100_000
 """Per page; a callback that yields for ever ends here."""
+OURS = Path(__file__).parents[1]
+"""Where a callback is that was made of rules."""
+NO_FOLDER = Path()
+"""Of what is in no file: "<frozen os>"."""
 PLAIN = "dict"
 """The type of items that are plain mappings."""
 
 
 class CallbackFailed(Exception):
-    """`reason` says spider, callback, error and line, and is the same for the same fault on another page."""
+    """`reason` says spider, callback, error and the line of the spider's that it came through, if it came through one;
+    it is the same for the same fault on another page."""
 
     def __init__(self, spider: Spider, callback: str, error: BaseException) -> None:
-        self.reason = f"{spider.name}.{callback or spider.start.__name__}: {_fault(error)}"
+        place = _place(spider.callbacks.get(callback, spider.start), error)
+        told = f"{type(error).__name__}: {error}{place}"
+        self.reason = f"{spider.name}.{callback or spider.start.__name__}: {told}"
         super().__init__(self.reason)
 
 
@@ -49,8 +60,6 @@ async def run(spider: Spider, callback: str, page: Page, bounds: Bounds) -> Find
             with bounds:
                 found = collect(function, page)
         return _sorted_out(found, page)
-    except asyncio.CancelledError:
-        raise
     except Exception as error:
         # Whatever a user's code raises is that page's fault, told with its place.
         raise CallbackFailed(spider, callback, error) from error
@@ -96,7 +105,8 @@ def _sorted_out(found: list[Any], page: Page) -> Findings:
         elif issubclass(cls, Request):
             findings.requests += map(_keepable, alike)
         elif issubclass(cls, Mapping):
-            findings.items += map(_plain_record, alike)
+            for each in alike:
+                _add_plain(findings, each)
         elif cls is not type(None):
             each = next(alike)
             raise TypeError(f"it yielded {cls.__name__} {each!r:.80}: yield items, mappings or requests")
@@ -109,14 +119,47 @@ def _keepable(request: Request) -> Request:
     return request
 
 
-def _plain_record(found: Mapping[str, Any]) -> ItemRecord:
-    plain = json.loads(json.dumps(dict(found), default=str))
-    return ItemRecord(PLAIN, json_text(plain))
+def _add_plain(findings: Findings, found: Mapping[Any, Any]) -> None:
+    try:
+        plain = _plain(dict(found))
+    except (TypeError, ValueError):
+        findings.rejects.append(_unkeepable(found))
+    else:
+        findings.items.append(ItemRecord(PLAIN, json_text(plain)))
 
 
-def _fault(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = __file__.rpartition("/shoal/")[0] + "/shoal/"
-    theirs = [frame for frame in frames if not frame.filename.startswith(ours)] or list(frames)
-    place = f" ({theirs[-1].filename.rpartition('/')[2]}:{theirs[-1].lineno})" if theirs else ""
-    return f"{type(error).__name__}: {error}{place}"
+def _plain(value: Any) -> Any:
+    """As JSON has it. Raises TypeError and ValueError for what it cannot have."""
+    return json.loads(json.dumps(value, default=_jsonable))
+
+
+def _jsonable(value: Any) -> Any:
+    """What an item's field would be stored as: dates and decimals as text, sets as lists."""
+    try:
+        return to_jsonable_python(value)
+    except ValueError as error:
+        raise TypeError(f"{type(value).__name__} cannot be kept: give text, numbers, dates, lists or dicts") from error
+
+
+def _unkeepable(found: Mapping[Any, Any]) -> RejectRecord:
+    """With what of it can be kept, and of the rest its looks."""
+    data: dict[str, Any] = {}
+    faults = []
+    for name, value in found.items():
+        try:
+            data |= _plain({name: value})
+        except (TypeError, ValueError) as error:
+            data[str(name)] = f"{value!r:.80}"
+            faults.append(f"{name}: {error}")
+    return RejectRecord(PLAIN, data, "; ".join(faults))
+
+
+def _place(callback: Callable[..., Any], error: BaseException) -> str:
+    """The innermost line of the callback's file and its neighbours: whoever wrote them can mend nothing further in."""
+    code = getattr(inspect.unwrap(callback), "__code__", None)
+    file = Path(code.co_filename if code else "")
+    if file.is_relative_to(OURS):
+        return ""
+    lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    own = [f"{path.name}:{line}" for path, line in lines if path == file or path.parent == file.parent != NO_FOLDER]
+    return f" ({own[-1]})" if own else ""

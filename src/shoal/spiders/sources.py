@@ -25,11 +25,13 @@ from shoal.spiders.lists import (
     spelt_safely,
     stream_entries,
 )
+from shoal.spiders.mistaken import check_is_no_file
 from shoal.urls import Params, canonical, credentials_of, host_of, origin_of, target
 
 BAD_KEPT = 1_000
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9]+(?:[/?#\\]|\Z))")
 """Not the host of `localhost:8000`."""
+_HOST_END = re.compile(r"[/\\?#]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 AUTHORITY_WITH_USER = re.compile(r"\A((?:https?:)?[/\\]*)[^/\\?#]*@", re.IGNORECASE)
 
@@ -162,6 +164,7 @@ def _source(word: str, column: str | None, stdin: BinaryIO, passed: Passed) -> _
     if path is not None:
         return _Source(path.stem, file_entries(path, column, passed), True)
     text = bare(word)
+    check_is_no_file(text)
     return _Source(_name(text), iter([(1, text, None)]), False)
 
 
@@ -204,4 +207,6 @@ def absolute(text: str) -> str:
     if AUTHORITY_WITH_USER.match(text):
         # An e-mail address.
         raise InvalidURL(text, "not_http")
+    if "," in _HOST_END.split(text, 1)[0]:
+        raise InvalidURL(text, "cells")
     return f"https://{text}"

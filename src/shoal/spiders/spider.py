@@ -121,7 +121,8 @@ def spider(*urls: str, name: str | None = None, **options: Unpack[Options]) -> C
 
     unknown = set(options) - set(typing.get_type_hints(Options))
     if unknown:
-        raise UsageError(f"spider options {sorted(unknown)} do not exist; see the flags of `shoal crawl --help`")
+        named = " or ".join(sorted(unknown))
+        raise UsageError(f"a spider has no option {named}: it takes the flags of `shoal crawl --help`, as in max_pages")
     return make
 
 

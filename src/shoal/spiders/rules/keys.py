@@ -125,7 +125,7 @@ OPTIONS = Table(
         "max_pages": Key(_COUNT, "Store at most so many pages."),
         "max_depth": Key(Number(whole=True), "Follow links at most so deep."),
         "max_pages_per_host": Key(_COUNT, "Store at most so many pages of a host."),
-        "max_seconds": Key(Number(), "Stop after so many seconds."),
+        "max_seconds": Key(Number(), "Stop after so many seconds; what is in flight has ten more."),
         "retries": Key(Number(whole=True), "Per request."),
         "header": Key(Many(_HEADER), "Headers to send."),
         "cookie": Key(Many(_COOKIE), "Cookies to send where the crawl begins."),
