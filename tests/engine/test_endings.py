@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
+import time
 from collections import Counter
+
+import pytest
 
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, ScopeKind
 from shoal.practice import Answer, Visit
@@ -26,6 +30,23 @@ async def test_a_file_that_is_not_html_is_stored_without_extraction(crawler: Fie
     async with serving(pages) as site:
         await crawler.crawl(spec(), site.url())
     assert crawler.pages() == {"/": 200, "/a.pdf": 200}
+
+
+@pytest.mark.parametrize("words", [0, 30_000])
+async def test_a_page_whose_compression_is_broken_is_read_as_far_as_it_goes_and_told_of(
+    crawler: Field, words: int
+) -> None:
+    whole = html("/last", body="".join(f"<p>{number * 7_919}</p>" for number in range(words)))
+    coded = gzip.compress(whole.body)[:-8] + bytes(8)
+    page = whole._replace(body=coded, headers={"Content-Encoding": "gzip"})
+    async with serving({"/": html("/page"), "/page": page, "/last": html()}) as site:
+        seen = await crawler.crawl(spec(), site.url())
+        record, url = crawler.ending(site.url("/page")), site.url("/page")
+    assert crawler.pages() == {"/": 200, "/page": 200, "/last": 200}
+    assert (record.bytes, record.attempts) == (len(whole.body), 1)
+    ((kind, n, sample),) = [(group.kind, group.n, group.sample) for group in seen.failures]
+    assert (kind, n) == ("broken_coding", 1)
+    assert sample == f"{url}: Error -3 while decompressing data: incorrect data check"
 
 
 async def test_a_redirect_is_an_outcome_and_its_target_a_request(crawler: Field) -> None:
@@ -126,6 +147,19 @@ async def test_page_limits_are_exact(crawler: Field) -> None:
     assert crawler.resting == {"job": "pages"}
 
 
+async def test_a_job_whose_time_is_up_gives_back_what_hangs(crawler: Field, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shoal.engine.chores.DRAIN_S", 0.5)
+    hangs = Answer(200, b"late", delay_s=60)
+    async with serving({"/": html("/hangs", "/good"), "/hangs": hangs, "/good": html()}) as site:
+        began = time.monotonic()
+        seen = await crawler.crawl(spec(limits={"seconds": 0.5}), site.url())
+        assert time.monotonic() - began < 20
+    assert crawler.resting == {"job": "seconds"}
+    assert (seen.frontier.pages, seen.frontier.queued, seen.frontier.leased) == (2, 1, 0)
+    # Nothing is held against it: with more time it is asked for again.
+    assert crawler.ending(site.url("/hangs")) is None
+
+
 async def test_listed_scope_fetches_what_is_given_and_where_it_redirects(crawler: Field) -> None:
     def away(visit: Visit) -> Answer:
         return redirect(visit.origin("127.0.0.2") + "/landing")
@@ -159,6 +193,13 @@ async def test_a_page_that_breaks_reading_ends_alone(crawler: Field) -> None:
 async def test_a_page_without_a_content_type_is_read_if_it_looks_like_one(crawler: Field) -> None:
     bare = Answer(200, b'<!doctype html><a href="/next">x</a>', content_type="")
     async with serving({"/": bare, "/next": html()}) as site:
+        await crawler.crawl(spec(), site.url())
+    assert set(crawler.pages()) == {"/", "/next"}
+
+
+async def test_a_page_that_says_its_content_type_twice_in_one_field_is_read(crawler: Field) -> None:
+    twice = Answer(200, b'<a href="/next">x</a>', content_type="text/html, text/html; charset=utf-8")
+    async with serving({"/": twice, "/next": html()}) as site:
         await crawler.crawl(spec(), site.url())
     assert set(crawler.pages()) == {"/", "/next"}
 

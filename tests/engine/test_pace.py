@@ -7,9 +7,11 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
+
 from shoal.practice import Shop, running
 from tests.engine.conftest import Field, spec
-from tests.fetch.site import Asked, Site, answer, hang, raw, serving
+from tests.fetch.site import Asked, Route, Site, answer, drip, hang, raw, serving
 from tests.politeness import assert_polite, max_in_window
 
 
@@ -49,7 +51,8 @@ async def test_a_host_that_closes_connections_without_an_answer_still_sees_no_mo
     assert max(windows) <= 11
 
 
-async def test_hosts_that_never_answer_do_not_take_every_place(crawler: Field) -> None:
+@pytest.mark.parametrize("trick", [hang, drip])
+async def test_hosts_that_never_answer_or_never_end_do_not_take_every_place(crawler: Field, trick: Route) -> None:
     """There are more of them than places; they are given first."""
     times: list[float] = []
     enough = asyncio.Event()
@@ -62,7 +65,7 @@ async def test_hosts_that_never_answer_do_not_take_every_place(crawler: Field) -
         await answer(links, headers=("Content-Type: text/html",))(asked, writer)
 
     async with serving(Site(otherwise=quick)) as site, AsyncExitStack() as mute:
-        hosts = [await mute.enter_async_context(serving(Site(otherwise=hang))) for _ in range(80)]
+        hosts = [await mute.enter_async_context(serving(Site(otherwise=trick))) for _ in range(80)]
         crawler.add("job", spec(rate=10, robots=False, retries=0), *(f"{host.url}/" for host in hosts), f"{site.url}/")
         crawling = asyncio.create_task(crawler.run("job", for_s=9.0))
         async with asyncio.timeout(20):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from typing import Any
 
@@ -172,3 +173,106 @@ async def test_a_page_that_only_has_a_date_is_asked_for_by_it(crawler: Field) ->
         for job in ("one", "two", "three"):
             pages = await crawl(crawler, job, spec(refresh=True), site.url())
     assert statuses(pages) == {"/": (304, False), "/a": (200, False)}
+
+
+class Recorded:
+    """A page with these headers; keeps the conditions it was asked on, and answers those with this status."""
+
+    def __init__(self, headers: dict[str, str], on_condition: int = 304, body: bytes = html("/a").body) -> None:
+        self.headers = headers
+        self.body = body
+        self.on_condition = on_condition
+        self.conditions: list[dict[str, str]] = []
+
+    def __call__(self, visit: Visit) -> Answer:
+        self.conditions.append({name: value for name, value in visit.headers.items() if name.startswith("if-")})
+        if self.conditions[-1]:
+            return Answer(self.on_condition, b"")
+        return Answer(200, self.body, headers=self.headers)
+
+
+@pytest.mark.parametrize("etag", ['"abc"', 'W/"a,b"', '"\xe9"', "5f3c-1b", "W/5f3c", '"' + "z" * 998 + '"'])
+async def test_an_etag_is_sent_back_as_it_came(crawler: Field, etag: str) -> None:
+    root = Recorded({"ETag": etag})
+    await twice(crawler, {"/": root, "/a": html()})
+    assert root.conditions == [{}, {"if-none-match": etag}]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"ETag": "*"},
+        {"ETag": '"a\x01b"'},
+        {"ETag": '"' + "z" * 40_000 + '"'},
+        {"ETag": '"a", "b"'},
+        {"Last-Modified": "yesterday"},
+        {"Last-Modified": "Tue, 01 Jul 2025 10:00:00 GMT" + "\x01" * 40},
+        {"Last-Modified": "Sat, 31 Dec 2999 00:00:00 GMT"},
+        {"Last-Modified": "Sat, 31 Dec 0000 00:00:00 GMT"},
+    ],
+    ids=["any", "control", "long", "list", "no date", "control in a date", "to come", "no year"],
+)
+async def test_what_no_server_could_tell_a_change_by_is_not_sent_back(crawler: Field, headers: dict[str, str]) -> None:
+    root = Recorded(headers)
+    _, after = await twice(crawler, {"/": root, "/a": html()})
+    assert root.conditions == [{}, {}]
+    assert statuses(after) == {"/": (200, False), "/a": (200, False)}
+
+
+@pytest.mark.parametrize("status", [206, 400, 412])
+async def test_a_host_that_cannot_deal_with_the_condition_is_asked_without(crawler: Field, status: int) -> None:
+    root = Recorded({"ETag": '"abc"'}, status)
+    _, after = await twice(crawler, {"/": root, "/a": html()})
+    assert root.conditions == [{}, {"if-none-match": '"abc"'}, {}]
+    assert statuses(after) == {"/": (200, False), "/a": (200, False)}
+    assert after["/"]["attempts"] == 1
+
+
+async def test_a_host_that_says_so_whatever_it_is_asked_is_believed_the_second_time(crawler: Field) -> None:
+    pages = {"/": html("/gone"), "/gone": html()._replace(headers={"ETag": '"abc"'})}
+
+    def change() -> None:
+        pages["/gone"] = Answer(400, b"")
+
+    _, after = await twice(crawler, pages, change)
+    assert statuses(after)["/gone"] == (400, True)
+
+
+async def test_a_part_of_a_page_is_asked_for_whole(crawler: Field) -> None:
+    whole = gzip.compress(html("/a").body)
+    root = Recorded({"ETag": '"abc"', "Content-Encoding": "gzip"}, body=whole[:50])
+
+    def change() -> None:
+        root.body = whole
+
+    before, after = await twice(crawler, {"/": root, "/a": html()}, change)
+    assert root.conditions == [{}, {}]
+    assert (list(before), statuses(after)) == (["/"], {"/": (200, True), "/a": (200, None)})
+
+
+class TestA304ThatNobodyAskedFor:
+    async def test_is_tried_again(self, crawler: Field) -> None:
+        answers = [Answer(304, b""), html("/a")]
+        async with serving({"/": lambda visit: answers.pop(0), "/a": html()}) as site:
+            pages = await crawl(crawler, "one", spec(), site.url())
+        assert statuses(pages) == {"/": (200, None), "/a": (200, None)}
+        assert pages["/"]["attempts"] == 2
+
+    @pytest.mark.parametrize("refresh", [False, True])
+    async def test_is_no_page(self, crawler: Field, refresh: bool) -> None:
+        pages: dict[str, Answer] = {"/": html("/a"), "/a": html()}
+
+        async with serving(pages) as site:
+            await crawl(crawler, "one", spec(), site.url())
+            pages["/a"] = Answer(304, b"")
+            after = await crawl(crawler, "two", spec(refresh=refresh, retries=0), site.url())
+            letter = crawler.ending(site.url("/a"), "two")
+        assert list(after) == ["/"]
+        assert (letter.reason, letter.status) == ("http", 304)
+        assert letter.detail == "answered 304 Not Modified, but was not asked whether the page changed"
+
+    async def test_is_a_page_if_the_job_asks_by_a_header_of_its_own(self, crawler: Field) -> None:
+        asking = spec(headers={"If-None-Match": '"abc"'})
+        async with serving({"/": Recorded({})}) as site:
+            pages = await crawl(crawler, "one", asking, site.url())
+        assert statuses(pages) == {"/": (304, None)}

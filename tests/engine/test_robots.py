@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
+from shoal.engine.permission import MOST_UNREAD
 from shoal.model import DeadLetter, Drop
 from shoal.practice import Answer, Visit
 from tests.engine.conftest import Field, Pages, html, serving, spec
@@ -88,6 +89,19 @@ async def test_a_robots_file_that_cannot_be_had_means_not_now(crawler: Field) ->
     assert (end.reason, end.status) == ("http", 503)
     assert "robots.txt" in end.detail
     assert visits["/"] == 0
+
+
+async def test_each_attempt_is_another_answer_to_the_question_for_robots(crawler: Field) -> None:
+    visits: Counter[str] = Counter()
+
+    def robots(visit: Visit) -> Answer:
+        visits["/robots.txt"] += 1
+        return Answer(500, b"") if visits["/robots.txt"] < 3 else Answer(200, b"", PLAIN)
+
+    async with serving({"/robots.txt": robots, "/": html(), "/other": html()}) as site:
+        await crawler.crawl(spec(retries=2), site.url(), site.url("/other"))
+    assert crawler.pages() == {"/": 200, "/other": 200}
+    assert visits["/robots.txt"] == 3
 
 
 async def test_other_client_errors_on_robots_mean_allowed(crawler: Field) -> None:
@@ -201,3 +215,25 @@ async def test_a_redirected_sitemap_does_not_widen_the_scope(crawler: Field) -> 
     async with serving({"/": html(), "/sitemap.xml": moved, "/o": html()}, hosts=2) as site:
         await crawler.crawl(spec(sitemaps=True), site.url())
     assert "/o" not in crawler.pages()
+
+
+async def test_rules_made_to_be_costly_take_little_of_the_crawls_time(crawler: Field) -> None:
+    rules = "User-agent: *\nDisallow: /no\n" + "".join(f"Disallow: /*aaaaaaaaaab{n}\n" for n in range(19_000))
+    long = [f"/{'a' * 1_800}/{number}" for number in range(100)]
+    pages: Pages = {"/robots.txt": Answer(200, rules.encode(), PLAIN), "/": html(*long, "/no")}
+    async with serving({**pages, **dict.fromkeys(long, html())}) as site:
+        began = time.process_time()
+        seen = await crawler.crawl(spec(), site.url())
+    assert time.process_time() - began < 4
+    assert seen.frontier.pages == 101 and seen.frontier.dropped == {"robots": 1}
+
+
+async def test_more_hosts_with_big_robots_files_than_can_wait_are_all_crawled(crawler: Field) -> None:
+    rules = b"User-agent: *\nDisallow: /no\n" + b"# nothing\n" * 2_000
+    visits: Counter[str] = Counter()
+    robots = counted(Answer(200, rules, PLAIN), visits)
+    hosts = [f"127.0.0.{place}" for place in range(1, 2 * MOST_UNREAD + 2)]
+    async with serving({"/robots.txt": robots, "/": html("/no")}, hosts=len(hosts)) as site:
+        seen = await crawler.crawl(spec(), *(site.url("/", host) for host in hosts))
+    assert (seen.frontier.pages, seen.frontier.dropped) == (len(hosts), {"robots": len(hosts)})
+    assert visits["/robots.txt"] == len(hosts)

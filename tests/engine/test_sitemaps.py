@@ -80,3 +80,21 @@ async def test_an_index_names_no_more_than_the_protocol_allows(crawler: Field) -
         seen = await crawler.crawl(spec(sitemaps=True, limits={"pages": 2}), site.url())
     assert seen.stored.skipped == {"too_many_sitemaps": 10}
     assert seen.frontier.found == 2 + OF_AN_INDEX
+
+
+async def test_what_is_written_wrong_in_one_entry_costs_no_other(crawler: Field) -> None:
+    def sitemap(visit: Visit) -> Answer:
+        return index(visit, [], "/list?a=1&b=2", "/a\x0bb", "/x&nbsp;y", f"/{'x' * 3_000_000}", "/last")
+
+    pages: Pages = {"/": html(), "/sitemap.xml": sitemap, "/list?a=1&b=2": html(), "/ab": html(), "/last": html()}
+    async with serving(pages) as site:
+        seen = await crawler.crawl(spec(sitemaps=True), site.url())
+    assert crawler.pages() == {
+        "/": 200,
+        "/sitemap.xml": 200,
+        "/list?a=1&b=2": 200,
+        "/ab": 200,
+        "/x%C2%A0y": 404,
+        "/last": 200,
+    }
+    assert (seen.stored.skipped, seen.stored.failures) == ({"trap": 1}, [])

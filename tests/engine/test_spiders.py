@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,24 @@ async def test_items_that_fail_validation_are_kept_with_their_reason(crawler: Fi
     assert items == [{"sibling": True}]
     (reject,) = list_rejects(crawler.home.store, "job", {})
     assert "price" in str(reject)
+
+
+async def test_a_mapping_that_cannot_be_kept_is_rejected_by_field_and_type(crawler: Field) -> None:
+    @spider()
+    def shop(page: Page) -> Iterator[Any]:
+        yield {"price": object(), "name": "A", "more": [{"of": print}]}
+        yield {"price": Decimal("3.50"), "on": datetime(2026, 1, 2, 3), "tags": {"a"}}
+        yield {(1, 2): "key"}
+
+    async with serving({"/": html()}) as site:
+        items = await crawl(crawler, shop, site.url())
+    assert items == [{"price": "3.50", "on": "2026-01-02T03:00:00", "tags": ["a"]}]
+    first, second = list_rejects(crawler.home.store, "job", {})
+    assert (
+        first["reason"].startswith("price: object cannot be kept")
+        and "more: builtin_function_or_method" in first["reason"]
+    )
+    assert first["data"]["name"] == "A" and "(1, 2): keys must be str" in second["reason"]
 
 
 @pytest.mark.parametrize("misdeed", ["loop", "memory", "endless"])

@@ -63,8 +63,8 @@ def offer_requests(work: Work, done: Ending, requests: list[Request]) -> None:
         together.setdefault((callback, request.priority, meta), []).append(request)
     for (callback, priority, _), alike in together.items():
         trail = Trail(depth, priority, lease.target.fingerprint, callback, alike[0].meta)
-        others = [request for request in alike if request.method != "GET" or request.body]
-        plain = [request.url for request in alike if request.method == "GET" and not request.body]
+        others = [request for request in alike if not request.is_plain]
+        plain = [request.url for request in alike if request.is_plain]
         targets = _plain_targets(work, done, plain) + _other_targets(work, done, others)
         if targets:
             done.offers.append(Offer(lease.job, targets, trail))

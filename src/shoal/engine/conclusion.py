@@ -9,9 +9,10 @@ from shoal.engine import ending
 from shoal.engine.aside import Aside
 from shoal.engine.ending import Ending, add_links, add_refusal, add_skips
 from shoal.engine.policy import MAX_HOPS, retry_wait_s, verdict
-from shoal.engine.reading import BIG_BYTES, Ask, PageRead, read_page
-from shoal.engine.refresh import HTML_TYPES, NOT_MODIFIED, Known
+from shoal.engine.reading import BIG_BYTES, Ask, PageRead, read_page, read_part
+from shoal.engine.refresh import CONDITION_REFUSED, HTML_TYPES, NOT_MODIFIED, Known
 from shoal.engine.settler import OFFERED_AT_ONCE
+from shoal.engine.validators import entity_tag, modified_at
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import InvalidURL
 from shoal.fetch.exchange import Exchange, Failure, FailureKind
@@ -48,6 +49,7 @@ async def conclude(
     outcome = verdict(answer)
     if isinstance(answer, Exchange) and "set-cookie" in answer.headers:
         work.cookies_changed = True
+        work.jar.unseen_bytes += len(answer.head)
     if outcome is Outcome.DONE and isinstance(answer, Exchange):
         return await _page(work, lease, answer, known, aside)
     if outcome is Outcome.REDIRECT and isinstance(answer, Exchange):
@@ -55,7 +57,13 @@ async def conclude(
     kind, status, detail = described(answer)
     if outcome is Outcome.DROP:
         return ending.drop(lease, kind, detail)
-    if outcome is Outcome.RETRY and lease.attempt < work.spec.retries:
+    if outcome is Outcome.RETRY:
+        return _failed(work, lease, kind, status, detail)
+    return ending.dead(lease, kind, status, detail)
+
+
+def _failed(work: Work, lease: Lease, kind: str, status: int | None, detail: str) -> Ending:
+    if lease.attempt < work.spec.retries:
         # What timed out may hold a place of its host for as long again: whatever was not tried yet goes first.
         trail = lease.trail._replace(priority=LAST) if kind == FailureKind.TIMEOUT else None
         return ending.retry(lease, kind, status, retry_wait_s(lease.attempt), trail=trail)
@@ -63,12 +71,22 @@ async def conclude(
 
 
 async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None, aside: Aside | None) -> Ending:
+    standing = known.page if known is not None and known.reusable else None
+    if standing is not None and answer.status in CONDITION_REFUSED:
+        return _once_more(lease)
+    if answer.status == NOT_MODIFIED and standing is None and not work.asks_on_conditions:
+        detail = f"answered {answer.status} {answer.reason}, but was not asked whether the page changed"
+        return _failed(work, lease, "http", answer.status, detail)
     record = page_record(lease, answer)
     if known is not None:
         record.changed = record.digest != known.page.digest
     done = Ending(lease, Completion(lease.token, Outcome.DONE, bytes=len(answer.raw)), record)
-    if answer.status == NOT_MODIFIED and known is not None and known.reusable:
-        _carry_over(work, done, record, known.page)
+    if answer.fault is not None:
+        done.failed, done.why = ("broken_coding", answer.status), answer.fault
+        # A refresh that asks by them would keep the part for as long as the page stays the same.
+        record.etag = record.last_modified = None
+    if answer.status == NOT_MODIFIED and standing is not None:
+        _carry_over(work, done, record, standing)
         return done
     if not 200 <= answer.status < 300 or lease.trail.callback == SITEMAP:
         return done
@@ -86,9 +104,7 @@ def _keep_content(work: Work, record: PageRecord, answer: Exchange) -> None:
     nothing is read aside, and here it would hold other hosts up."""
     if record.content_type in HTML_TYPES and len(answer.body) <= BIG_BYTES:
         page = read_page(_ask(work, record, answer), answer.body)
-        if page.text is not None:
-            links = work.resolver.resolve(record.url, page.hrefs, page.base)
-            record.content = PageContent(page.description, page.language, page.text, links.urls, page.formats)
+        record.content = _content(page, work.resolver.resolve(record.url, page.hrefs, page.base))
 
 
 def _ask(work: Work, record: PageRecord, answer: Exchange) -> Ask:
@@ -104,13 +120,20 @@ async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchang
         page = read_page(ask, answer.body)
         links = _resolved(work, done, page, page.hrefs)
     else:
+        # It may wait a while, and need not hold more than will be read of it.
+        answer.body = read_part(answer.body)
         page = await aside.page(ask, answer.body)
         links = await _resolved_in_parts(work, done, page)
     add_skips(done, {"nofollow": page.nofollowed, "too_many_links": page.beyond})
     record.title, record.canonical = page.title, page.canonical
-    if page.text is not None:
-        record.content = PageContent(page.description, page.language, page.text, links.urls, page.formats)
+    record.content = _content(page, links)
     _follow(work, done, record, links)
+
+
+def _content(page: PageRead, links: PageLinks) -> PageContent | None:
+    if page.text is None:
+        return None
+    return PageContent(page.description, page.language, page.text, links.urls, page.formats)
 
 
 def _resolved(work: Work, done: Ending, page: PageRead, hrefs: list[str]) -> PageLinks:
@@ -141,9 +164,10 @@ def _carry_over(work: Work, done: Ending, record: PageRecord, earlier: EarlierPa
     record.last_modified = record.last_modified or earlier.last_modified
     record.tdm_reservation = record.tdm_reservation or earlier.tdm_reservation
     record.tdm_policy = record.tdm_policy or earlier.tdm_policy
-    record.content = earlier.content()
-    if record.content is not None:
-        found = work.resolver.resolve(record.url, record.content.links)
+    record.content = earlier.packed
+    content = earlier.content()
+    if content is not None:
+        found = work.resolver.resolve(record.url, content.links)
         add_links(done, found)
         _follow(work, done, record, found)
 
@@ -169,8 +193,7 @@ def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:
         return _redirect_ending(lease, answer, None, error.reason)
     chain = (*trail.chain, here.fingerprint)
     if there.fingerprint == here.fingerprint and here.fingerprint not in trail.chain and "set-cookie" in answer.headers:
-        completion = Completion(lease.token, Outcome.RETRY, trail=trail._replace(chain=chain), counted=False)
-        return Ending(lease, completion)
+        return _once_more(lease)
     if there.fingerprint in chain:
         return ending.dead(lease, "redirect_loop", answer.status, _loop(work, there, answer.location or ""))
     if len(chain) > MAX_HOPS:
@@ -180,6 +203,12 @@ def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:
     if refusal is None:
         redirected.offers.append(Offer(lease.job, [there], trail._replace(chain=chain)))
     return redirected
+
+
+def _once_more(lease: Lease) -> Ending:
+    """No attempt that failed. That it was asked before is known by its own fingerprint in the chain."""
+    trail = lease.trail._replace(chain=(*lease.trail.chain, lease.target.fingerprint))
+    return Ending(lease, Completion(lease.token, Outcome.RETRY, trail=trail, counted=False))
 
 
 def _loop(work: Work, there: Target, location: str) -> str:
@@ -233,8 +262,8 @@ def described(answer: Exchange | Failure) -> tuple[str, int | None, str]:
 
 
 def content_type_of(answer: Exchange) -> str:
-    """As it says, or where it says nothing sensible, by its first byte."""
-    said = answer.headers.get("content-type").partition(";")[0].strip().lower()
+    """As it says, or where it says nothing sensible, by its first byte. Some servers and proxies say it twice."""
+    said = answer.headers.get("content-type").partition(";")[0].partition(",")[0].strip().lower()
     if "/" in said:
         return said
     return "text/html" if answer.body[:512].lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"<" else said
@@ -256,8 +285,8 @@ def page_record(lease: Lease, answer: Exchange) -> PageRecord:
         attempts=lease.attempt + 1,
         duration_ms=round(answer.latency_s * 1000),
         fetched_at=answer.started_at,
-        etag=answer.headers.get("etag") or None,
-        last_modified=answer.headers.get("last-modified") or None,
+        etag=entity_tag(answer.headers.get("etag")),
+        last_modified=modified_at(answer.headers.get("last-modified"), answer.started_at),
         tdm_reservation=answer.headers.get("tdm-reservation") or None,
         tdm_policy=answer.headers.get("tdm-policy") or None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from shoal.fetch.intake import Hold
 from shoal.frontier.record import request_text
 from shoal.model import (
     Completion,
@@ -36,11 +37,13 @@ class Ending:
     trapped: dict[str, list[str]] = field(default_factory=dict)
     """By reason, the first few URLs of links skipped as traps."""
     failed: tuple[str, int | None] | None = None
-    """An attempt that failed: its kind, and the status if there was an answer."""
+    """An attempt that failed, or gave only a part: its kind, and the status if there was an answer."""
     why: str = ""
     """More on that, where the kind does not say it all."""
     capture: Capture | None = None
     """For the archive."""
+    hold: Hold | None = None
+    """What its body takes of the intake, until it is in the archive."""
 
 
 def retry(

@@ -16,6 +16,7 @@ from typing import Any
 
 from shoal.engine.aside import Aside
 from shoal.engine.calls import Calls
+from shoal.engine.chores import DRAIN_S, Chores
 from shoal.engine.ending import Ending
 from shoal.engine.keeping import KeptOffers
 from shoal.engine.mark import Mark
@@ -37,24 +38,21 @@ from shoal.telemetry import Events
 BACKLOG_PER_FETCH = 4
 BACKLOG_BYTES = 32_000_000
 """Of pages read but not stored; a page with tens of thousands of links weighs in memory many times its size."""
-ASIDE_BYTES = 256_000_000
+ASIDE_BYTES = 64_000_000
 """Of big pages that wait to be read, of however many hosts."""
-SILENT_S = 5.0
-MOST_SILENT = 3
-"""A request that got no byte for so long no longer counts as in flight, up to so many times `concurrency`: hosts that
-accept and never answer would otherwise take every place for as long as a fetch may last."""
+SLOW_AFTER_S = 5.0
+SLOW_BYTES_PER_S = 10_000
+MOST_SLOW = 3
+"""A request that takes longer and has brought less no longer counts as in flight, up to so many times `concurrency`:
+hosts that never answer, or drip, would otherwise take every place for as long as a fetch may last."""
 GATHER_S = 0.003
 """While plenty is in flight, landings gather this long, so that one call serves several."""
 POLL_S = 0.5
 """How soon a waiting engine looks again."""
 IDLE_S = 5.0
 """How long one with nothing in flight sleeps, unless the frontier wakes it."""
-KEEPS_PER_LEASE = 3
-"""How often a lease is extended before it would expire."""
-BRING_BACK_EVERY_S = 1.0
-DRAIN_S = 10.0
 SAVE_S = 10.0
-"""How long one that stops for good waits for what is in flight, and then for the store."""
+"""How long one that stops for good waits for the store, after DRAIN_S for what is in flight."""
 
 log = Events(__name__)
 
@@ -89,6 +87,7 @@ class Engine:
         self._settler = Settler(self._calls, self._overflow, kept, writer, self._works, self._patience)
         refresh = Refresh(writer, self._works, self._patience)
         self._underway = Underway(self._calls, self._works, travels, refresh, self._settler, self._patience, self._wake)
+        self._chores = Chores(frontier, self._works, self._underway, self._overflow, self._patience)
         self._settler.on_settled = self._settled
         self._settler.more_to_come = lambda: self._is_busy
         self._lanes: Sequence[Lane] = ALL_LANES if source is None else ()
@@ -160,7 +159,9 @@ class Engine:
                     if len(resting) < len(self._works):
                         await self._idle()
 
-        await self._work(until_all_rest(), [self._keep_leases(), self._reap(), self._bring_back()])
+        chores = self._chores
+        beside = [chores.keep_leases(), chores.end_in_time(), chores.reap(), chores.bring_back()]
+        await self._work(until_all_rest(), beside)
         return resting
 
     async def serve(self) -> None:
@@ -172,7 +173,7 @@ class Engine:
                 if not self._lanes or not await self._turn():
                     await self._idle()
 
-        await self._work(until_stopped(), [self._keep_leases()], DRAIN_S)
+        await self._work(until_stopped(), [self._chores.keep_leases(), self._chores.end_in_time()], DRAIN_S)
 
     async def ready_in(self, lanes: Sequence[Lane]) -> float | None:
         """Seconds until something of these lanes may be leased."""
@@ -193,7 +194,7 @@ class Engine:
             _raise_fault([leasing, *background])
             await self._finish(background, drain_s)
             if drain_s is not None:
-                await self._underway.give_back()
+                await self._underway.give_back(self._underway.jobs)
                 await self._finish(background, SAVE_S)
             await self._underway.report_landings()
         except self._patience.waits_out as reason:
@@ -228,8 +229,11 @@ class Engine:
         """How many more requests may be leased."""
         if self._settler.backlog_bytes > BACKLOG_BYTES or self._aside.held_bytes > ASIDE_BYTES or self.waiting_for:
             return 0
-        silent = sum(fetcher.silent(SILENT_S) for fetcher in {work.fetcher for work in self._works})
-        in_flight = self.in_flight - min(silent, MOST_SILENT * self._concurrency)
+        fetchers = {work.fetcher for work in self._works}
+        if any(fetcher.is_full for fetcher in fetchers):
+            return 0
+        slow = sum(fetcher.slow(SLOW_AFTER_S, SLOW_BYTES_PER_S) for fetcher in fetchers)
+        in_flight = self.in_flight - min(slow, MOST_SLOW * self._concurrency)
         unsettled = BACKLOG_PER_FETCH * self._concurrency - self._settler.backlog
         return max(0, min(self._concurrency - in_flight, unsettled))
 
@@ -290,22 +294,6 @@ class Engine:
         for end in endings:
             self.on_ending(end)
         self._wake.set()
-
-    async def _bring_back(self) -> None:
-        while True:
-            await asyncio.sleep(BRING_BACK_EVERY_S)
-            for work in list(self._works):
-                await self._overflow.bring_back(work.job)
-
-    async def _keep_leases(self) -> None:
-        while True:
-            await asyncio.sleep(self._frontier.lease_s / KEEPS_PER_LEASE)
-            await self._underway.extend()
-
-    async def _reap(self) -> None:
-        while True:
-            await asyncio.sleep(self._frontier.lease_s / KEEPS_PER_LEASE)
-            await self.insist(self._frontier.reap)
 
 
 def _raise_fault(background: list[asyncio.Task[None]]) -> None:

@@ -7,15 +7,20 @@ import time
 
 from shoal.frontier.contract import Frontier
 from shoal.model import Figures, JobSpec, JobState
+from shoal.store.figures import failed_in_callbacks
 from shoal.store.jobs import Job, end_if_seeded, set_state
 from shoal.store.quality import last_quality, measure_quality, verdict
 from shoal.store.store import Store
+
+SPIDER_FAILED = "the spider failed on every page that was fetched"
 
 
 async def finish(frontier: Frontier, store: Store, job: Job, rest: str) -> JobState:
     """`rest` is why the frontier has nothing more to lease of the job; one that URLs were appended to goes on."""
     figures = await frontier.figures(job.id)
     state, reason = ended(rest, job.spec, figures)
+    if state is JobState.FAILED and not figures.pages and await asyncio.to_thread(failed_in_callbacks, store, job.id):
+        reason = SPIDER_FAILED
     if state in (JobState.DONE, JobState.LIMITED):
         # Millions of items take a while, and whoever ends a job has others to see to.
         poor = await asyncio.to_thread(_judge_quality, store, job)

@@ -17,6 +17,6 @@ def pack_small(work: Work, end: Ending) -> None:
     """Whatever is bigger would hold other hosts up, and is left to the thread."""
     page = end.record
     if isinstance(page, PageRecord) and page.content is not None and page.bytes <= BIG_BYTES:
-        page.packed = pack(page.content)
+        page.content = pack(page.content)
     if end.capture is not None and work.recorder is not None and len(end.capture.raw) <= BIG_BYTES:
         work.recorder.draft(end.capture)

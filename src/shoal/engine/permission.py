@@ -6,13 +6,14 @@ process or another, are given back for a moment: started all at once they would 
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections import OrderedDict
 from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
 from shoal.engine.patience import Patience
+from shoal.engine.robots_known import KnownRobots
 from shoal.engine.work import Work
 from shoal.errors import FrontierLost
 from shoal.fetch.exchange import Failure, FailureKind
@@ -28,7 +29,12 @@ NOT_NOW_S = 4.0
 """How long a robots.txt that could not be had is not asked for again."""
 CLAIM_S = 60.0
 """For so long no other worker asks for the same robots.txt, unless it has come."""
-ORIGINS_REMEMBERED = 10_000
+READ_AT_ONCE_BYTES = 16_384
+"""Reading more takes the event loop away from other hosts for too long."""
+MOST_UNREAD = 8
+"""Such files that wait to be read, each with its lease."""
+ASKING_WAIT_S = 0.25
+READING_WAIT_S = 2.0
 MAX_CRAWL_DELAY_S = 300.0
 
 
@@ -44,6 +50,8 @@ class Permission(NamedTuple):
     robots: RobotsFile | None = None
     asked: bool = False
     """This lease fetched robots.txt itself, and so used its host's slot."""
+    wait_s: float = 0.0
+    """How long there is no sense in asking again."""
 
     @property
     def crawl_delay_s(self) -> float:
@@ -51,7 +59,8 @@ class Permission(NamedTuple):
 
 
 GO = Permission(Say.GO)
-ASKING = Permission(Say.ASKING)
+ASKING = Permission(Say.ASKING, wait_s=ASKING_WAIT_S)
+READING = Permission(Say.ASKING, wait_s=READING_WAIT_S)
 
 
 class Permissions:
@@ -61,8 +70,9 @@ class Permissions:
         self._writer = writer
         self._insist = patience.insist
         self._shared = shared
-        self._files: OrderedDict[tuple[str, str], RobotsFile] = OrderedDict()
-        """By origin and agent: the same file asks different things of different names."""
+        self._known = KnownRobots()
+        self._reading = asyncio.Lock()
+        self._unread = 0
         self._asking: set[str] = set()
 
     def known(self, lease: Lease, work: Work) -> Permission | None:
@@ -72,7 +82,7 @@ class Permissions:
         origin = origin_of(lease.target.url)
         if origin in self._asking:
             return ASKING
-        robots = self._files.get((origin, work.agent))
+        robots = self._known.get(origin, work.agent)
         return _judge(robots, lease, asked=False) if robots is not None and _fresh(robots) else None
 
     async def ask(self, lease: Lease, work: Work) -> Permission:
@@ -88,10 +98,14 @@ class Permissions:
                 if self._shared and not await self._claimed(origin):
                     return ASKING
                 robots = await self._fetched(origin, work)
+            if len(robots.body) > READ_AT_ONCE_BYTES:
+                if self._unread == MOST_UNREAD:
+                    return READING
+                robots = await self._read_aside(robots)
         finally:
             self._asking.discard(origin)
         if not _is_refused(robots):
-            self._remember(robots)
+            self._known.put(robots.read())
         if not robots.not_now:
             await self._tell_frontier(lease, _crawl_delay_s(robots))
         return _judge(robots, lease, asked)
@@ -123,12 +137,14 @@ class Permissions:
             await self._insist(self._writer.run, disclaim_robots, origin)
         return replace(robots, agent=work.agent)
 
-    def _remember(self, robots: RobotsFile) -> None:
-        key = robots.origin, robots.agent
-        self._files[key] = robots
-        self._files.move_to_end(key)
-        if len(self._files) > ORIGINS_REMEMBERED:
-            self._files.popitem(last=False)
+    async def _read_aside(self, robots: RobotsFile) -> RobotsFile:
+        """One at a time: hosts that all have such files wait for each other, and leave half of the time to others."""
+        self._unread += 1
+        try:
+            async with self._reading:
+                return await asyncio.to_thread(robots.read)
+        finally:
+            self._unread -= 1
 
 
 def _is_refused(robots: RobotsFile) -> bool:
@@ -137,12 +153,16 @@ def _is_refused(robots: RobotsFile) -> bool:
 
 
 def _fresh(robots: RobotsFile) -> bool:
-    return time.time() - robots.fetched_at < (NOT_NOW_S if robots.not_now else FRESH_S)
+    return _fresh_for_s(robots) > 0
+
+
+def _fresh_for_s(robots: RobotsFile) -> float:
+    return robots.fetched_at + (NOT_NOW_S if robots.not_now else FRESH_S) - time.time()
 
 
 def _judge(robots: RobotsFile, lease: Lease, asked: bool) -> Permission:
     if robots.not_now:
-        return Permission(Say.NOT_NOW, robots, asked)
+        return Permission(Say.NOT_NOW, robots, asked, _fresh_for_s(robots))
     allowed = robots.rules.allows(lease.target.url) and robots.rules.crawl_delay_s <= MAX_CRAWL_DELAY_S
     return Permission(Say.GO if allowed else Say.FORBIDDEN, robots, asked)
 

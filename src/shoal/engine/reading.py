@@ -15,9 +15,8 @@ BIG_BYTES = 256 * 1024
 """Of a page that is read aside: a smaller one takes the event loop 5 ms as a rule and 0.1 s at worst, all links."""
 BIG_PACKED_BYTES = 4 * 1024
 """The same of a gzipped sitemap, which may grow a thousandfold."""
-MOST_SENT_BYTES = 2 * MAX_HTML_BYTES
-"""Of a page; UTF-16 is twice as long as what is made of it."""
 ENTRIES_AT_ONCE = 1_000
+_BEGINNING_BYTES = 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -55,6 +54,12 @@ class SitemapPart(NamedTuple):
     sitemaps: list[str]
     fault: str | None = None
     """Why the reading stopped before the end; only of the last part."""
+
+
+def read_part(body: bytes) -> bytes:
+    """As much as is read of a page however big it is."""
+    # UTF-16 is twice as long as what is made of it, and cannot begin a page without a zero.
+    return body[: 2 * MAX_HTML_BYTES if b"\0" in body[:_BEGINNING_BYTES] else MAX_HTML_BYTES]
 
 
 def read_page(ask: Ask, body: bytes) -> PageRead:

@@ -1,7 +1,7 @@
 """What a job that refreshes knows of its requests: the pages that the newest earlier jobs of its name have of them.
 
 Hosts are asked for a page only if it changed where the earlier one can stand in for it. It cannot where more is wanted
-than the store has of it: the body for a spider's callback or a sitemap, links and formats that were not kept.
+than there is of it: the body for a spider's callback, a sitemap or the archive, links and formats that were not kept.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from shoal.store.writer import Writer
 
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 NOT_MODIFIED = 304
+CONDITION_REFUSED = frozenset({206, 400, 412})
+"""What a host that cannot deal with the condition answers: it is asked once more, without."""
 MOST_JOBS = 10
 """Looked through for a page; one that none of them has counts as new."""
 
@@ -51,7 +53,7 @@ class Refresh:
         fingerprints = [lease.target.fingerprint for lease in leases]
         pages = await self._insist(self._writer.run, earlier_pages, list(specs), fingerprints) if specs else {}
         return {
-            lease.token: Known(page, _reusable(lease, page) and _reads_alike(work, specs[page.job]))
+            lease.token: Known(page, _reusable(lease, page) and _keeps_alike(work, page, specs[page.job]))
             for lease in leases
             if (page := pages.get(lease.target.fingerprint))
         }
@@ -59,17 +61,21 @@ class Refresh:
 
 def _reusable(lease: Lease, page: EarlierPage) -> bool:
     good = 200 <= page.status < 300 or page.status == NOT_MODIFIED
-    plain = lease.target.method == "GET" and lease.trail.callback != SITEMAP
+    plain = lease.target.is_plain and lease.trail.callback != SITEMAP
+    asked_before = lease.target.fingerprint in lease.trail.chain
     # A page that asked not to be indexed was read but not kept, and its links with it.
     kept = page.packed is not None or page.content_type not in HTML_TYPES
-    return good and plain and kept and bool(page.etag or page.last_modified)
+    return good and plain and not asked_before and kept and bool(page.etag or page.last_modified)
 
 
-def _reads_alike(work: Work, then: JobSpec) -> bool:
+def _keeps_alike(work: Work, page: EarlierPage, then: JobSpec) -> bool:
     """Whether what the earlier job kept of a page is what this one would."""
     no_callback = work.callbacks is None and then.spider is None and then.rules is None
     same_links = _link_terms(work.spec) == _link_terms(then)
-    return no_callback and same_links and set(work.spec.formats) <= set(then.formats)
+    # With a bound on its archive, whatever is beyond would be asked for whole again and again.
+    every_body = work.recorder is not None and work.spec.max_archive_bytes is None
+    same_bodies = page.archive is not None or not every_body
+    return no_callback and same_links and same_bodies and set(work.spec.formats) <= set(then.formats)
 
 
 def _link_terms(spec: JobSpec) -> tuple[object, ...]:

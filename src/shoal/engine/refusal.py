@@ -11,6 +11,8 @@ from shoal.fetch.robots import RobotsFile
 from shoal.model import Landing, Lease, Target, Trail
 from shoal.urls import Scope
 
+NOT_SOONER_S = 0.1
+"""Between clocks: a moment too soon, and the attempt would be spent on the answer that is known."""
 UNWANTED = {
     "excluded": "the job's patterns were changed and no longer want it",
     "off_scope": "the job's scope was changed and no longer covers it",
@@ -62,7 +64,10 @@ def by_robots(lease: Lease, work: Work, permission: Permission) -> Ending | None
     if kind == "address_refused":
         return ending.drop(lease, kind, detail, started=False)
     if lease.attempt < work.spec.retries:
-        end = ending.retry(lease, kind, status, retry_wait_s(lease.attempt), permission.asked)
+        # By then robots.txt is asked for anew: each attempt is one more answer to that question. The first waits are
+        # longer for it, and all of them grow a step later, so that together they take as long as any.
+        wait_s = max(retry_wait_s(max(0, lease.attempt - 1)), permission.wait_s + NOT_SOONER_S)
+        end = ending.retry(lease, kind, status, wait_s, permission.asked)
     else:
         end = ending.dead(lease, kind, status, detail)
     end.why = detail

@@ -23,7 +23,7 @@ from shoal.store.archive.keeping import archive_and_save
 from shoal.store.batch import Batch
 from shoal.store.items import save_item_types
 from shoal.store.jobs import admit
-from shoal.store.remembered import save_cookies
+from shoal.store.remembered import forget_cookies, save_cookies
 from shoal.store.writer import Writer
 
 MAX_BATCH = 128
@@ -98,6 +98,9 @@ class Settler:
             await self._settle(endings)
             self._settling = []
             self._bytes -= sum(map(_bytes, endings))
+            for ending in endings:
+                if ending.hold is not None:
+                    ending.hold.release()
             self.on_settled(endings)
 
     async def _settle(self, endings: list[Ending]) -> None:
@@ -132,7 +135,10 @@ class Settler:
             await self._insist(self._writer.run, save_item_types, work.job, types)
         if work.cookies_changed and work.jar.due:
             work.cookies_changed = False
-            if changed := work.jar.changed_lines():
+            changed = work.jar.changed_lines()
+            if forgotten := work.jar.forgotten():
+                await self._insist(self._writer.run, forget_cookies, work.job, forgotten)
+            if changed:
                 await self._insist(self._writer.run, save_cookies, work.job, changed)
         if touched and work.keeps_offers:
             # Before the links are offered that may need them.

@@ -26,15 +26,16 @@ from shoal.engine.reading import SitemapPart, is_big_sitemap, read_sitemap
 from shoal.engine.refresh import Known
 from shoal.engine.sitemaps import Listing, sitemaps_of_host
 from shoal.engine.starts import Given, Starts
+from shoal.engine.unpacking import Unpacking
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import FrontierLost
 from shoal.fetch.exchange import Exchange, Failure, retry_after_s
+from shoal.fetch.transfer import Fetch
 from shoal.frontier.contract import Frontier
 from shoal.model import Landing, Lease, Offer, Outcome
 from shoal.telemetry import Events
 from shoal.urls import origin_of
 
-ASKING_WAIT_S = 0.25
 WORTH_WAITING_S = 0.5
 """A lease whose start turns out to be further off goes back instead."""
 
@@ -68,6 +69,7 @@ class Travels:
         self.on_landing: Callable[[Landing], None]
         """Set before the first travel."""
         self._starts = Starts()
+        self._unpacking = Unpacking()
 
     async def make(self, lease: Lease, given: Given, work: Work, known: Known | None) -> Ending | Back:
         # What is known to be refused does not wait for its start: another request may have it then.
@@ -82,7 +84,7 @@ class Travels:
         if permission is None or permission.say is not Say.GO:
             permission = await self._permissions.ask(lease, work)
         if permission.say is Say.ASKING:
-            return Back(ASKING_WAIT_S)
+            return Back(permission.wait_s)
         end = await self._refused(lease, work, permission)
         if end is not None:
             return end
@@ -92,7 +94,29 @@ class Travels:
 
     async def _fetched(self, lease: Lease, work: Work, known: Known | None, late_s: float) -> Ending | Back:
         call = work.call(lease, known)
-        answer = await work.fetcher.fetch(call)
+        answer = await work.fetcher.fetch_packed(call)
+        if isinstance(answer, Failure) or answer.is_small:
+            return await self._read(lease, work, known, late_s, call, answer)
+        end: Ending | Back = Back()
+        try:
+            async with self._unpacking.unpacked(answer, call) as whole:
+                end = await self._read(lease, work, known, late_s, call, whole)
+        finally:
+            if isinstance(end, Ending) and end.capture is not None:
+                end.hold = answer.hold
+            else:
+                answer.let_go()
+        return end
+
+    async def _read(
+        self,
+        lease: Lease,
+        work: Work,
+        known: Known | None,
+        late_s: float,
+        call: Fetch,
+        answer: Exchange | Failure,
+    ) -> Ending | Back:
         big = is_big(work, answer)
         if not big:
             self._land(lease, answer, late_s)

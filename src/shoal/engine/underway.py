@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from typing import Any
 
 from shoal.engine.calls import Calls
@@ -46,7 +46,8 @@ class Underway:
         self._wake = wake
         self._held: dict[int, str] = {}
         """token -> job"""
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.tasks: dict[asyncio.Task[None], str] = {}
+        """Of which job each is."""
         self.ended_at = time.monotonic()
         self.unloadable: dict[str, str] = {}
         self._landings: list[Landing] = []
@@ -58,6 +59,10 @@ class Underway:
         """With those that wait to be stored."""
         return len(self._held)
 
+    @property
+    def jobs(self) -> set[str]:
+        return set(self._held.values())
+
     async def add(self, leases: Sequence[Lease], asked_at: float) -> None:
         """`asked_at` is when the frontier was asked for them."""
         given = Given(asked_at, time.monotonic())
@@ -68,7 +73,7 @@ class Underway:
             others = [lease for lease in leases if not self._works.is_current(lease)]
             for job in {lease.job for lease in others}:
                 # Beside the turns: it may take a while, and other jobs must not wait for it.
-                self._start(self._begin_when_current([lease for lease in others if lease.job == job], given))
+                self._start(job, self._begin_when_current([lease for lease in others if lease.job == job], given))
         await self._begin(current, given)
 
     def let_go(self, tokens: Sequence[int]) -> None:
@@ -86,13 +91,15 @@ class Underway:
             if landings:
                 await self._calls.landed(landings)
 
-    async def give_back(self) -> None:
-        """What is still being fetched goes back to the frontier."""
-        self.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+    async def give_back(self, jobs: Collection[str]) -> None:
+        """What is still being fetched for these goes back to the frontier."""
+        tasks = [task for task, job in self.tasks.items() if job in jobs]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self.report_landings()
         ended = self._settler.tokens
-        if begun := [token for token in self._held if token not in ended]:
+        if begun := [token for token, job in self._held.items() if job in jobs and token not in ended]:
             await self._release(begun, 0.0)
 
     def cancel(self) -> None:
@@ -102,7 +109,7 @@ class Underway:
     async def _begin(self, leases: Sequence[Lease], given: Given) -> None:
         known = await self._refresh.known(leases)
         for lease in leases:
-            self._start(self._travel(lease, given, known.get(lease.token)))
+            self._start(lease.job, self._travel(lease, given, known.get(lease.token)))
 
     async def _begin_when_current(self, leases: Sequence[Lease], given: Given) -> None:
         job = leases[0].job
@@ -139,13 +146,13 @@ class Underway:
         self._landings.append(landing)
         self._wake.set()
 
-    def _start(self, way: Coroutine[Any, Any, None]) -> None:
+    def _start(self, job: str, way: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(way)
-        self.tasks.add(task)
+        self.tasks[task] = job
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self.tasks.discard(task)
+        del self.tasks[task]
         self._wake.set()
         if not task.cancelled() and task.exception() is not None:
             # Nothing a page or a host does raises here: it is ours, and the crawl must not go on without it.

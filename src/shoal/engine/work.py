@@ -28,6 +28,21 @@ MOST_MAPPED = 100_000
 
 
 class Work:
+    edition = 0
+    """Of what is known here of the job; the leases of a fleet tell when there is a later one."""
+    seed_line = 0
+    """Inputs up to this line are known here."""
+    written_at = 0.0
+    """When the spider's file had last been written as it was loaded; whoever loads it anew sets it."""
+    is_changed = False
+    """Whether its scope or patterns may have been changed since it began: what is queued need not belong."""
+    keeps_offers = False
+    """Set before the engine runs: offers are stored, so that a lost frontier can be rebuilt."""
+    exclusions = Exclusions()
+    """What the operator lets no job request; set before the engine runs."""
+    recorder: Recorder | None = None
+    """Set before the engine runs; None: the job keeps no archive."""
+
     def __init__(
         self,
         job: str,
@@ -40,44 +55,31 @@ class Work:
     ) -> None:
         self.job = job
         self.spec = spec
-        self.about = {"job": job}
-        """What a log line about the job carries; set before the engine runs, if there is more."""
-        self.edition = 0
-        """Of what is known here of the job; the leases of a fleet tell when there is a later one."""
-        self.keeps_offers = False
-        """Set before the engine runs: offers are stored, so that a lost frontier can be rebuilt."""
+        self.made_at = made_at
         self.fetcher = fetcher
         self.callbacks = callbacks
         """The job's spider at work; None: pages are read as they are."""
-        self.written_at = 0.0
-        """When the spider's file had last been written as it was loaded; whoever loads it anew sets it."""
-        self.is_changed = False
-        """Whether its scope or patterns may have been changed since it began: what is queued need not belong."""
-        self.exclusions = Exclusions()
-        """What the operator lets no job request; set before the engine runs."""
-        self.recorder: Recorder | None = None
-        """Set before the engine runs; None: the job keeps no archive."""
+        self.about = {"job": job}
+        """What a log line about the job carries; set before the engine runs, if there is more."""
+        self.agent = spec.user_agent
+        self.token = product_token(self.agent).lower()
+        """The name by which a page's directives may call the job; that of robots.txt too."""
+        self.open_headers = {k: v for k, v in spec.headers.items() if k.lower() in OPEN_HEADERS}
         self.jar = Jar()
+        self.params = Params(frozenset(spec.keep_params), frozenset(spec.drop_params))
+        self.scope = Scope(spec.scope, (), spec.include, spec.exclude)
+        self._seed_origins: set[str] = set()
+        self.add_seeds(seeds)
+        for url in admitted:
+            self.scope.admit(url)
+        traps = Traps(spec.allow_traps, made_at)
+        self.resolver = Resolver(self.scope, traps, self.params, spec.politeness.group)
         self._mapped: set[str] = set()
         self._admitted_here: set[str] = set()
         self.newly_admitted: list[str] = []
         self.new_types: list[ItemType] = []
         self.cookies_changed = False
         """These three are the Settler's to store and to take back."""
-        self.params = Params(frozenset(spec.keep_params), frozenset(spec.drop_params))
-        self._seed_origins: set[str] = set()
-        self.seed_line = 0
-        """Inputs up to this line are known here."""
-        self.scope = Scope(spec.scope, (), spec.include, spec.exclude)
-        self.add_seeds(seeds)
-        for url in admitted:
-            self.scope.admit(url)
-        traps = Traps(spec.allow_traps, made_at)
-        self.resolver = Resolver(self.scope, traps, self.params, spec.politeness.group)
-        self.agent = spec.user_agent
-        self.token = product_token(self.agent).lower()
-        """The name by which a page's directives may call the job; that of robots.txt too."""
-        self.open_headers = {k: v for k, v in spec.headers.items() if k.lower() in OPEN_HEADERS}
 
     @property
     def proxy(self) -> str:
@@ -113,6 +115,11 @@ class Work:
         """Secrets stay where the job began; a host that moves to https takes them along."""
         began_here = origin in self._seed_origins or origin.replace("https://", "http://") in self._seed_origins
         return dict(self.spec.headers) if began_here else self.open_headers
+
+    @property
+    def asks_on_conditions(self) -> bool:
+        """By headers that the job was given."""
+        return any(name.lower().startswith("if-") for name in self.spec.headers)
 
     def call(self, lease: Lease, known: Known | None) -> Fetch:
         wanted = lease.target

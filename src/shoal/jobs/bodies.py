@@ -6,6 +6,7 @@ it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from shoal.engine.work import SITEMAP_BYTES
@@ -21,6 +22,7 @@ from shoal.store.archive.segments import machines_lost, require_segment
 from shoal.store.records import ending
 from shoal.store.store import Store
 
+_FINGERPRINT = re.compile("[0-9a-fA-F]{16}")
 MAX_BYTES = SITEMAP_BYTES * DECODED_RATIO
 """No body that was ever taken is larger."""
 
@@ -61,8 +63,7 @@ def _or_lost(store: Store, job: str) -> str:
 
 def _key(fingerprint: str) -> int:
     """As the store has it: signed."""
-    try:
-        key = int(fingerprint, 16)
-    except ValueError:
-        raise UsageError(f"{fingerprint!r} is no fingerprint: give the 16 hex digits that --json tells") from None
+    if not _FINGERPRINT.fullmatch(fingerprint):
+        raise UsageError(f"{fingerprint!r} is no fingerprint: give the 16 hex digits that --json tells")
+    key = int(fingerprint, 16)
     return key - (1 << 64) if key >= 1 << 63 else key

@@ -47,5 +47,8 @@ def archive_chunks(store: Store, archive: Archive, job: str) -> Iterator[bytes]:
     """Every record of the job's archive. Raises UsageError if there is none."""
     require_segments(store, archive, job)
     if not archive.segments(job):
-        raise UsageError(f"job {job} has no archive: it was crawled with --no-archive, or has no answer yet")
+        raise UsageError(
+            f"job {job} has no archive: it was crawled with --no-archive or too small a --max-archive-bytes, "
+            "or has no answer yet"
+        )
     return archive.chunks(job)

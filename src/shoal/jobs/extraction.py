@@ -24,7 +24,7 @@ from shoal.store.archive.segments import require_segments
 from shoal.store.jobs import Job, note_extraction
 from shoal.store.quality import measure_quality
 from shoal.store.records import extractable_depths, extractable_pages, pages_without_body, redirected
-from shoal.store.staging import clear_staged, replace_items, stage
+from shoal.store.staging import Replaced, clear_staged, replace_items, stage
 from shoal.urls import Params
 
 PAGES_AT_ONCE = 50
@@ -40,6 +40,8 @@ class Progress:
     rejects: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     """Reason -> pages on which a callback failed."""
+    replaced: Replaced | None = None
+    """None: nothing has been yet."""
     began_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -69,7 +71,8 @@ class Extraction:
         self.progress = Progress(sum(depths.values()), pages_without_body(store, job))
         if not depths:
             raise UsageError(
-                f"job {job} has no page in the archive: it was crawled with --no-archive, or found none; crawl it again"
+                f"job {job} has no page in the archive: it was crawled with --no-archive or beyond "
+                "--max-archive-bytes, or found none; crawl it again"
             )
         require_segments(store, self._place.archive, job)
         with self._place.at_rest(self._job):
@@ -79,7 +82,7 @@ class Extraction:
                     for depth in sorted(depths):
                         self._read_depth(processes, depth, on_progress)
                 self._judge()
-                replace_items(store, job, list(self._types.values()))
+                self.progress.replaced = replace_items(store, job, list(self._types.values()))
             finally:
                 clear_staged(store, job)
             note_extraction(store, job, self._spider.rules or self._spider.reference or "")
@@ -125,5 +128,5 @@ class Extraction:
             worst, n = self.progress.faults.most_common(1)[0]
             raise ExtractionFailed(
                 f"the spider failed on {failed:,} of {self.progress.pages:,} pages, so nothing was replaced; "
-                f"{n:,} times with {worst}; mend it, or allow a share with --max-failure-rate"
+                f"{n:,} of them with {worst}; mend it, or allow a share with --max-failure-rate"
             )

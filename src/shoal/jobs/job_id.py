@@ -6,6 +6,7 @@ import time
 from secrets import choice
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+_CHARS = 11
 
 
 def new_job_id() -> str:
@@ -13,4 +14,9 @@ def new_job_id() -> str:
     seconds = int(time.time())
     head = "".join(_DIGITS[seconds >> shift & 31] for shift in (25, 20, 15, 10, 5, 0))
     # Among a hundred of one second two are the same once in six thousand times.
-    return head + "".join(choice(_DIGITS) for _ in range(5))
+    return head + "".join(choice(_DIGITS) for _ in range(_CHARS - len(head)))
+
+
+def is_job_id(name: str) -> bool:
+    """A whole one, and not the beginning of one."""
+    return len(name) == _CHARS and set(name) <= set(_DIGITS)

@@ -5,9 +5,10 @@ A job that a place cannot steer is refused with a UsageError that says where it 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from shoal.errors import HomeError
 from shoal.frontier.contract import Frontier
@@ -47,6 +48,12 @@ class Place(Protocol):
     async def resume(self, job: Job) -> str | None:
         """None: nobody works on it, and it can go on in this process."""
 
+    async def change_limits(self, job: Job, limits: Mapping[str, Any]) -> None:
+        """By the names of `Limits`; those that are not given stay. A job that a limit ended can go on then.
+
+        Raises UsageError if they do not let it.
+        """
+
     async def cancel(self, job: Job) -> str: ...
 
     def at_rest(self, job: Job) -> AbstractContextManager[None]:
@@ -57,11 +64,16 @@ class Place(Protocol):
 
 
 def counted(store: Store, job_id: str) -> Figures:
-    """The figures of a job that its frontier knows nothing of, as far as the store can tell: nothing is pending."""
+    """The figures of a job that its frontier knows nothing of, as far as the store can tell."""
     stored = stored_figures(store, job_id)
     ended = stored.pages + stored.redirects + stored.dead + sum(stored.dropped.values())
     return Figures(
-        found=ended, pages=stored.pages, redirects=stored.redirects, dead=stored.dead, dropped=stored.dropped
+        found=ended,
+        pages=stored.pages,
+        redirects=stored.redirects,
+        dead=stored.dead,
+        dropped=stored.dropped,
+        pending_known=False,
     )
 
 
@@ -74,4 +86,8 @@ def make_folder(path: Path) -> None:
         # For its owner only: a job may carry passwords, cookies and keys.
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise HomeError(f"{path} cannot be used as a home: {error.strerror}; choose another with --home") from error
+        raise unusable_home(path, error) from error
+
+
+def unusable_home(path: Path, error: OSError) -> HomeError:
+    return HomeError(f"{path} cannot be used as a home: {error.strerror}; choose another with --home")

@@ -18,4 +18,9 @@ def job_quality(store: Store, job: Job) -> Quality:
     """Nothing of a job that gives no items or has not come to its end: there all would seem to be missing."""
     if default_data(job) != "items" or job.state not in _MEASURED:
         return [], []
-    return load_quality(store, job.id), last_quality(store, job.spec.name, job.id)
+    now, before = load_quality(store, job.id), last_quality(store, job.spec.name, job.id)
+    if job.extracted_by is not None:
+        # Other types than the crawls gave are no loss of theirs.
+        types = {field.type for field in now}
+        before = [field for field in before if field.type in types]
+    return now, before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.engine.finishing import SPIDER_FAILED
 from shoal.jobs.overview import Overview
 from shoal.model import JobState
 
@@ -40,6 +41,8 @@ def summary(overview: Overview) -> dict[str, Any]:
         "traps": figures["traps"],
         "archive_bytes": figures["archive_bytes"],
         "unarchived": figures["unarchived"],
+        "changed": overview.stored.changed,
+        "unchanged": overview.stored.unchanged,
     }
 
 
@@ -79,4 +82,6 @@ def why_nothing(overview: Overview) -> str:
         return f"the addresses are private or reserved and were not contacted; {way_out} lets them be"
     if is_blocked(overview):
         return "every answer was a refusal (403, 429, 503): lower --rate, try later, or ask for access"
+    if any(group.kind == "callback" for group in overview.failures):
+        return SPIDER_FAILED
     return "no page could be fetched"

@@ -13,6 +13,8 @@ from shoal.store.dead import dead_letters, forget_dead
 from shoal.store.jobs import Job, reopen_ended
 from shoal.store.records import Where
 
+WAITS = "dead letters are queued again, and wait for it to be resumed"
+
 
 async def revive(place: Place, job: Job, where: Where) -> int:
     """Queues the dead letters that match and says how many they were; repeat it after whatever ended it.
@@ -39,7 +41,8 @@ async def revive(place: Place, job: Job, where: Where) -> int:
 
 
 def _reopen(place: Place, job: Job, state: JobState) -> None:
-    if not reopen_ended(place.store, job.id, state, time.time()):
+    reason = WAITS if state is JobState.INTERRUPTED else None
+    if not reopen_ended(place.store, job.id, state, time.time(), reason):
         raise _cancelled(job)
 
 
