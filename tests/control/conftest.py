@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shoal.frontier.redis.shard import TAG
 from tests.control.calling import Api, api_over
 from tests.control.live import Live, living
 from tests.fleet.by_hand import FleetShell
@@ -36,3 +37,12 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     """One for all tests: none may harm it."""
     with living(tmp_path_factory.mktemp("live")) as live:
         yield live
+
+
+@pytest.fixture(autouse=True)
+def whole_share(request: pytest.FixtureRequest) -> None:
+    """Every test has its token's whole share of submits, whatever those before it asked for in the same minute."""
+    if "live" in request.fixturenames:
+        redis = request.getfixturevalue("live").fleet.redis.client
+        for key in redis.scan_iter(f"{TAG}:submits:*"):
+            redis.delete(key)

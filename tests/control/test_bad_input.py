@@ -109,6 +109,11 @@ def test_a_wrong_parameter_is_named(api: Api, asked: str) -> None:
     assert told["errors"][0]["field"] == asked.partition("=")[0]
 
 
+def test_a_field_that_there_is_not_is_told_in_words(api: Api) -> None:
+    told = problem(api("POST", "/jobs", {"urls": [URL], "limits": {"page": 1}}), 422)
+    assert told["detail"] == "limits.page: there is no such field"
+
+
 def test_every_answer_carries_the_callers_request_id_or_a_new_one(api: Api) -> None:
     for path in ("/jobs", "/jobs/none", "/nothing"):
         assert api("GET", path, headers={"X-Request-Id": "abc-1"}).headers["X-Request-Id"] == "abc-1"

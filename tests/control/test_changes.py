@@ -88,6 +88,16 @@ def test_a_job_that_has_not_begun_begins_with_its_change(api: Api) -> None:
     assert (job.spec.limits.pages, job.version, job.told) == (3, 2, 1)
 
 
+def test_a_limited_job_goes_on_with_a_higher_limit_and_no_other_change(api: Api, fleet: FleetShell) -> None:
+    id = begun(api, fleet, limits={"pages": 3})
+    fleet.end(id, JobState.LIMITED)
+    for body in ({"limits": {"pages": 2}}, {"priority": 1}):
+        problem(api("PATCH", f"/jobs/{id}", body), 409)
+    change(api, id, {"limits": {"pages": 5}})
+    job = load_job(api.bridge.store, id)
+    assert (job.state, job.finished_at, job.spec.limits.pages, job.told) == (JobState.RUNNING, None, 5, job.version)
+
+
 def test_of_many_changes_at_once_none_is_lost(api: Api, fleet: FleetShell) -> None:
     id = begun(api, fleet)
     bodies: list[dict[str, Any]] = [

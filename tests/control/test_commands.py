@@ -185,7 +185,7 @@ def test_a_list_of_any_length_is_sent(laptop: Laptop) -> None:
 def test_a_bad_line_of_a_strict_list_leaves_no_job_behind(live: Live, laptop: Laptop) -> None:
     before = laptop("jobs", "--limit", "1", "--json").out
     ran = both(live, laptop, "submit", "-", "--strict", input=f"{NOWHERE}\n/bad\n")
-    assert ran.code == 2 and "1 bad lines" in ran.err
+    assert ran.code == 2 and "1 bad line, and" in ran.err
     assert laptop("jobs", "--limit", "1", "--json").lines[0]["id"] == json.loads(before)["id"]
 
 
@@ -243,6 +243,17 @@ def test_a_spider_is_named_by_its_import_path_and_loaded_there_only(laptop: Lapt
     (laptop.folder / "shop.py").write_text("from shoal import spider\n@spider('http://x/')\ndef shop(page): yield\n")
     here = laptop("submit", "shop.py")
     assert here.code == 2 and "package.module:name" in here.err
+
+
+def test_a_limited_job_goes_on_from_afar_with_a_higher_limit_and_only_with_one(live: Live, laptop: Laptop) -> None:
+    job = live.submit(live.page(700), limits={"pages": 1}, allow_private=True)
+    live.fleet.until_ended(job)
+    refused = both(live, laptop, "resume", job)
+    assert refused.code == 2 and f"`shoal resume {job} --max-pages N`" in refused.err
+    assert laptop("resume", job, "--max-pages", "1").code == 2
+    resumed = laptop("resume", job, "--max-pages", "3")
+    assert (resumed.code, resumed.err) == (0, f"job {job} goes on; follow it: shoal watch {job}\n")
+    assert live.fleet.until_ended(job)["pages"] == 3
 
 
 def test_a_job_is_steered_and_retried_from_afar(live: Live, laptop: Laptop) -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from shoal.control.bridge import Bridge
+from shoal.control.app import create_app
+from shoal.control.bridge import NAME, Bridge
 from shoal.errors import Unavailable
 from shoal.settings import Settings
 from shoal.store.batch import Batch, save
 from shoal.store.jobs import list_jobs
+from tests.cli.crawling import until
 from tests.control.calling import Api, api_over, problem
 from tests.control.test_records import page, with_dead
 from tests.fleet.by_hand import FleetShell, fleet_shell
@@ -81,6 +83,31 @@ def test_a_database_that_is_away_is_not_waited_for_by_everybody_in_turn(fleet: F
         bridge.close()
 
 
+def test_readiness_is_told_within_two_seconds_by_a_database_that_says_nothing(fleet: FleetShell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        url = f"postgresql://ann:hush@127.0.0.1:{mute.getsockname()[1]}/shoal"
+        app = create_app(replace(fleet.settings, database_url=url))
+        began = time.monotonic()
+        ready = app.test_client().get("/readyz")
+        assert 1.9 < time.monotonic() - began < 3
+        told = {"status": "unavailable", "redis": "ok", "database": "unavailable"}
+        assert ready.status_code == 503
+        assert ready.get_json() == {**told, "reason": "the database does not answer within 2 s"}
+        began = time.monotonic()
+        assert [app.test_client().get("/readyz").status_code for _ in range(8)] == [503] * 8
+        assert time.monotonic() - began < 1, "who asks meanwhile does not wait for it again"
+        app.extensions[NAME].close()
+
+
+def test_readiness_is_looked_at_once_in_a_while_however_often_it_is_asked_for(api: Api, fleet: FleetShell) -> None:
+    def pings() -> int:
+        return int(fleet.redis.client.info("commandstats").get("cmdstat_ping", {"calls": 0})["calls"])
+
+    before = pings()
+    assert {api.client.get("/readyz").status_code for _ in range(50)} == {200}
+    assert pings() - before == 1
+
+
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[PostgresServer]:
     with PostgresServer() as server:
@@ -91,8 +118,6 @@ def postgres() -> Iterator[PostgresServer]:
 def on_postgres(postgres: PostgresServer, fleet: FleetShell) -> Iterator[Settings]:
     for url in fresh_database(postgres, "control"):
         yield replace(fleet.settings, database_url=url)
-        # The database is dropped now.
-        postgres.start()
 
 
 def test_it_works_on_postgresql_and_without_it_all_is_503(on_postgres: Settings, postgres: PostgresServer) -> None:
@@ -111,9 +136,26 @@ def test_it_works_on_postgresql_and_without_it_all_is_503(on_postgres: Settings,
         api("POST", f"/jobs/{job}/cancel")
         assert api("DELETE", f"/jobs/{job}").status_code == 204
         assert [one["id"] for one in api.get("/jobs?lane=batch")["jobs"]] == list(made)
-        postgres.stop()
-        answered = api("GET", "/jobs")
-        problem(answered, 503)
-        assert answered.headers["Retry-After"]
+        assert api.client.get("/readyz").get_json()["reason"] is None
+        with postgres.away():
+            answered = api("GET", "/jobs")
+            problem(answered, 503)
+            assert answered.headers["Retry-After"]
+            until(lambda: api.client.get("/readyz").status_code == 503)
+            ready = api.client.get("/readyz").get_json()
+            assert (ready["redis"], ready["database"]) == ("ok", "unavailable")
+            assert ready["reason"] == "the database does not answer as it should"
+
+
+def test_a_database_that_lost_its_tables_is_not_ready_until_it_has_them(
+    on_postgres: Settings, postgres: PostgresServer, fleet: FleetShell
+) -> None:
+    with api_over(on_postgres) as api:
+        postgres.run("DROP SCHEMA public CASCADE", "CREATE SCHEMA public", database="control")
+        until(lambda: api.client.get("/readyz").status_code == 503)
         ready = api.client.get("/readyz").get_json()
         assert (ready["redis"], ready["database"]) == ("ok", "unavailable")
+        assert ready["reason"] == "the database has no tables of this version: run `shoal db upgrade`"
+        assert on_postgres.database_url
+        assert fleet("db", "upgrade", env={"SHOAL_DATABASE_URL": on_postgres.database_url}).code == 0
+        until(lambda: api.client.get("/readyz").status_code == 200)

@@ -15,7 +15,7 @@ import pytest
 
 import shoal
 from shoal.practice import Shop, running
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Here, Shell
 from tests.control.calling import Api, problem
 from tests.control.live import serving
 from tests.fleet.running import Running
@@ -113,6 +113,13 @@ def test_followed_lines_come_as_they_are_written(tmp_path: Path) -> None:
             file.write(json.dumps({**line, "message": "sec\x9b31mond"}) + "\n")
         assert r"sec\x9b31mond" in process.stdout.readline()
         process.terminate()
+
+
+def test_where_nothing_is_logged_that_is_said(tmp_path: Path) -> None:
+    shell = Here(tmp_path)
+    for asked, told in (((), "nothing is logged in"), (("nosuch",), "nothing is logged about 'nosuch' in")):
+        ran = shell("logs", *asked)
+        assert (ran.code, ran.out) == (0, "") and ran.err.startswith(f"{told} {shell.home}: ")
 
 
 def test_stderr_has_words_if_asked_for_and_the_file_json_and_neither_a_password(tmp_path: Path) -> None:

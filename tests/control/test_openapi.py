@@ -114,6 +114,12 @@ def test_the_page_for_people_shows_every_call_and_needs_nothing_from_elsewhere(a
     assert "http://" not in text.replace("http://HOST", "") and "src=" not in text and "<script" not in text
 
 
+def test_whoever_opens_the_bare_address_is_led_to_that_page(api: Api) -> None:
+    led = api.client.get("/")
+    assert (led.status_code, led.headers["Location"]) == (302, "docs")
+    assert api.client.get("/", follow_redirects=True).text == api.client.get("/docs").text
+
+
 def test_of_a_change_no_default_is_told_because_none_is_applied(api: Api) -> None:
     document = api.client.get("/openapi.json").get_json()
     for path, operations in document["paths"].items():

@@ -20,11 +20,12 @@ from typing import Any
 
 import pytest
 
+from shoal.control.deadline import Times
 from shoal.control.first_token import FILE
-from shoal.control.pace import Times
 from tests.cli.crawling import until
 from tests.fleet.by_hand import FleetShell, fleet_shell
 from tests.frontier.redis_server import free_port
+from tests.store.postgres_server import PostgresServer
 
 START_S = 30.0
 URL = "https://example.com/"
@@ -78,17 +79,21 @@ class Served:
 
 @contextmanager
 def served(fleet: FleetShell, *options: str, **named: Any) -> Iterator[Served]:
+    with starting(fleet, *options, **named) as running:
+        running.token = (fleet.home / FILE).read_text().strip()
+        yield running
+
+
+@contextmanager
+def starting(fleet: FleetShell, *options: str, **named: Any) -> Iterator[Served]:
+    """It answers, but its token is not known."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = fleet.start("api", "--port", str(port), *options, **named)
     running = Served(process, port, "")
     try:
-        deadline = time.monotonic() + START_S
-        while not _answers(running):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        running.token = (fleet.home / FILE).read_text().strip()
+        until(lambda: _answers(running) or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
         yield running
     finally:
         if process.poll() is None:
@@ -123,6 +128,20 @@ def test_the_first_token_is_printed_once_and_kept_in_a_file_that_only_its_owner_
         again.process.send_signal(signal.SIGINT)
         code, out, err = again.ended()
     assert (code, out) == (0, "")
+
+
+def test_the_first_token_is_made_also_if_the_database_comes_later(fleet: FleetShell) -> None:
+    with PostgresServer() as postgres:
+        postgres.stop()
+        with starting(fleet, env={"SHOAL_DATABASE_URL": postgres.url()}) as api:
+            postgres.start()
+            until(lambda: (fleet.home / FILE).exists())
+            api.token = (fleet.home / FILE).read_text().strip()
+            until(lambda: api.ask("GET", "/api/v1/jobs")[0] == 200)
+            api.process.send_signal(signal.SIGTERM)
+            code, out, err = api.ended()
+    assert (code, out) == (0, "")
+    assert "the API answers 503 until then" in err and f"an admin token was made: {fleet.home / FILE}" in err
 
 
 def test_the_first_token_is_in_no_log_that_is_collected(fleet: FleetShell) -> None:
@@ -220,6 +239,14 @@ def _memory_bytes(pid: int) -> int:
 def test_without_a_fleet_it_says_what_is_missing(fleet: FleetShell) -> None:
     ran = fleet.apart("api", env={"SHOAL_REDIS_URL": ""})
     assert ran.code == 2 and "SHOAL_REDIS_URL" in ran.err
+
+
+def test_a_port_that_is_taken_is_refused_at_once_and_no_token_made(fleet: FleetShell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        ran = fleet.apart("api", "--port", str(port))
+    assert ran.code == 2 and f"the API cannot listen at 127.0.0.1, port {port}: Address already in use" in ran.err
+    assert ran.out == "" and not (fleet.home / FILE).exists()
 
 
 def test_tokens_are_made_listed_and_removed_by_command(fleet: FleetShell) -> None:

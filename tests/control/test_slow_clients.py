@@ -25,7 +25,7 @@ THREADS = 8
 SERVE = """
 import sys
 from pathlib import Path
-from shoal.control.pace import Times
+from shoal.control.deadline import Times
 from shoal.control.serving import Application
 from shoal.settings import Settings
 home, redis, port, threads = sys.argv[1:]

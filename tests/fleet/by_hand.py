@@ -93,12 +93,12 @@ class FleetShell(Here):
 
         return self.by_hand(act)
 
-    def man(self, *lanes: Lane, tended: bool = True, **about: Any) -> None:
+    def man(self, *lanes: Lane, tended: bool = True, tend_waits_for: str | None = None, **about: Any) -> None:
         """Writes down a worker for these lanes (all, if none is named) and a tend, for as long as the test takes."""
 
         async def act(fleet: Fleet) -> None:
             entries = [Entry("child-here-1", "child", "here", 1, lanes or ALL_LANES, **about)]
-            entries += [Entry("tend-here-2", "tend", "here", 2)] if tended else []
+            entries += [Entry("tend-here-2", "tend", "here", 2, waiting_for=tend_waits_for)] if tended else []
             for entry in entries:
                 await write(fleet.frontier.connection, entry)
                 await fleet.frontier.connection.command("PERSIST", f"{TAG}:roster:{entry.id}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -112,11 +113,23 @@ def test_tend_tells_the_frontier_of_a_change_whose_maker_died(fleet: Running, si
     job = begun(fleet, site)
 
     async def store_only(opened: Fleet) -> None:
-        change_spec(opened.store, job, lambda spec: replace(spec, limits=replace(spec.limits, pages=FEW + 5)), None)
+        change_spec(opened.store, job, lambda spec: spec.with_limits({"pages": FEW + 5}), None, time.time())
 
     fleet.by_hand(store_only)
     figures = fleet.until_ended(job)
     assert figures["state"] == "limited" and figures["pages"] < SHOP.products
+
+
+def test_a_limited_job_goes_on_with_a_higher_limit_and_fetches_nothing_twice(fleet: Running, site: Site) -> None:
+    job = fleet.submit(site.url(), "--rate", "0", "--allow-private", "--max-pages", str(FEW))
+    assert fleet.until_ended(job)["pages"] == FEW
+    refused = fleet("resume", job)
+    assert refused.code == 2 and f"shoal resume {job} --max-pages N" in refused.err
+    assert fleet("resume", job, "--max-pages", str(FEW + 5)).code == 0
+    figures = fleet.until_ended(job)
+    assert (figures["state"], figures["pages"]) == ("limited", FEW + 5)
+    asked = [entry.path for entry in site.log()]
+    assert len(asked) == len(set(asked))
 
 
 def test_a_word_on_a_host_outlives_a_redis_that_is_wiped(tmp_path: Path, site: Site) -> None:

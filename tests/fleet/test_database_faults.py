@@ -24,6 +24,7 @@ THIRD = PAGES // 3
 CONCURRENCY = 4
 HELD_MOST = 2 * (CONCURRENCY + 4 * CONCURRENCY)
 """By two processes: in flight, and read but not stored."""
+LEAVES_WITHIN_S = 28.0
 LONG_LEASES = {"SHOAL_LEASE_S": "30", "SHOAL_CONCURRENCY": str(CONCURRENCY)}
 
 
@@ -89,6 +90,24 @@ def test_a_database_that_stands_still_fills_no_memory(
             # What was stored by then may have been told of since.
             assert completed(shop) - done <= 2 * CONCURRENCY
         shop.assert_unharmed(repeats=0)
+
+
+@pytest.mark.parametrize("redis_too", [False, True], ids=["alone", "and Redis too"])
+def test_a_worker_that_is_told_to_end_while_the_database_stands_still_leaves_soon(
+    redis_too: bool, postgres: PostgresServer, database_url: str, tmp_path: Path
+) -> None:
+    with shopping(tmp_path, database_url=database_url, env=LONG_LEASES) as shop:
+        (worker,) = shop.fleet.workers
+        shop.fleet.until_pages(shop.job, THIRD)
+        with postgres.standing_still():
+            if redis_too:
+                shop.fleet.redis.stand_still()
+            worker.terminate()
+            assert worker.ended(LEAVES_WITHIN_S) == 0, worker.said
+            assert "Traceback" not in worker.said
+            shop.fleet.redis.go_on()
+        shop.fleet.start_worker()
+        shop.assert_unharmed(repeats=HELD_MOST)
 
 
 def test_slow_commits_slow_no_host_down(database_url: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from shoal.fleet.life import Life, signs
+from shoal.settings import UP_FILE
 from tests.cli.conftest import Shell
 
 
@@ -72,6 +74,18 @@ def test_a_role_that_was_killed_fails_until_another_takes_its_place(shoal: Shell
         assert ran.code == 0 and f"process {tend.pid}  alive, but waits: Redis at 127.0.0.1:1" in ran.out
         tend.terminate()
         assert tend.wait(10) == 0
+
+
+def test_a_role_that_shoal_up_should_have_and_that_does_not_begin_fails(shoal: Shell, worker: Life) -> None:
+    with (shoal.home / UP_FILE).open("w") as told:
+        told.write('{"pid": 1, "settings": {}, "parts": ["redis", "tend", "worker", "api"]}')
+        told.flush()
+        assert shoal("health").code == 0, "nobody holds it: that `shoal up` has ended"
+        fcntl.flock(told, fcntl.LOCK_EX)
+        ran = shoal("health")
+        assert ran.code == 5 and "worker" in ran.out and "error: no progress: tend has not begun" in ran.err
+        assert f"tend    has not begun: `shoal up` starts it: {shoal.home}/logs/tend.log" in ran.out
+        assert shoal("health", "--json").lines[1]["pid"] is None
 
 
 def test_a_process_that_looks_at_others_keeps_its_own_lock(shoal: Shell, worker: Life) -> None:

@@ -22,6 +22,7 @@ LOST = 5
 STEAL_WITHIN_S = 10
 STAYS_AT_REST_S = 2.5
 TRIPLED = 3
+FEW_LINES = 10
 TENDED_AGAIN_S = 20.0
 
 
@@ -62,6 +63,20 @@ def test_slices_published_thrice_die_out(tmp_path: Path) -> None:
         while time.monotonic() < at_rest + STAYS_AT_REST_S:
             assert waiting(shop.fleet) == 0 and not any(entry.lane for entry in shop.fleet.roster())
             time.sleep(LOOK_EVERY_S)
+
+
+def test_a_slice_that_a_full_redis_lets_go_but_not_acknowledge_does_not_end_its_worker(tmp_path: Path) -> None:
+    with Running(tmp_path, processes=1) as fleet, running(Shop(hosts=1, products=4, troubled=False)) as site:
+        (worker,) = fleet.workers
+        fleet.until(lambda: "ready:" in worker.said)
+        worker.stand_still()
+        publish(fleet, 1)
+        fleet.redis.client.config_set("maxmemory", 1)
+        worker.go_on()
+        fleet.until(lambda: "maxmemory" in worker.said)
+        fleet.redis.client.config_set("maxmemory", 0)
+        fleet.until_ended(fleet.submit(site.url(), "--rate", "50"))
+        assert len(worker.said.splitlines()) < FEW_LINES, worker.said
 
 
 def test_workers_go_on_without_a_tend_and_the_next_one_ends_the_job(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from shoal.frontier.contract import Caller
 from shoal.frontier.record import request_text
 from shoal.model import Completion, DeadLetter, JobState, Lane, Outcome
 from shoal.practice import Running, Shop, running
+from shoal.settings import UP_FILE
 from shoal.store.batch import Batch, save
 from shoal.store.jobs import load_job
 from tests.cli.conftest import Here
@@ -128,6 +129,15 @@ def test_what_keeps_every_worker_from_a_job_is_said(fleet: FleetShell) -> None:
     assert (fleet.figures(job)["state"], fleet.figures(job)["limiting"]) == ("queued", None)
 
 
+def test_a_job_that_gets_no_slices_says_what_tend_waits_for(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    fleet.man(tend_waits_for="the broker does not take slices")
+    figures = fleet.figures(job)
+    assert (figures["state"], figures["limiting"]) == ("waiting", "tend waits: the broker does not take slices")
+    fleet.man(tend_waits_for="the broker does not take slices", lane=Lane.BATCH)
+    assert fleet.figures(job)["limiting"] is None
+
+
 def test_a_fleet_that_nobody_tends_says_so(fleet: FleetShell) -> None:
     job = fleet.submit(URL)
     fleet.man(tended=False)
@@ -229,6 +239,30 @@ def test_a_fleets_job_is_not_steered_without_its_redis(fleet: FleetShell) -> Non
         assert (ran.code, "SHOAL_REDIS_URL" in ran.err) == (2, True)
     (figures,) = outside("job", job, "--json").lines
     assert figures["state"] == "running" and "SHOAL_REDIS_URL" in figures["limiting"]
+
+
+def test_a_job_whose_shoal_up_has_ended_says_so_and_claims_no_end(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    fleet.begin(job)
+    (fleet.home / UP_FILE).write_text("{}")
+    outside, down = Here(fleet.folder), "its fleet is down: `shoal up` starts it again"
+    for command in ("pause", "resume", "cancel"):
+        ran = outside(command, job)
+        assert (ran.code, ran.err) == (2, f"error: job {job}: {down}\n")
+    shown = outside("job", job).out
+    assert "example.com, interrupted" in shown and down in shown
+    assert shown.endswith("go on: shoal up\n")
+    assert outside("jobs").out.splitlines()[1].split()[1:4] == ["interrupted", "0", "?"]
+    watched = outside("watch", job).err
+    assert "interrupted" in watched and "no process works on it; go on: shoal up" in watched and "100%" not in watched
+
+
+def test_a_paused_job_whose_fleet_is_down_stays_paused(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    assert fleet("pause", job).code == 0
+    (fleet.home / UP_FILE).write_text("{}")
+    (figures,) = Here(fleet.folder)("job", job, "--json").lines
+    assert figures["state"] == "paused" and "its fleet is down" in figures["limiting"]
 
 
 def test_without_redis_a_command_ends_at_once_and_says_where_it_was_sought(fleet: FleetShell) -> None:

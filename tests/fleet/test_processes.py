@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 from shoal.fleet.life import signs
+from shoal.fleet.roster import ALIVE_S
 from tests.fleet.running import Running
 from tests.fleet.shopping import LATENCY_MS, PER_HOST, SHOP, Shopping, shopping
 from tests.politeness import fetched_more_than_once
@@ -89,6 +91,21 @@ def test_a_worker_whose_processes_have_saved_all_leaves_though_celery_waits_for_
         assert worker.ended(LEAVES_WITHIN_S) == 0, worker.said
         assert "worker_left" in worker.said
         fleet.until(lambda: not Path(f"/proc/{child.pid}").exists())
+
+
+def test_a_process_that_is_killed_is_told_of_by_its_signal_and_what_returned_and_without_a_trace(
+    tmp_path: Path,
+) -> None:
+    with shopping(tmp_path, processes=1) as shop:
+        (worker,), (child,) = shop.fleet.workers, shop.fleet.until(shop.fleet.children)
+        shop.until_asked(5)
+        os.kill(child, signal.SIGKILL)
+        shop.fleet.until(lambda: f"process {child} died" in worker.said and "SIGKILL" in worker.said)
+        # Long before its entry would end by itself.
+        shop.fleet.until(lambda: child not in {entry.pid for entry in shop.fleet.roster()}, ALIVE_S / 3)
+        lines = [json.loads(line) for line in worker.said.splitlines()]
+        assert [line["level"] for line in lines if "SIGKILL" in line["message"]] == ["error"]
+        assert "Traceback" not in worker.said
 
 
 def test_random_pauses_of_everything_are_no_worse_than_waiting(tmp_path: Path) -> None:

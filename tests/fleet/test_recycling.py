@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,21 @@ def test_a_slice_that_lasts_too_long_is_ended_and_its_process_goes_on_with_the_n
         fleet.until(lambda: fleet.workers[0].said.count("SoftTimeLimitExceeded") >= 2)
         assert_whole(fleet, job, site, twice=0)
         assert fleet.children() == before
+
+
+def test_the_limit_of_a_slice_that_ended_while_redis_was_away_harms_nobody(tmp_path: Path, site: Site) -> None:
+    with Running(tmp_path, workers=0, env={"SHOAL_SLICE_S": "2"}) as fleet:
+        manned(fleet, task_soft_time_limit=3, task_time_limit=60)
+        before = fleet.children()
+        job = fleet.submit(site.url(), *POLITE)
+        fleet.until_pages(job, 5)
+        # Celery's main process is at a loss meanwhile, and looks at its clocks first when it is over.
+        fleet.redis.kill()
+        time.sleep(6)
+        fleet.redis.start()
+        assert_whole(fleet, job, site, twice=PER_HOST)
+        assert fleet.children() == before
+        assert "ime limit" not in fleet.workers[0].said
 
 
 def test_a_process_that_does_not_end_its_slice_is_killed_and_what_it_held_returns(tmp_path: Path, site: Site) -> None:

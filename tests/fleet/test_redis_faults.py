@@ -20,6 +20,7 @@ from tests.fleet.shopping import IN_FLIGHT, PAGES, Shopping, shopping
 
 THIRD = PAGES // 3
 BACK_WITHIN_S = 30.0
+LEAVES_WITHIN_S = 25.0
 LOST_S = 1.0
 """What `appendfsync everysec` may lose."""
 
@@ -63,6 +64,24 @@ def test_a_frontier_that_is_lost_is_rebuilt_from_the_store(tmp_path: Path) -> No
             assert_goes_on(shop)
             shop.assert_nothing_again(stored, lost_at)
         shop.assert_unharmed(repeats=2 * IN_FLIGHT)
+
+
+@pytest.mark.parametrize("stands_still", [False, True], ids=["killed", "standing still"])
+def test_a_worker_that_is_told_to_end_while_redis_is_away_leaves_soon_and_the_next_has_what_it_held(
+    stands_still: bool, tmp_path: Path
+) -> None:
+    # A lease that were only to expire would come back long after the test.
+    with shopping(tmp_path, env={"SHOAL_LEASE_S": "300"}) as shop:
+        redis, (worker,) = shop.fleet.redis, shop.fleet.workers
+        shop.until_asked(IN_FLIGHT)
+        redis.stand_still() if stands_still else redis.kill()
+        worker.terminate()
+        assert worker.ended(LEAVES_WITHIN_S) == 0, worker.said
+        assert "Traceback" not in worker.said
+        redis.go_on() if stands_still else redis.start()
+        shop.fleet.start_worker()
+        assert_goes_on(shop)
+        shop.assert_unharmed(repeats=IN_FLIGHT)
 
 
 @pytest.mark.parametrize(

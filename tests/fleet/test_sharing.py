@@ -24,7 +24,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = Shop(hosts=1, categories=3, products=24, troubled=False)
 MIDDLING = Shop(hosts=1, categories=3, products=60, troubled=False)
 MEMBER_PAGES = 40
-LINKED = 30
+LINKED = 200
+"""So many that every process has time to wake up for a part of them."""
 BIG = b"<p>" + b"word " * 60_000
 AHEAD_S = 1.0
 """A lease may have been taken so long before its start."""

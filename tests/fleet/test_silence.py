@@ -94,6 +94,18 @@ def test_jobs_that_nobody_can_work_on_say_so_until_somebody_can(tmp_path: Path) 
         assert [fleet.until_ended(job)["state"] for job in (unloadable, unserved)] == ["done", "done"]
 
 
+def test_a_worker_with_another_database_says_that_the_jobs_in_redis_are_not_its_own(tmp_path: Path) -> None:
+    with running(PAIR) as site, Running(tmp_path, workers=0, tends=0) as fleet:
+        # Before there is a tend, which would have it refused.
+        worker = fleet.start_worker(SHOAL_HOME=str(tmp_path / "another"))
+        fleet.until(lambda: "ready: " in worker.said)
+        fleet.start_tend()
+        job = fleet.submit(site.url(), "--rate", "0")
+        assert_says(fleet, job, "no worker can load it: it is queued in Redis, but this database does not have it")
+        said = f"job {job} cannot be worked on here: it is queued in Redis, but this database does not have it"
+        assert worker.said.count(said) in range(1, fleet.processes + 1)
+
+
 def assert_says(fleet: Running, job: str, said: str) -> None:
     """In `job` and `watch`, soon."""
     began_at = time.monotonic()

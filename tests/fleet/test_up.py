@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -210,6 +211,26 @@ def test_without_redis_it_says_how_to_come_by_one(shoal: Here, tmp_path: Path) -
     bare.mkdir()
     ran = shoal.apart("up", env={"PATH": str(bare)})
     assert ran.code == 5 and "apt-get install redis-server" in ran.err and "SHOAL_REDIS_URL=" in ran.err
+
+
+def test_a_port_that_is_taken_is_refused_before_anything_starts(shoal: Here) -> None:
+    redis_program()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        ran = shoal.apart("up", "--port", str(port))
+    assert ran.code == 2 and f"port {port}: Address already in use; --port names another" in ran.err
+    assert ran.err.count("\n") == 1 and ran.out == "" and nothing_runs(shoal)
+
+
+def test_the_port_of_an_api_that_a_killed_up_left_is_not_taken(shoal: Here) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    with upped(shoal, "--workers", "0", "--port", port) as up:
+        up.until(lambda: answer_of(up, "/readyz"))
+        up.process.kill()
+        up.process.wait()
+        with upped(shoal, "--workers", "0", "--port", port) as other:
+            assert '"ok"' in other.until(lambda: answer_of(other, "/readyz"))
 
 
 def _stop_consuming(shoal: Here) -> None:

@@ -29,6 +29,17 @@ def test_the_same_seed_gives_the_same_shop_to_the_byte() -> None:
     assert _whole(Shop(seed=3, products=12)) == _whole(Shop(seed=3, products=12))
 
 
+def test_who_has_a_page_is_told_so_and_who_has_another_gets_it() -> None:
+    shop = Shop(hosts=1)
+    etag = _get(shop, "/").headers["ETag"]
+
+    def again(path: str) -> Answer:
+        return shop.answer(Visit("127.0.0.1", 80, "GET", path, path, "", {"if-none-match": etag}))
+
+    assert (again("/").status, again("/").body) == (304, b"")
+    assert again("/feed.xml").status == 200
+
+
 def test_another_seed_gives_another_shop() -> None:
     assert Shop(seed=3).truth() != Shop(seed=4).truth()
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 from flask import Flask, Response, g, request
 
 from shoal import telemetry
-from shoal.control import bodies, figures, limits, problems, slots
+from shoal.control import bodies, figures, limits, problems, readiness, slots
 from shoal.control import metrics as told
 from shoal.control.api import (
     changes,
@@ -65,6 +65,7 @@ def create_app(settings: Settings, threads: int = THREADS) -> Flask:
     app.extensions[NAME] = over = Bridge(settings)
     figures.register(over, app.extensions)
     told.register(over, app.extensions)
+    readiness.register(over, app.extensions)
     slots.register(threads, app.extensions)
     bodies.register(app.extensions)
     app.config["MAX_CONTENT_LENGTH"] = bodies.JSON_BYTES

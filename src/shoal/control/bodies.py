@@ -14,7 +14,7 @@ from typing import Any, cast
 from flask import current_app, request
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
-from shoal.control.pace import KEY, Pace
+from shoal.control.deadline import KEY, Deadline
 from shoal.control.problems import RETRY_S, Problem
 from shoal.control.slots import slot
 
@@ -81,16 +81,16 @@ def whole_body() -> Iterator[bytearray]:
 
 def _read(load: _Load) -> bytearray:
     data = bytearray()
-    pace: Pace | None = request.environ.get(KEY)
+    deadline: Deadline | None = request.environ.get(KEY)
     with slot() as may_drip:
-        if pace is not None:
-            pace.expect_body(request.content_length or 0, may_drip)
+        if deadline is not None:
+            deadline.expect_body(request.content_length or 0, may_drip)
         while piece := received(request.stream.read, PIECE):
             data += piece
             if len(data) > SMALL_BYTES:
                 load.add(_BYTE_WEIGHT * len(piece))
-        if pace is not None:
-            pace.expect_nothing()
+        if deadline is not None:
+            deadline.expect_nothing()
     if len(data) >= JSON_BYTES:
         # One that did not tell its length is cut there.
         raise RequestEntityTooLarge()
@@ -113,7 +113,7 @@ def check_whole(come: int, lost: str = "") -> None:
 
 
 def _broken_off(lost: str, was_silent: bool) -> Problem:
-    pace: Pace | None = request.environ.get(KEY)
-    if was_silent or (pace is not None and pace.is_overdue):
+    deadline: Deadline | None = request.environ.get(KEY)
+    if was_silent or (deadline is not None and deadline.is_overdue):
         return Problem(408, f"the body came too slowly{lost}")
     return Problem(400, f"the body broke off{lost}")

@@ -135,7 +135,7 @@ class Overviews:
         known = counted(self._bridge.store, job.id)
         if job.state in ENDED or job.state is JobState.PAUSED:
             return Standing(job, job.state, known, job.reason)
-        return Standing(job, JobState.WAITING, known, f"{self._away}; what is queued is not known until it does")
+        return Standing(job, JobState.WAITING, known, f"{self._away}; what is queued is not known meanwhile")
 
 
 def register(over: Bridge, extensions: dict[str, Any]) -> None:

@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
-from shoal.errors import HomeError
+from shoal.errors import HomeError, Unavailable
+from shoal.fleet.place import Fleet
 from shoal.jobs.place import make_folder
 from shoal.settings import Settings
 from shoal.store.store import Store
 from shoal.store.tokens import add_first_token
+from shoal.telemetry import Events
 
 FILE = "admin-token"
+TRY_EVERY_S = 2.0
+
+log = Events(__name__)
 
 
 def make_first_token(store: Store, settings: Settings) -> str | None:
     """None if there are tokens already. It is in the file before anybody can be asked for it."""
     make_folder(settings.home)
     return add_first_token(store, lambda token: _write(settings.home / FILE, token))
+
+
+def make_first_token_later(settings: Settings) -> None:
+    """Waits for the database to be there. It is not printed then: by now all that is may be collected."""
+    while True:
+        try:
+            with Fleet(settings).store as store:
+                token = make_first_token(store, settings)
+        except Unavailable:
+            time.sleep(TRY_EVERY_S)
+            continue
+        if token is not None:
+            log.info("token_made", f"an admin token was made: {settings.home / FILE} has it")
+        return
 
 
 def _write(path: Path, token: str) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from flask import Response
+from flask import Response, redirect
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
@@ -37,7 +37,7 @@ _REASONS = {
 
 
 def serving(parts: Sequence[Routes]) -> Routes:
-    """`/openapi.json` and `/docs`, for whoever has no token yet too."""
+    """`/openapi.json`, and `/docs`, to which `/` leads: for whoever has no token yet too."""
     routes = Routes("openapi", prefix="")
     operations = [operation for part in parts for operation in part.operations]
 
@@ -53,6 +53,8 @@ def serving(parts: Sequence[Routes]) -> Routes:
         policy = "default-src 'none'; style-src 'unsafe-inline'"
         return Response(page, content_type="text/html; charset=utf-8", headers={"Content-Security-Policy": policy})
 
+    # No call of the API, but where people begin; relative, for whoever serves it below a path of a site.
+    routes.blueprint.add_url_rule("/", "root", lambda: redirect("docs"))
     return routes
 
 

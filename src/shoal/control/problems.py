@@ -55,6 +55,8 @@ class _Meaning(NamedTuple):
     retry_s: int | None = None
 
 
+_REASONS = {"extra_forbidden": "there is no such field"}
+"""In place of what pydantic says."""
 _MEANINGS: dict[type[ShoalError], _Meaning] = {
     UnknownJob: _Meaning(404),
     UnknownHost: _Meaning(404),
@@ -106,7 +108,7 @@ def _answer_invalid(error: ValidationError) -> Response:
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     if any(fault["type"] == "json_invalid" for fault in faults):
         return _answer(Problem(400, faults[0]["msg"]))
-    named = [FieldFault(_place(fault["loc"]), fault["msg"]) for fault in faults]
+    named = [FieldFault(_place(fault["loc"]), _REASONS.get(fault["type"], fault["msg"])) for fault in faults]
     words = "; ".join(f"{fault.field}: {fault.reason}" for fault in named[:3])
     return _answer(Problem(422, words, named))
 

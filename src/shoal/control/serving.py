@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import selectors
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -21,7 +22,8 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from werkzeug.wsgi import ClosingIterator
 
 from shoal.control.app import create_app
-from shoal.control.pace import KEY, PIECE, Due, Pace, Stream, Times
+from shoal.control.deadline import KEY, PIECE, Deadline, Due, Stream, Times
+from shoal.control.first_token import make_first_token_later
 from shoal.control.unparsed import Refusing, refusal
 from shoal.settings import Settings
 
@@ -34,6 +36,8 @@ Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 class Application(BaseApplication):
     def __init__(self, settings: Settings, bind: str, processes: int, threads: int, times: Times | None = None) -> None:
+        self.needs_token = False
+        """To be set if the first token could not be made for want of a database."""
         self._settings = settings
         self._threads = threads
         self.times = times or Times()
@@ -56,6 +60,8 @@ class Application(BaseApplication):
 
     def load(self) -> Any:
         """In each process, after the fork: threads and connections do not survive one."""
+        if self.needs_token:
+            threading.Thread(target=make_first_token_later, args=(self._settings,), daemon=True).start()
         return create_app(self._settings, self._threads)
 
 
@@ -75,7 +81,7 @@ class Worker(ThreadWorker):
     def load_wsgi(self) -> None:
         super().load_wsgi()
         app: Wsgi = self.wsgi
-        self.wsgi: Wsgi = self._paced(app)
+        self.wsgi: Wsgi = self._with_deadline(app)
 
     def enqueue_req(self, conn: TConn) -> None:
         if conn.initialized or conn.data_ready:
@@ -152,11 +158,11 @@ class Worker(ThreadWorker):
         sock.close()
         self.nr_conns -= 1
 
-    def _paced(self, app: Wsgi) -> Wsgi:
+    def _with_deadline(self, app: Wsgi) -> Wsgi:
         def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-            environ[KEY] = pace = Pace(environ["gunicorn.socket"], self._due, self._times)
+            environ[KEY] = deadline = Deadline(environ["gunicorn.socket"], self._due, self._times)
             if not environ.get("CONTENT_TYPE", "").lower().startswith("application/json"):
-                environ["wsgi.input"] = Stream(environ["wsgi.input"], pace)
+                environ["wsgi.input"] = Stream(environ["wsgi.input"], deadline)
             sent = app(environ, start_response)
             return ClosingIterator(_pieces(sent), getattr(sent, "close", None))
 

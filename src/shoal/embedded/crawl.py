@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shoal.spiders.spider import Spider
 
 SECONDS_COUNTED_EVERY_S = 5.0
+WAITING_TOLD_EVERY_S = 1.0
 
 
 class Report(NamedTuple):
@@ -64,7 +65,7 @@ class Crawl:
 
     async def run(self) -> Report:
         raise_open_files()
-        with self._home.locked(self.job_id):
+        with self._home.lock.held(self.job_id):
             try:
                 return await self._run(load_job(self._home.store, self.job_id))
             finally:
@@ -77,7 +78,7 @@ class Crawl:
         await self._take_over(job)
         fetcher = Fetcher(job.spec.agent, Guard(job.spec.allow_private))
         started = time.time()
-        counting = asyncio.create_task(self._count_seconds(job.id))
+        beside = [asyncio.create_task(work) for work in (self._count_seconds(job.id), self._tell_waiting())]
         rest: str | None = None
         try:
             rest = await self._work_on(job, fetcher, callbacks)
@@ -86,8 +87,9 @@ class Crawl:
             if not self.engine.stopping:
                 raise
         finally:
-            counting.cancel()
-            await asyncio.gather(counting, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             # With a full disk neither can be written: a running job whose home nobody holds is an interrupted one.
             with suppress(DiskFull):
                 await self._frontier.pause(job.id)
@@ -126,6 +128,15 @@ class Crawl:
                 counted = now
         finally:
             add_seconds(self._home.store, job_id, time.monotonic() - counted)
+
+    async def _tell_waiting(self) -> None:
+        """To other terminals, by the lock: what the crawl waits for is nothing that a database could take."""
+        try:
+            while True:
+                await asyncio.sleep(WAITING_TOLD_EVERY_S)
+                self._home.lock.tell(self.engine.waiting_for)
+        finally:
+            self._home.lock.tell(None)
 
     async def _take_over(self, job: Job) -> None:
         """Nobody else can be at work here: what was leased returns, and only this job may be leased from."""

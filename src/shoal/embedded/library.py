@@ -36,7 +36,7 @@ def run(spider: Spider, home: str | Path | None, options: Mapping[str, Any]) -> 
     chosen = _settings(home)
     with Home(chosen.home, chosen.archive_url) as opened:
         crawl = _crawl(spider, opened, chosen, options)
-        with opened.locked(crawl.job_id):
+        with opened.lock.held(crawl.job_id):
             return asyncio.run(crawl.run())
 
 
@@ -83,7 +83,7 @@ def _crawl_into(
                     crawl.engine.stop()
 
             crawl.engine.on_ending = hand_over
-            with opened.locked(crawl.job_id):
+            with opened.lock.held(crawl.job_id):
                 asyncio.run(crawl.run())
     except BaseException as error:
         # Raised again where the stream is read: a thread has nobody to tell.
@@ -108,5 +108,6 @@ def _crawl(spider: Spider, home: Home, chosen: settings.Settings, options: Mappi
     def spec_once_read() -> JobSpec:
         return replace(spec, credentials=sources.credentials, agent=chosen.user_agent)
 
+    home.check()
     create_job(home.store, job_id, spec_once_read, sources.inputs, time.time())
     return Crawl(home, job_id, CONCURRENCY, exclusions, spider)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from billiard.pool import SIG_SOFT_TIMEOUT, soft_timeout_sighandler
 from celery import Celery, bootsteps, signals
 from celery.concurrency import get_implementation
 from celery.concurrency.prefork import TaskPool
@@ -71,6 +73,18 @@ async def _submitted(
         return (await submit_asked(fleet, urls, rules, spider, options, by=Asker.OPERATOR)).id
     finally:
         await fleet.close()
+
+
+@signals.task_prerun.connect
+def _heed_time_limit(**_: Any) -> None:
+    signal.signal(SIG_SOFT_TIMEOUT, soft_timeout_sighandler)
+
+
+@signals.task_postrun.connect
+def _ignore_time_limit(**_: Any) -> None:
+    # A main process that was cut off from its broker looks at its timers before it hears what ended meanwhile, and the
+    # limit of a slice that is over would end a process that waits for the next.
+    signal.signal(SIG_SOFT_TIMEOUT, signal.SIG_IGN)
 
 
 @signals.worker_init.connect

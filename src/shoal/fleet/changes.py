@@ -7,19 +7,23 @@ told afterwards; what was not told because its teller died is told by tend.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from shoal.engine.beginning import scope_of, terms_of
 from shoal.engine.refusal import unwanted
 from shoal.errors import FrontierLost
-from shoal.fleet.place import Fleet
 from shoal.frontier.contract import Frontier
 from shoal.model import JobSpec
 from shoal.store.jobs import Job, change_spec, load_job, note_told
 from shoal.store.store import Store
 from shoal.urls import Scope
+
+if TYPE_CHECKING:
+    from shoal.fleet.place import Fleet
 
 MOST_LOOKED_AT = 50_000
 
@@ -37,14 +41,19 @@ class Preview:
 
 
 async def change_job(fleet: Fleet, job: str, change: Callable[[JobSpec], JobSpec], version: int | None) -> Job | None:
-    """None: it is of another version than was expected. Raises UsageError for what cannot work or has ended."""
+    """None: it is of another version than was expected. Raises UsageError for what cannot work or has ended.
+
+    One that a limit ended goes on if it is given a higher one.
+    """
     # Before it is stored: what the frontier cannot be told of now is not taken.
     await fleet.frontier.connection.check()
-    changed = change_spec(fleet.store, job, lambda spec: _checked(change(spec)), version)
+    changed = change_spec(fleet.store, job, lambda spec: _checked(change(spec)), version, time.time())
     if changed is not None:
         with suppress(FrontierLost):
             # It has not begun, or is being restored: it will be with what is stored.
             await tell_terms(fleet.frontier, fleet.store, job)
+        # It may have been one that had ended, and is tended again.
+        await fleet.ring()
     return changed
 
 

@@ -13,9 +13,11 @@ import resource
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
+from shoal.engine.chores import DRAIN_S
 from shoal.engine.ending import Ending
-from shoal.engine.engine import DRAIN_S, SAVE_S, Engine
+from shoal.engine.engine import SAVE_S, Engine
 from shoal.errors import Unavailable
 from shoal.fetch.open_files import raise_open_files
 from shoal.fleet import roster
@@ -24,7 +26,7 @@ from shoal.fleet.opening import Opening
 from shoal.fleet.place import ring
 from shoal.fleet.slices import is_work
 from shoal.fleet.source import Source
-from shoal.fleet.stopping import told_to_stop
+from shoal.fleet.stopping import stopping_since, told_to_stop
 from shoal.fleet.tally import Tally
 from shoal.fleet.trouble import Trouble
 from shoal.frontier.contract import ALL_LANES
@@ -59,6 +61,8 @@ class Child:
         self._ended = threading.Event()
         self._lane: Lane | None = None
         self._news = asyncio.Event()
+        self._busy_at = 0.0
+        """When its slice last found something to do."""
         self._told_ended = 0
         self._is_express_over = False
         self._tally = Tally(self._life.id)
@@ -78,7 +82,9 @@ class Child:
     def end(self) -> None:
         """Saves what it can of what is in flight, and gives the rest back."""
         self._stopping = True
-        self._ended.wait(DRAIN_S + 2 * SAVE_S)
+        # Its slice may have waited for a server since the word was given.
+        since = stopping_since() or time.monotonic()
+        self._ended.wait(max(0.0, since + DRAIN_S + SAVE_S - time.monotonic()))
 
     def _run(self) -> None:
         try:
@@ -112,7 +118,7 @@ class Child:
         beside = [asyncio.create_task(work) for work in (self._beat(), self._enrol(frontier), self._retire())]
         beside.append(asyncio.create_task(self._tend(writer, spools, archive)))
         for task in beside:
-            task.add_done_callback(_must_not_fail)
+            task.add_done_callback(self._end_if_failed)
         try:
             await self._engine.serve()
             await self._engine.retire(0.0)
@@ -128,7 +134,11 @@ class Child:
         await roster.remove(frontier.connection, self._life.id)
         await frontier.close()
         store.close()
-        self._life.end()
+        if self._engine.is_resting:
+            self._life.end()
+        else:
+            # What Redis could not be told of returns when the next worker here finds this one gone.
+            self._life.mark.clear()
 
     async def _slice(self, lane: Lane) -> bool:
         deadline = time.monotonic() + self._settings.slice_s
@@ -137,21 +147,28 @@ class Child:
                 return not self._is_over()
             await asyncio.sleep(LOOK_EVERY_S)
         lanes = ALL_LANES[: ALL_LANES.index(lane) + 1]
-        began_at = busy_at = time.monotonic()
+        began_at = self._busy_at = time.monotonic()
         self._engine.permit(lanes)
         self._work_in(lane)
         try:
-            while (now := time.monotonic()) < deadline and not self._engine.stopping:
-                if not self._engine.is_resting or await self._is_there_work(lanes):
-                    busy_at = now
-                elif now - busy_at > IDLE_S:
-                    return False
-                await self._tell_of_rest()
-                await asyncio.sleep(LOOK_EVERY_S)
-            return busy_at > began_at and not self._engine.stopping
+            # Redis is waited for as long as it takes, but not by a slice.
+            async with asyncio.timeout(deadline - time.monotonic()):
+                await self._until_idle(lanes)
+            return False
+        except TimeoutError:
+            return self._busy_at > began_at and not self._engine.stopping
         finally:
             self._work_in(None)
             self._engine.permit(())
+
+    async def _until_idle(self, lanes: Sequence[Lane]) -> None:
+        """Or until it is told to stop: then it waits for no server any more."""
+        with suppress(Unavailable):
+            while not self._engine.stopping and time.monotonic() - self._busy_at < IDLE_S:
+                if not self._engine.is_resting or await self._is_there_work(lanes):
+                    self._busy_at = time.monotonic()
+                await self._tell_of_rest()
+                await asyncio.sleep(LOOK_EVERY_S)
 
     def _note_ending(self, end: Ending) -> None:
         lane = self._engine.lane_of(end.lease.job)
@@ -240,14 +257,15 @@ class Child:
         except Unavailable as trouble:
             log.warning("segments_left", f"segments stay in the spool until a worker here adopts them: {trouble}")
 
+    def _end_if_failed(self, task: asyncio.Task[None]) -> None:
+        fault = None if task.cancelled() else task.exception()
+        # One that is told to stop waits for no server any more.
+        if fault is not None and not (self._is_over() and isinstance(fault, Unavailable)):
+            log.error("crawl_failed", f"this process ends, and another takes its place: {fault!r}")
+            os._exit(EXIT_FAULT)
+
     def _is_over(self) -> bool:
         return self._stopping or told_to_stop()
-
-
-def _must_not_fail(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (fault := task.exception()):
-        log.error("crawl_failed", f"this process ends, and another takes its place: {fault!r}")
-        os._exit(EXIT_FAULT)
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:

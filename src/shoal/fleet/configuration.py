@@ -17,16 +17,22 @@ ANSWER_S = 10.0
 
 
 def configuration(settings: Settings) -> dict[str, Any]:
+    if settings.redis_url is None:
+        raise UsageError(
+            "a fleet needs Redis: set SHOAL_REDIS_URL, as in redis://localhost:6379/0, or start everything on this "
+            "machine with `shoal up`"
+        )
     if settings.broker_url is None:
         raise UsageError(
-            "a fleet needs Redis: set SHOAL_REDIS_URL, as in redis://localhost:6379/0 (and SHOAL_BROKER_URL, if that "
-            "does not number its databases), or start everything on this machine with `shoal up`"
+            f"the broker is not known: redis_url is {settings.shown('redis_url')}, whose path does not number a "
+            "database that another could follow; set SHOAL_BROKER_URL, as in redis://localhost:6379/1"
         )
     soft_s = settings.slice_s + GRACE_S
     return {
         "broker_url": settings.broker_url,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
+        "broker_channel_error_retry": True,
         "broker_transport_options": _transport(settings.broker_url),
         "task_queues": {lane.value: {} for lane in Lane},
         "task_default_queue": Lane.EXPRESS.value,

@@ -19,7 +19,14 @@ def hindrance(job: Job, figures: Figures, roster: list[Entry]) -> str | None:
     waiting = [entry.waiting_for for entry in workers if entry.waiting_for]
     if len(waiting) == len(workers):
         return f"every worker waits: {waiting[0]}"
-    if not figures.leased and not any(entry.role == "tend" for entry in roster):
-        # Only if nothing moves: workers go on for a while without it.
+    # Only if nothing moves: workers go on for a while without it.
+    return None if figures.leased else _untended(roster, workers)
+
+
+def _untended(roster: list[Entry], workers: list[Entry]) -> str | None:
+    tends = [entry for entry in roster if entry.role == "tend"]
+    if not tends:
         return "nobody tends the fleet: shoal tend"
-    return None
+    if any(entry.lane for entry in workers):
+        return None
+    return next((f"tend waits: {entry.waiting_for}" for entry in tends if entry.waiting_for), None)

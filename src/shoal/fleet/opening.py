@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from shoal.errors import Unavailable
+from shoal.fleet.claim import check_ours
 from shoal.fleet.life import Life
 from shoal.fleet.trouble import Trouble
 from shoal.frontier.redis import Bounds, RedisFrontier
@@ -41,18 +42,29 @@ class Opening:
                 return store
         return None
 
-    async def frontier(self, bounds: Bounds | None = None) -> RedisFrontier | None:
-        """None as above. It is patient with a Redis that goes away later; one that is not there is told of at once."""
+    async def frontier(self, bounds: Bounds | None = None, role_of: Store | None = None) -> RedisFrontier | None:
+        """None as above. It is patient with a Redis that goes away later; one that is not there is told of at once.
+
+        Raises UsageError to a role of the fleet with this store if the Redis is another fleet's.
+        """
         assert self._settings.redis_url is not None
         while not self._is_over():
             try:
-                await (await RedisFrontier.open(self._settings.redis_url, AT_ONCE)).close()
+                await self._look(self._settings.redis_url, role_of)
             except Unavailable as reason:
                 await self._wait(str(reason))
             else:
                 self._trouble.over()
                 return RedisFrontier(self._settings.redis_url, bounds or Bounds(lease_s=self._settings.lease_s))
         return None
+
+    async def _look(self, url: str, role_of: Store | None) -> None:
+        found = await RedisFrontier.open(url, AT_ONCE)
+        try:
+            if role_of is not None:
+                await check_ours(found.connection, role_of)
+        finally:
+            await found.close()
 
     async def _wait(self, reason: str) -> None:
         self._trouble.waits(reason)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from shoal.errors import FrontierFull, FrontierLost, Unavailable, UsageError
+from shoal.fleet.changes import change_job
 from shoal.fleet.hindrance import hindrance
 from shoal.fleet.roster import Entry, entries
 from shoal.frontier.redis import Bounds, RedisFrontier
@@ -137,6 +139,9 @@ class Fleet:
             await self.frontier.resume(job.id)
         await self.ring()
         return f"job {job.id} goes on"
+
+    async def change_limits(self, job: Job, limits: Mapping[str, Any]) -> None:
+        await change_job(self, job.id, lambda spec: spec.with_limits(limits), None)
 
     async def cancel(self, job: Job) -> str:
         _check_not_ended("cancel", job)

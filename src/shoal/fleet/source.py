@@ -10,9 +10,10 @@ from pathlib import Path
 
 from shoal.engine.beginning import SEEDS_AT_ONCE, callbacks_of, scope_of, work_on
 from shoal.engine.work import Work
-from shoal.errors import ShoalError, UsageError
+from shoal.errors import ShoalError, UnknownJob, UsageError
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
+from shoal.fetch.intake import Intake
 from shoal.model import JobSpec
 from shoal.spiders.naming import SPIDER_FILE, SPIDER_MODULE
 from shoal.store.archive.spools import Spools
@@ -43,14 +44,15 @@ class Source:
     allow_private: bool
     """Whether jobs of the API may reach private addresses from here."""
     _fetchers: dict[tuple[str, bool, str], Fetcher] = field(default_factory=dict)
+    _intake: Intake = field(default_factory=Intake)
     _unloadable: set[str] = field(default_factory=set)
     _lines: list[str] = field(default_factory=list)
     _with_lines: Exclusions | None = None
 
     async def take_up(self, job: str) -> Work:
-        """Raises UsageError if its spider cannot be loaded here."""
-        found = await self.writer.read(load_job, job)
-        with self._telling(found):
+        """Raises UsageError if it is not known here, or its spider cannot be loaded."""
+        found = await self._found(job)
+        with self._telling(found.about):
             self._check_allowed(found.spec)
             work = await asyncio.to_thread(self._load, found, self._fetcher(found.spec))
         work.exclusions = await self._all_exclusions()
@@ -73,7 +75,7 @@ class Source:
         written_at = _written_at(job.spec)
         if work.callbacks is not None and written_at != work.written_at:
             # A spider's file was mended.
-            with self._telling(job):
+            with self._telling(job.about):
                 work.callbacks = await asyncio.to_thread(callbacks_of, job.spec)
             work.written_at = written_at
         work.jar.load(await self.writer.read(load_cookies, work.job))
@@ -94,19 +96,30 @@ class Source:
             self._lines, self._with_lines = lines, self.exclusions.with_lines(lines)
         return self._with_lines or self.exclusions
 
+    async def _found(self, job: str) -> Job:
+        try:
+            return await self.writer.read(load_job, job)
+        except UnknownJob:
+            with self._telling({"job": job}):
+                raise UnknownJob(
+                    "it is queued in Redis, but this database does not have it: if two fleets share that Redis, give "
+                    "one of them another SHOAL_REDIS_URL"
+                ) from None
+
     @contextmanager
-    def _telling(self, job: Job) -> Iterator[None]:
-        """That it cannot be worked on is said once, however often it is tried."""
+    def _telling(self, about: dict[str, str]) -> Iterator[None]:
+        """That a job cannot be worked on is said once, however often it is tried."""
+        job = about["job"]
         try:
             yield
         except ShoalError as error:
-            if job.id not in self._unloadable:
-                log.warning("job_unloadable", f"job {job.id} cannot be worked on here: {error}", **job.about)
+            if job not in self._unloadable:
+                log.warning("job_unloadable", f"job {job} cannot be worked on here: {error}", **about)
                 if len(self._unloadable) >= MOST_TOLD:
                     self._unloadable.clear()
-                self._unloadable.add(job.id)
+                self._unloadable.add(job)
             raise
-        self._unloadable.discard(job.id)
+        self._unloadable.discard(job)
 
     def _load(self, job: Job, fetcher: Fetcher) -> Work:
         written_at = _written_at(job.spec)
@@ -120,7 +133,7 @@ class Source:
         key = spec.agent, spec.reaches_private(self.allow_private), spec.private_way_out
         if key not in self._fetchers:
             agent, reaches_private, way_out = key
-            self._fetchers[key] = Fetcher(agent, Guard(reaches_private, way_out))
+            self._fetchers[key] = Fetcher(agent, Guard(reaches_private, way_out), intake=self._intake)
         return self._fetchers[key]
 
     def _check_allowed(self, spec: JobSpec) -> None:

@@ -17,12 +17,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from shoal.telemetry.reading import said
+
 PAUSES_S = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)
 START_S = 60.0
 """How long it may take to give its first sign of life, beyond what is silence later."""
 STEADY_S = 60.0
 """Whatever ran for so long is started again without a pause."""
 LOG_BYTES = 10_000_000
+LAST_BYTES = 4_000
 LOOK_EVERY_S = 0.05
 
 
@@ -42,6 +45,8 @@ class Part:
     _started_at: float = 0.0
     _due_at: float = 0.0
     _ends: int = 0
+    _log_start: int = 0
+    """Where in its log the words of this process begin."""
 
     @property
     def log(self) -> Path:
@@ -56,6 +61,7 @@ class Part:
         self.log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self.log.open("ab") as log, _lock_file(self.home, self.name) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._log_start = log.tell()
             # In a session of its own: Ctrl-C on the terminal is for whoever supervises.
             self._process = subprocess.Popen(
                 self.command,
@@ -101,7 +107,18 @@ class Part:
         self._ends = 0 if steady else self._ends + 1
         pause_s = PAUSES_S[min(self._ends, len(PAUSES_S) - 1)]
         self._due_at = time.monotonic() + pause_s
-        return f"{self.name}, process {pid}, {why}; again in {pause_s:g} s; {self.log} has its last words"
+        told = f"{self.name}, process {pid}, {why}; again in {pause_s:g} s; {self.log} has its last words"
+        return f"{told}: {words}" if (words := self._last_words()) else told
+
+    def _last_words(self) -> str | None:
+        with suppress(OSError), self.log.open("rb") as log:
+            size = os.fstat(log.fileno()).st_size
+            # One that was cut, or set aside for another, begins anew.
+            start = self._log_start if self._log_start <= size else 0
+            log.seek(max(start, size - LAST_BYTES))
+            lines = [line for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+            return said(lines[-1]) if lines else None
+        return None
 
     def terminate(self) -> None:
         if self.pid is not None:

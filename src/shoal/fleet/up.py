@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import IO
 
 from shoal.errors import Unavailable
+from shoal.fleet.configuration import configuration
 from shoal.fleet.glance import Glance, Glances
 from shoal.fleet.life import signs
+from shoal.fleet.listening import check_port
 from shoal.fleet.own_redis import own_redis
 from shoal.fleet.place import Fleet
 from shoal.fleet.supervision import Part, left_behind
@@ -30,6 +32,7 @@ from shoal.settings import UP_FILE, Settings, next_database
 
 LOOK_EVERY_S = 0.25
 LOOK_AROUND_EVERY_S = 2.0
+API_HOST = "127.0.0.1"
 REDIS_WITHIN_S = 20.0
 END_WITHIN_S = {"api": 25.0, "worker": 40.0, "tend": 10.0, "redis": 20.0}
 """In the order in which they end: workers while there is still somebody to give their requests back to."""
@@ -50,16 +53,22 @@ class Wanted:
 
 class Up:
     def __init__(self, settings: Settings, wanted: Wanted, say: Callable[[str], None]) -> None:
-        """Raises Unavailable if another holds the home, or there is no Redis to be had."""
+        """Raises Unavailable if another holds the home, or no Redis is to be had; UsageError if the port is taken."""
+        if settings.redis_url is not None:
+            # Else each role would find the fault, and be started again and again.
+            configuration(settings)
         make_folder(settings.home)
         self._say = say
         self._held = _hold(settings.home)
+        if left_behind(settings.home, "api") is None:
+            # Otherwise that one has the port, as a rule, and is ended before another begins.
+            check_port(API_HOST, wanted.port)
         self._redis_at = time.monotonic()
         self._redis: Part | None = None
         if settings.redis_url is None:
             settings = self._with_own_redis(settings)
         self.settings = settings
-        self.api_url = f"http://127.0.0.1:{wanted.port}"
+        self.api_url = f"http://{API_HOST}:{wanted.port}"
         self.began_at = time.monotonic()
         self.started = asyncio.Event()
         self.seen = Glance()
@@ -141,7 +150,8 @@ class Up:
         """Whoever runs a command in this home need not be told by hand what this fleet stands on."""
         names = ("redis_url", "broker_url", "database_url", "archive_url")
         told = {name: value for name in names if (value := getattr(self.settings, name)) is not None}
-        self._held.write(json.dumps({"pid": os.getpid(), "settings": told}))
+        parts = [part.name for part in self.parts]
+        self._held.write(json.dumps({"pid": os.getpid(), "settings": told, "parts": parts}))
         self._held.flush()
 
     def _with_own_redis(self, settings: Settings) -> Settings:

@@ -19,8 +19,8 @@ from dataclasses import replace
 from billiard.process import active_children
 from celery import Celery
 
-from shoal.engine.engine import KEEPS_PER_LEASE
-from shoal.errors import Unavailable
+from shoal.engine.chores import KEEPS_PER_LEASE
+from shoal.errors import HomeError, Unavailable, UsageError
 from shoal.fleet import roster, slices
 from shoal.fleet.life import Life, Sign, bury_dead, signs
 from shoal.fleet.opening import AT_ONCE, Opening
@@ -57,7 +57,7 @@ class Watch:
         self._why_idle = ""
         self._done_since: float | None = None
         """When it was first seen to be told to end with nothing left to do."""
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._keep()), name="watch", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
     def start(self) -> None:
         bury_dead(self._settings.home, "worker")
@@ -68,10 +68,18 @@ class Watch:
         self._thread.join()
         self._life.end()
 
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._keep())
+        except (UsageError, HomeError) as error:
+            log.error("worker_refused", str(error))
+            self._leave(error.exit_code)
+
     async def _keep(self) -> None:
         opening = Opening(self._settings, self._life, self._over.is_set, self._trouble)
         bounds = replace(AT_ONCE, lease_s=self._settings.lease_s)
-        store, frontier = await opening.store(), await opening.frontier(bounds)
+        store = await opening.store()
+        frontier = await opening.frontier(bounds, role_of=store)
         if store is None or frontier is None:
             return
         store.close()
@@ -121,18 +129,22 @@ class Watch:
     def _leave_if_done(self) -> None:
         """Celery's own way out has been seen to wait without end for processes that had saved all they had."""
         if not told_to_stop() or any(
-            sign.role == "child" and sign.parent == os.getpid() for sign in signs(self._settings.home)
+            sign.role == "child" and sign.parent == os.getpid() and not sign.is_dead
+            for sign in signs(self._settings.home)
         ):
             self._done_since = None
             return
         self._done_since = self._done_since or time.monotonic()
         if time.monotonic() - self._done_since > LEAVES_AFTER_S:
             log.warning("worker_left", "all is saved, but Celery does not end: the worker leaves by itself")
-            for child in active_children():
-                with suppress(ProcessLookupError):
-                    os.kill(child.pid, signal.SIGKILL)
-            self._life.end()
-            os._exit(0)
+            self._leave(0)
+
+    def _leave(self, code: int) -> None:
+        for child in active_children():
+            with suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGKILL)
+        self._life.end()
+        os._exit(code)
 
     async def _keep_blameable(self, sign: Sign, frontier: RedisFrontier) -> None:
         """The page that a silent process is parsing stays its own: once leased by another it could not be blamed any
@@ -149,6 +161,8 @@ class Watch:
             return
         words = f"process {sign.pid} died: {returned} of its requests returned"
         log.warning("child_died", words, child=sign.pid, returned=returned)
+        # Sooner than its entry ends by itself: nobody is to count on it, nor to be told that it is at work.
+        await roster.remove(frontier.connection, sign.id)
         sign.bury()
 
     async def _look_around(self, frontier: RedisFrontier) -> None:
@@ -166,7 +180,8 @@ class Watch:
         waiting = next((sign.waiting_for for sign in mine if sign.waiting_for), None)
         if waiting:
             self._trouble.waits(waiting)
-        else:
+        elif mine and not told_to_stop():
+            # One that is told to stop waits for nothing, whether or not it is back.
             self._trouble.over()
         self._idle_since = (self._idle_since or time.monotonic()) if idle else None
         self._why_idle = idle or ""

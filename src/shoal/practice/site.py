@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -34,7 +35,7 @@ class Shop:
         return tuple(str(_FIRST_ADDRESS + index) for index in range(self.hosts))
 
     def answer(self, visit: Visit) -> Answer:
-        return self._routes[visit.host].answer(visit)
+        return _unless_known(visit, self._routes[visit.host].answer(visit))
 
     def truth(self) -> dict[str, HostTruth]:
         """By address, what a crawler must make of each host. The front pages link the hosts with each other."""
@@ -81,6 +82,16 @@ class Shop:
 
     def _habits_of(self, branch: Branch) -> tuple[Habit, ...]:
         return self._habits if branch.troubled else ()
+
+
+def _unless_known(visit: Visit, answer: Answer) -> Answer:
+    """With an ETag, and without the body for whoever has it."""
+    if answer.status != 200 or answer.raw is not None:
+        return answer
+    etag = f'"{zlib.crc32(answer.body):08x}"'
+    if visit.headers.get("if-none-match") == etag:
+        return Answer(304, b"", answer.content_type, {"ETag": etag}, answer.delay_s)
+    return answer._replace(headers={**answer.headers, "ETag": etag})
 
 
 def _category(branch: Branch, visit: Visit) -> Answer:

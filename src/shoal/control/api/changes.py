@@ -13,7 +13,7 @@ from shoal.control.routes import SUBMIT, Reply, Routes
 from shoal.fleet.changes import Preview, change_job, preview
 from shoal.fleet.place import Fleet
 from shoal.jobs.place import nothing_to
-from shoal.model import ENDED, JobSpec
+from shoal.model import ENDED, JobSpec, JobState
 from shoal.store.jobs import Job
 
 routes = Routes("changes")
@@ -27,10 +27,11 @@ def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
     counts for links that are found from now on. Only what is given changes, so that two who change different things
     at once both get what they want; who must not overwrite another's change gives the `version` it has seen. With
     `preview` nothing is changed, and the answer tells how many queued URLs would be dropped. Of a job that was given
-    what needs an admin, scope, patterns and higher limits are changed by an admin only.
+    what needs an admin, scope, patterns and higher limits are changed by an admin only. A job that a limit ended
+    goes on if it is given a higher one.
     """
     found = find(id)
-    if found.state in ENDED:
+    if found.state in ENDED and not _reopens(body, found):
         raise conflict(nothing_to("change", found, found.state))
     require_for(body.model_dump(exclude_unset=True).get("politeness", {}), None)
     if query.preview:
@@ -39,6 +40,11 @@ def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
     if changed is None:
         raise conflict(f"job {id} is not of version {query.version} any more: look at it again, and repeat")
     return {"id": id, "version": changed.version}
+
+
+def _reopens(body: JobChange, found: Job) -> bool:
+    more = body.applied(found.spec).limits.allow_more_than(found.spec.limits)
+    return found.state is JobState.LIMITED and more
 
 
 def _applied(body: JobChange, spec: JobSpec) -> JobSpec:

@@ -9,8 +9,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-KEY = "shoal.pace"
-"""Where the environment of a request has its Pace."""
+KEY = "shoal.deadline"
+"""Where the environment of a request has its Deadline."""
 PIECE = 1 << 16
 _BYTES_PER_BODY_S = 8 << 20
 
@@ -32,7 +32,7 @@ class Times:
     """No longer may a client send nothing that it owes, or take to read a piece of the answer."""
 
 
-class Pace:
+class Deadline:
     """Of one request."""
 
     def __init__(self, sock: socket.socket, due: Due, times: Times) -> None:
@@ -64,17 +64,17 @@ class Pace:
 class Stream(io.RawIOBase):
     """A request's body that is no JSON: a piece of it may not take long, but what is done between the pieces may."""
 
-    def __init__(self, body: Any, pace: Pace) -> None:
-        self._body, self._pace = body, pace
+    def __init__(self, body: Any, deadline: Deadline) -> None:
+        self._body, self._deadline = body, deadline
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        self._pace.expect_piece()
+        self._deadline.expect_piece()
         try:
             some = self._body.read(min(len(buffer), PIECE))
         finally:
-            self._pace.expect_nothing()
+            self._deadline.expect_nothing()
         buffer[: len(some)] = some
         return len(some)
