@@ -41,9 +41,7 @@ class Shell:
             cwd=self.folder,
             env={**self.environment, **env},
             text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            **named,
+            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **named},
         )
 
     def __call__(self, *args: str, input: str | None = None, **named: Any) -> Ran:

@@ -83,11 +83,20 @@ def test_the_archive_can_be_exported_as_one_file(job: Crawled, tmp_path: Path) -
     assert (checked.returncode, checked.stdout) == (0, b"")
 
 
+def test_the_ending_of_a_file_says_that_it_is_to_be_the_archive(job: Crawled, tmp_path: Path) -> None:
+    named, told = tmp_path / "named.warc.gz", tmp_path / "told.warc.gz"
+    assert job.shoal("export", "last", "-o", str(named)).code == 0
+    assert job.shoal("export", "last", "--warc", "-o", str(told)).code == 0
+    assert named.read_bytes() == told.read_bytes()
+    assert job.shoal("export", "last", "--pages", "-o", str(tmp_path / "pages.warc.gz")).code == 2
+
+
 def test_what_is_not_there_is_a_usage_error_with_the_way_out(job: Crawled) -> None:
     unknown = job.shoal("pages", "last", "--body", "00ff00ff00ff00ff")
     assert unknown.code == 2 and "--json` tells their fingerprints" in unknown.err
-    malformed = job.shoal("pages", "last", "--body", "front page")
-    assert malformed.code == 2 and "16 hex digits" in malformed.err
+    for malformed in ("front page", "00ff", "ff" * 32):
+        ran = job.shoal("pages", "last", "--body", malformed)
+        assert ran.code == 2 and f"'{malformed}' is no fingerprint: give the 16 hex digits" in ran.err
     named_otherwise = job.shoal("export", "last", "--warc", "-o", "all.jsonl")
     assert named_otherwise.code == 2 and ".warc.gz" in named_otherwise.err
 
@@ -159,11 +168,23 @@ async def test_bodies_are_given_unpacked_and_archived_as_they_came(shoal: Shell)
     assert chunked.body == b"abcde" and chunked.http["Content-Length"] == "5"
 
 
-async def test_a_page_that_has_not_changed_leads_to_its_body_in_the_earlier_job(shoal: Shell) -> None:
-    def tagged(visit: Visit) -> Answer:
-        same = visit.headers.get("if-none-match") == '"one"'
-        return Answer(304 if same else 200, b"" if same else b"<title>t</title>words", headers={"ETag": '"one"'})
+def tagged(visit: Visit) -> Answer:
+    same = visit.headers.get("if-none-match") == '"one"'
+    return Answer(304 if same else 200, b"" if same else b"<title>t</title>words", headers={"ETag": '"one"'})
 
+
+@pytest.mark.parametrize(("more", "status"), [((), 200), (("--max-archive-bytes", "5k"), 304)])
+async def test_a_page_that_no_earlier_job_archived_is_asked_for_whole(
+    shoal: Shell, more: tuple[str, ...], status: int
+) -> None:
+    async with serving({"/": tagged}) as site:
+        await crawl(shoal, site.url(), "--name", "n", "--no-archive")
+        await crawl(shoal, site.url(), "--name", "n", "--refresh", *more)
+    (page,) = (await asyncio.to_thread(shoal, "pages", "last", "--json")).lines
+    assert (page["status"], page["changed"], bool(page["archive"])) == (status, False, status == 200)
+
+
+async def test_a_page_that_has_not_changed_leads_to_its_body_in_the_earlier_job(shoal: Shell) -> None:
     async with serving({"/": tagged}) as site:
         jobs = [
             (await crawl(shoal, site.url(), "--name", "n", *more)).summary["job"]

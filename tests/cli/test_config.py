@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from shoal.settings import NAMES
 from tests.cli.conftest import Shell
 
@@ -30,3 +32,27 @@ def test_a_setting_that_cannot_be_used_is_a_usage_error(shoal: Shell) -> None:
     ran = shoal("config", "show", env={"SHOAL_ALLOW_PRIVATE": "perhaps"})
     assert ran.code == 2
     assert "SHOAL_ALLOW_PRIVATE" in ran.err and "perhaps" in ran.err
+
+
+@pytest.mark.parametrize("program", ["worker", "tend", "api", "up", "jobs"])
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("SHOAL_REDIS_URL", "redis://:hush@/0"),
+        ("SHOAL_BROKER_URL", "htp://:hush@127.0.0.1/1"),
+        ("SHOAL_DATABASE_URL", "mysql://ann:hush@127.0.0.1/shoal"),
+    ],
+)
+def test_a_server_that_cannot_be_reached_by_its_url_is_one_line_of_every_program(
+    shoal: Shell, program: str, name: str, url: str
+) -> None:
+    ran = shoal(program, env={"SHOAL_REDIS_URL": "redis://127.0.0.1:1/0", name: url})
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.startswith(f"error: {name}: ") and url.replace("hush", "***") in ran.err
+
+
+@pytest.mark.parametrize("program", ["worker", "tend", "up"])
+def test_a_redis_beside_which_there_is_no_broker_is_told_what_to_set(shoal: Shell, program: str) -> None:
+    ran = shoal(program, env={"SHOAL_REDIS_URL": "unix:///run/redis.sock"})
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "unix:///run/redis.sock" in ran.err and "set SHOAL_BROKER_URL" in ran.err

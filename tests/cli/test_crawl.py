@@ -7,6 +7,8 @@ import json
 import signal
 import socket
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -43,10 +45,25 @@ def test_a_crawl_stores_every_page_and_writes_it(shoal: Shell, site: Running) ->
     assert list(product)[:4] == ["url", "final_url", "status", "depth"]
 
 
+def test_what_to_type_next_works_where_shoal_is_not_on_the_path(shoal: Shell, site: Running) -> None:
+    script = shoal.folder / "bin" / "shoal"
+    script.parent.mkdir()
+    script.write_text(f"#!{sys.executable}\nfrom shoal.cli import main\nmain()\n")
+    script.chmod(0o700)
+    told = {}
+    for path in ("/nowhere", str(script.parent)):
+        words = ["bin/shoal", "crawl", site.url(), "--allow-private", "--max-pages", "1"]
+        env = {**shoal.environment, "PATH": path}
+        told[path] = subprocess.run(words, cwd=shoal.folder, env=env, capture_output=True, text=True, check=True).stderr
+    assert "look further: bin/shoal job " in told["/nowhere"]
+    assert "look further: shoal job " in told[str(script.parent)]
+
+
 def test_the_summary_has_the_fields_of_the_interface(shoal: Shell, site: Running) -> None:
     summary = shoal.crawl(site.url(), "--max-pages", "3").summary
     names = "type job name state pages redirects items rejected dead dropped skipped by_status bytes seconds"
-    assert list(summary) == [*names.split(), "pages_per_second", "hosts", "traps", "archive_bytes", "unarchived"]
+    more = "pages_per_second hosts traps archive_bytes unarchived changed unchanged"
+    assert list(summary) == [*names.split(), *more.split()]
     assert (summary["state"], summary["pages"]) == ("limited", 3)
 
 
@@ -92,6 +109,11 @@ def test_a_list_fetches_just_what_it_lists(shoal: Shell, site: Running) -> None:
     assert [entry.path for entry in site.log() if entry.path != "/robots.txt"] == ["/"]
 
 
+def test_a_list_of_one_is_told_in_the_singular(shoal: Shell, site: Running) -> None:
+    ran = shoal("crawl", "-", *ALLOWED, input=site.url())
+    assert ran.err.startswith("scope listed: 1 URL is fetched, its links are not followed")
+
+
 def test_strict_lists_stop_before_any_request(shoal: Shell, site: Running) -> None:
     ran = shoal("crawl", "-", "--strict", *ALLOWED, input=f"{site.url()}\nnot a url\n")
     assert ran.code == 2
@@ -125,12 +147,19 @@ def test_stdout_takes_the_records(shoal: Shell, site: Running) -> None:
         (["crawl", "http://127.0.0.1/", "--header", "nonsense"], "--header"),
         (["crawl", "http://127.0.0.1/", "--rate", "-1"], "--rate"),
         (["crawl", "http://127.0.0.1/", "--max-bytes", "many"], "many"),
+        (["crawl", "http://127.0.0.1/", "--max-pages", "0"], "'0' cannot be used: give a whole number from 1 to 10^15"),
+        (["crawl", "http://127.0.0.1/", "--per-host", "1e3"], "'1e3' cannot be used: give a whole number from 1"),
+        (["crawl", "http://127.0.0.1/", "--priority", "1.5"], "'1.5' is not a valid whole number"),
+        (["crawl", "http://127.0.0.1/", "--max-change", "some"], "'some' is not a valid number"),
         (["crawl", "http://127.0.0.1/", "--proxy", "nowhere"], "--proxy"),
         (["crawl", "javascript:alert(1)"], "http or https"),
         (["crawl"], "SOURCE"),
         (["crawl", "http://127.0.0.1/", "--home", "/dev/null/x"], "/dev/null/x"),
         (["resume", "nothing"], "no home"),
         (["https://example.com"], "shoal crawl https://example.com"),
+        (["crwal", "https://example.com"], "No such command 'crwal'. Did you mean crawl?"),
+        (["crawl", "not a url"], "'not a url' is not a URL\nerror: none of the sources"),
+        (["crawl", "http://127.0.0.1/", "ann@example.com", "--strict"], "error: 1 bad line, and --strict was given"),
     ],
 )
 def test_what_cannot_work_is_said_before_any_request(shoal: Shell, arguments: list[str], words: str) -> None:
@@ -253,13 +282,15 @@ def test_a_file_that_is_no_database_is_a_clear_error(shoal: Shell, name: str) ->
     assert "Traceback" not in ran.err
 
 
-def test_a_home_of_a_newer_version_is_a_clear_error(shoal: Shell, site: Running) -> None:
+def test_a_home_of_a_newer_version_is_a_clear_error_and_gets_no_job(shoal: Shell, site: Running) -> None:
     shoal.crawl(site.url(), "--max-pages", "1")
     with sqlite3.connect(shoal.home / "frontier.db") as db:
         db.execute("PRAGMA user_version = 99")
     ran = shoal("crawl", site.url(), *ALLOWED)
     assert ran.code == 2
-    assert "newer" in ran.err
+    assert ran.err.startswith("error: ") and "newer" in ran.err
+    with sqlite3.connect(shoal.home / "shoal.db") as db:
+        assert db.execute("SELECT count(*) FROM jobs").fetchone() == (1,)
 
 
 def test_a_locked_home_is_a_clear_error(shoal: Shell, site: Running) -> None:

@@ -56,7 +56,7 @@ def test_a_condition_that_cannot_be_asked_is_a_usage_error(job: Crawled, given: 
 
 
 def test_while_a_crawl_runs_in_the_home_nothing_is_retried(job: Crawled) -> None:
-    with Home(job.shoal.home) as home, home.locked("another"):
+    with Home(job.shoal.home) as home, home.lock.held("another"):
         refused = job.shoal("dead", "last", "--retry")
     assert refused.code == 5 and "another" in refused.err
     assert len(job.shoal("dead", "last", "--json").lines) == 3
@@ -69,7 +69,9 @@ def test_a_job_whose_host_came_back_is_retried_and_crawled_whole(shoal: Shell, s
     site.control(status=0)
 
     retried = shoal("dead", "last", "--retry")
-    assert retried.code == 0 and f"shoal resume {failed.summary['job']}" in retried.err
+    assert retried.code == 0
+    assert f"the job waits to be resumed: shoal resume {failed.summary['job']}\n" in retried.err
+    assert "because     dead letters are queued again, and wait for it to be resumed\n" in shoal("job", "last").out
     (figures,) = shoal("job", "last", "--json").lines
     assert (figures["state"], figures["queued"], figures["dead"]) == ("interrupted", 1, 0)
 

@@ -36,7 +36,7 @@ def _check_json(shoal: Shell, ran: Ran) -> None:
     seen = [line for line in ran.lines if line["type"] == "politeness"]
     assert ran.summary["state"] == "done" and ran.summary["dead"] == 2
     # Of the crawl: beside other tests, whatever starts waits for a core.
-    assert ran.summary["seconds"] < 20
+    assert ran.summary["seconds"] < 60
     assert len(seen) == ran.summary["hosts"]
     assert all(0 < host["most_in_a_second"] <= host["rate"] + 1 for host in seen)
     assert sum(host["requests"] for host in seen) > ran.summary["pages"]

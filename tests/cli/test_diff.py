@@ -64,4 +64,15 @@ def test_a_refresh_marks_what_it_found_as_it_was_and_differs_in_nothing(shoal: S
     assert {page["changed"] for page in before} == {None}
     assert {page["changed"] for page in after} == {False} and len(after) == len(before)
     assert shoal("diff", first, "last", "--json").out == ""
-    assert "--refresh" in shoal("job", "last").out
+    shown = shoal("job", "last").out
+    assert "--refresh" in shown and f"{len(after)} unchanged" in shown
+
+
+def test_a_refresh_says_how_much_changed_or_that_it_had_nothing_to_compare_with(shoal: Shell, site: Running) -> None:
+    def told(*options: str) -> str:
+        refresh = ("--refresh", "--name", "shop", "--rate", "0", "--retries", "0")
+        return shoal("crawl", site.url(), "--allow-private", *refresh, *options).err
+
+    alone = told("--max-pages", "2")
+    assert "  refresh: nothing to compare with: no earlier job named shop has these pages\n" in alone
+    assert "  refresh: 2 unchanged, 1 new\n" in told("--max-pages", "3")

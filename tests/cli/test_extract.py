@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from shoal.cli.extract import FAULTS_SHOWN
 from shoal.practice import Running
 from tests.cli.conftest import Shell
-from tests.cli.crawling import until
+from tests.cli.crawling import crawling, until
 from tests.hostile.processes import children_of, is_gone
 
 PRODUCTS = 12
@@ -79,12 +80,15 @@ def test_meta_and_callbacks_reach_the_pages_they_are_for(shoal: Shell, site: Run
 def test_rules_replace_the_items_of_a_spider(shoal: Shell, site: Running) -> None:
     write(shoal, site, "books.py", BOOKS)
     write(shoal, site, "titles.yaml", RULES)
-    assert shoal("crawl", "books.py", "--json").summary["items"] == PRODUCTS
+    jobs = [shoal("crawl", "books.py", "--json").summary["job"] for _ in range(2)]
+    job = jobs[-1]
     ran = shoal("extract", "last", "--rules", "titles.yaml", *ONE, "-o", "titles.jsonl")
     assert ran.code == 0, ran.err
-    assert "pages read" in ran.err and "Title" in ran.err
+    assert "pages read" in ran.err and f"look at them: shoal items {job}" in ran.err
     written = [json.loads(line) for line in (shoal.folder / "titles.jsonl").read_text().splitlines()]
     assert {tuple(item) for item in written} == {("title",)}
+    assert f"  {PRODUCTS} items of Book replaced by {len(written)} items of Title\n" in ran.err
+    assert "against" not in ran.err + shoal("job", job).out, "what was replaced is not missing"
     assert items(shoal) == sorted(written, key=json.dumps)
 
 
@@ -139,6 +143,7 @@ def test_its_processes_end_with_it(shoal: Shell, site: Running, crawled: str, ho
         ((), "say what to extract with"),
         (("--rules", "a.yaml", "--spider", "b.py"), "and not both"),
         (("--rules", "nowhere.yaml"), "nowhere.yaml"),
+        (("--rules", "books.py"), "--rules books.py: rules end with .yaml or .yml or .json"),
     ],
 )
 def test_what_to_extract_with_is_needed(
@@ -148,8 +153,28 @@ def test_what_to_extract_with_is_needed(
     assert ran.code == 2 and said in ran.err
 
 
-def test_a_job_without_an_archive_says_so(shoal: Shell, site: Running) -> None:
+@pytest.mark.parametrize("option", ["--no-archive", "--max-archive-bytes=0"])
+def test_what_left_a_job_without_an_archive_is_named(shoal: Shell, site: Running, option: str) -> None:
     write(shoal, site, "titles.yaml", RULES)
-    job = shoal.crawl(site.url(), "--no-archive").summary["job"]
-    ran = shoal("extract", job, "--rules", "titles.yaml")
-    assert ran.code == 2 and "--no-archive" in ran.err
+    job = shoal.crawl(site.url(), option, "--max-pages", "2").summary["job"]
+    for command in (("extract", job, "--rules", "titles.yaml"), ("export", job, "--warc", "-o", "site.warc.gz")):
+        ran = shoal(*command)
+        assert ran.code == 2 and option.partition("=")[0] in ran.err
+
+
+def test_what_is_missing_among_the_items_is_told(shoal: Shell, site: Running, crawled: str) -> None:
+    write(shoal, site, "books.py", BOOKS.replace("yield page.item(Book)", "raise KeyError(page.url)"))
+    failing = shoal("extract", crawled, "--spider", "books.py", *ONE, "--max-failure-rate", "1")
+    assert failing.err.count("  failed on 1 page: ") == FAULTS_SHOWN
+    assert f"  failed on {PRODUCTS - FAULTS_SHOWN} more pages for other reasons" in failing.err
+    write(shoal, site, "books.py", BOOKS.replace('css("h1")', 'css(".nowhere")'))
+    rejecting = shoal("extract", crawled, "--spider", "books.py", *ONE)
+    assert f"why rejected: shoal items {crawled} --rejected" in rejecting.err
+
+
+def test_items_of_a_job_that_has_not_ended_are_said_to_be_some(shoal: Shell, site: Running) -> None:
+    write(shoal, site, "titles.yaml", RULES)
+    with crawling(shoal, site) as crawl:
+        crawl.kill()
+        ran = shoal("extract", crawl.job, "--rules", "titles.yaml", *ONE)
+    assert ran.code == 0 and "the job has not ended" in ran.err

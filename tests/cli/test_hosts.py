@@ -15,7 +15,7 @@ def test_a_host_with_nothing_to_tell_is_only_shown_with_all(shoal: Shell, site: 
     shoal.crawl(site.url(), "--max-pages", "3")
     ran = shoal("hosts")
     assert (ran.code, ran.out) == (0, "")
-    assert "1 of 1 hosts have nothing to tell" in ran.err
+    assert "1 of 1 host has nothing to tell" in ran.err
     assert host_of(site) in shoal("hosts", "--all").out
     (row,) = shoal("hosts", "--all", "--json").lines
     assert row["host"] == host_of(site) and row["rate"] is None and row["latency_s"] > 0

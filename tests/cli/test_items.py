@@ -105,6 +105,13 @@ def test_without_items_the_command_says_so(shoal: Shell) -> None:
     assert "nothing was rejected" in shoal("items", "last", "--rejected").err
 
 
+def test_a_job_that_gives_no_items_is_told_as_one(shoal: Shell) -> None:
+    with Home(shoal.home) as home:
+        create_job(home.store, JOB, lambda: JobSpec("pages"), [], 1_700_000_000.0)
+    ran = shoal("items", "last")
+    assert ran.err == f"job {JOB} has no spider that gives items; its pages: shoal pages {JOB}\n"
+
+
 def test_a_hostile_item_cannot_command_the_terminal(shoal: Shell) -> None:
     evil = "\x1b]0;owned\x07\u202e"
     rejects = (RejectRecord(evil, {evil: evil}, evil),)

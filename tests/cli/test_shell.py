@@ -51,6 +51,11 @@ def test_view_shows_the_page_as_text(shoal: Shell) -> None:
     assert "Two of" in out and "<p>" not in out
 
 
+def test_a_page_that_is_not_there_is_not_looked_up_as_a_host(shoal: Shell) -> None:
+    ran = shoal("shell", "nosuch.html", "-c", "page")
+    assert (ran.code, ran.err) == (2, "error: there is no file nosuch.html; for a host write https://nosuch.html/\n")
+
+
 @pytest.mark.usefixtures("page")
 def test_faults_are_told_in_a_line(shoal: Shell) -> None:
     bad = shoal("shell", "page.html", "-c", 'css("h1[")')

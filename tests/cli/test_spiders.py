@@ -56,6 +56,14 @@ def books(page: Page):
     for text in ["=1+1", "+1+1", "-1+x", "@SUM(A1)", "\\t=1", "\\r=1"]:
         yield {"cell": text}
 """
+ONE_PAGE = """\
+import json
+import prices
+from shoal import Page, spider
+
+@spider("{url}", allow_private=True)
+def books(page: Page):
+"""
 PRODUCTS = 12
 """That the fixture's site has."""
 
@@ -100,6 +108,26 @@ def test_a_callback_that_fails_is_told_once_with_its_place(shoal: Shell, site: R
     place = f"(books.py:{_line_of(shoal, 'raise')})"
     assert all(letter["reason"] == "callback" for letter in letters) and len(letters) == PRODUCTS
     assert all("books.detail: RuntimeError" in letter["detail"] and place in letter["detail"] for letter in letters)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('json.loads("free")', "JSONDecodeError: Expecting value: line 1 column 1 (char 0) (books.py:7)"),
+        ("prices.read()", "KeyError: 'PRICES' (prices.py:4)"),
+        ("yield 5", "TypeError: it yielded int 5: yield items, mappings or requests"),
+    ],
+)
+def test_a_spider_that_fails_on_its_only_page_is_told_with_its_own_line(
+    shoal: Shell, site: Running, line: str, told: str
+) -> None:
+    (shoal.folder / "prices.py").write_text('import os\n\ndef read():\n    return os.environ["PRICES"]\n')
+    write(shoal, site, f"{ONE_PAGE}    {line}\n")
+    ran = crawl(shoal)
+    (error,) = (each for each in ran.lines if each["type"] == "error")
+    assert error["sample"] == f"{site.url()}: books.books: {told}"
+    why = "the spider failed on every page that was fetched"
+    assert ran.code == 4 and ran.lines[-1]["message"] == why and why in shoal("job", "last").out
 
 
 def test_once_the_file_is_mended_a_retry_makes_the_job_whole(shoal: Shell, site: Running) -> None:

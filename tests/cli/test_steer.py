@@ -69,6 +69,32 @@ def test_a_job_that_has_ended_can_be_neither_paused_nor_cancelled(shoal: Shell, 
         assert f"job {job} is done: there is nothing to {command}" in ran.err
 
 
+def test_a_limited_job_goes_on_with_a_higher_limit_and_only_with_one(shoal: Shell, site: Running) -> None:
+    ran = shoal("crawl", site.url(), "--allow-private", "--rate", "0", "--max-pages", "3")
+    (job,) = (each["id"] for each in shoal("jobs", "--json").lines)
+    way_on = f"shoal resume {job} --max-pages N"
+    assert f"go on: {way_on}" in ran.err and way_on in shoal("job", job).out + shoal("job", job).err
+    for options in ([], ["--max-pages", "3"]):
+        refused = shoal("resume", job, *options)
+        assert refused.code == 2 and "its limit of pages is reached" in refused.err, options
+    assert way_on in shoal("resume", job).err
+    resumed = shoal("resume", job, "--max-pages", "7", "--json").summary
+    assert (resumed["job"], resumed["state"], resumed["pages"]) == (job, "limited", 7)
+    asked = [each.path for each in site.log()]
+    assert len(asked) == len(set(asked)), "nothing twice"
+    assert shoal("resume", job, "--max-pages", "1000").code == 0
+    assert shoal("job", job, "--json").lines[0]["state"] == "done"
+
+
+def test_a_job_without_time_goes_on_with_more(shoal: Shell, site: Running) -> None:
+    ran = shoal("crawl", site.url(), "--allow-private", "--rate", "2", "--max-seconds", "1")
+    assert "--max-seconds TIME" in ran.err
+    host = f"{site.addresses[0]}:{site.port}"
+    assert shoal("hosts", host, "--rate", "100").code == 0
+    resumed = shoal("resume", "last", "--max-seconds", "10m", "--json").summary
+    assert resumed["state"] == "done"
+
+
 def _assert_cancelled(crawl: Crawling) -> None:
     figures = crawl.figures()
     assert figures["state"] == "cancelled"

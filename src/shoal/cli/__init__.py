@@ -5,15 +5,16 @@ from __future__ import annotations
 import gc
 import importlib
 import json
-import os
 import sys
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import click
 
 from shoal import __version__
-from shoal.cli.session import Command, global_options
-from shoal.errors import ShoalError
+from shoal.cli.session import Command, as_told, global_options
+from shoal.cli.streams import drop_output, open_what_is_closed, until_unread
+from shoal.errors import NO_ROOM, MissingExtra, ShoalError, Unavailable
 
 COMMANDS = {
     "new": ("new", "Write a spider or rules file to start from."),
@@ -50,6 +51,12 @@ COMMANDS = {
     "completion": ("completion", "Print the completion script of a shell."),
 }
 
+OF_FLEETS = {
+    *("celery", "cronsim", "flask", "gunicorn", "msgpack", "packaging", "prometheus_client", "psycopg", "redis"),
+    "structlog",
+}
+"""Modules that the extra `fleet` brings."""
+
 
 class Shoal(click.Group):
     """Knows its commands' names and one-line helps without importing them, so that `--help` is quick."""
@@ -74,11 +81,21 @@ class Shoal(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
+    def invoke(self, ctx: click.Context) -> Any:
+        # Click would make it exit code 1, which is that of a bug.
+        with until_unread():
+            return super().invoke(ctx)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and ("." in args[0] or "/" in args[0]):
             ctx.fail(f"No such command {args[0]!r}. To crawl it: shoal crawl {args[0]}")
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            meant = " or ".join(get_close_matches(args[0], COMMANDS))
+            ctx.fail(f"No such command {args[0]!r}." + (f" Did you mean {meant}?" if meant else ""))
         return super().resolve_command(ctx, args)
 
 
@@ -97,8 +114,11 @@ def shoal(**_: Any) -> None:
 
 def main() -> NoReturn:
     """Runs a command and turns whatever ends it into its exit code."""
+    open_what_is_closed()
     try:
         code = shoal.main(standalone_mode=False)
+        with until_unread():
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show() if not _wants_json() else _say_as_json(error.format_message(), error.exit_code)
         code = error.exit_code
@@ -107,18 +127,27 @@ def main() -> NoReturn:
         _say(str(error), code)
     except (click.Abort, KeyboardInterrupt):
         code = 130
-    except BrokenPipeError:
-        # Whoever read our output has had enough, as `head` does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
-    except Exception:
-        # The one place where a bug of ours ends: shown whole, with the code that says so.
-        import traceback
-
-        traceback.print_exc()
-        _say("this is a bug in Shoal; the lines above say where", 1)
-        code = 1
+    except Exception as error:
+        code = _unforeseen(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _unforeseen(error: Exception) -> int:
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        # Databases, archive and exports name their file; what is left is standard output, and the lock of a home.
+        _say(f"{error.strerror}: make room first", Unavailable.exit_code)
+        drop_output()
+        return Unavailable.exit_code
+    if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in OF_FLEETS:
+        missing = MissingExtra(f"a fleet needs {error.name}, which is not installed", "fleet")
+        _say(str(missing), missing.exit_code)
+        return missing.exit_code
+    # The one place where a bug of ours ends: shown whole, with the code that says so.
+    import traceback
+
+    traceback.print_exc()
+    _say("this is a bug in Shoal; the lines above say where", 1)
+    return 1
 
 
 def _wants_json() -> bool:
@@ -128,11 +157,13 @@ def _wants_json() -> bool:
 def _say(message: str, code: int) -> None:
     if _wants_json():
         _say_as_json(message, code)
-    click.echo(f"error: {message}", err=True)
+    with suppress(OSError):
+        click.echo(as_told(f"error: {message}"), err=True)
 
 
 def _say_as_json(message: str, code: int) -> None:
-    click.echo(json.dumps({"type": "exit_error", "code": code, "message": message}))
+    with suppress(OSError):
+        click.echo(json.dumps({"type": "exit_error", "code": code, "message": message}))
 
 
 __all__ = ["COMMANDS", "Command", "main", "shoal"]

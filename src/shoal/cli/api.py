@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
+from shoal.cli.numbers import Whole
 from shoal.cli.reach.own_tokens import open_store
 from shoal.cli.session import Command, Session
 from shoal.errors import Unavailable
 
+INHERITED = {"GUNICORN_FD", "LISTEN_FDS"}
+"""By which gunicorn is told of sockets that listen already."""
+
 
 @click.command(cls=Command)
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="The address to listen on.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, metavar="P", help="The port.")
-@click.option("--processes", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="How many.")
+@click.option("--port", type=Whole(1, 65535), default=8000, show_default=True, metavar="P", help="The port.")
+@click.option("--processes", type=Whole(1, 64), default=1, show_default=True, metavar="N", help="How many.")
 @click.option(
     "--threads",
-    type=click.IntRange(1, 512),
+    type=Whole(1, 512),
     default=32,
     show_default=True,
     metavar="M",
@@ -31,23 +37,29 @@ def api(session: Session, host: str, port: int, processes: int, threads: int) ->
 
     \b
     SHOAL_REDIS_URL=redis://localhost:6379/0 shoal api
-    curl -H "Authorization: Bearer $(cat shoal-data/admin-token)" http://127.0.0.1:8000/api/v1/jobs
+    curl -H "Authorization: Bearer $(cat shoal-data/admin-token)" \\
+      http://127.0.0.1:8000/api/v1/jobs
     """
     from shoal.control.first_token import FILE, make_first_token
     from shoal.control.serving import Application
+    from shoal.fleet.listening import check_port
     from shoal.fleet.place import Fleet
     from shoal.telemetry.roles import set_up_role
 
     set_up_role("api", session.settings, session.verbose)
     # Raises for settings that name no fleet, before anything else.
     Fleet(session.settings)
+    if INHERITED.isdisjoint(os.environ):
+        check_port(host, port)
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    application = Application(session.settings, address, processes, threads)
+    token = None
     try:
         with open_store(session.settings) as store:
             token = make_first_token(store, session.settings)
     except Unavailable as error:
         session.say(f"{error}; the API answers 503 until then")
-        token = None
+        application.needs_token = True
     if token is not None and session.settings.log == "json":
         # Whatever is printed is collected then, and kept where more people read it than the file.
         session.say(f"an admin token was made: {session.settings.home / FILE} has it")
@@ -55,4 +67,4 @@ def api(session: Session, host: str, port: int, processes: int, threads: int) ->
         session.show(token)
         session.say(f"the admin token, shown this once; {session.settings.home / FILE} has it too")
     session.say(f"the API: http://{address}/api/v1, how to use it: http://{address}/docs")
-    Application(session.settings, address, processes, threads).run()
+    application.run()

@@ -12,11 +12,12 @@ import click
 from shoal.cli.options import job_options
 from shoal.cli.session import Session
 from shoal.cli.terminal import safe, shortened
+from shoal.cli.words import plural
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
 from shoal.spiders.lists import reason_words
 from shoal.spiders.naming import spider_among
-from shoal.spiders.sources import Sources, read_sources
+from shoal.spiders.sources import BadLine, Sources, read_sources
 from shoal.spiders.wish import Wish
 
 if TYPE_CHECKING:
@@ -96,18 +97,25 @@ def given_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def listed_words(urls: int) -> str:
-    return f"scope listed: {urls:,} URLs are fetched, their links are not followed (--scope changes it)"
+    fetched = "1 URL is fetched, its" if urls == 1 else f"{urls:,} URLs are fetched, their"
+    return f"scope listed: {fetched} links are not followed (--scope changes it)"
+
+
+def bad_words(sources: Sources, bad: BadLine) -> str:
+    """Words of a command have no lines, unless a list is among them."""
+    spelt, why = repr(shortened(safe(bad.spelt), SPELT_SHOWN)), reason_words(bad.reason)
+    return f"line {bad.line}: {spelt}: {why}" if sources.listed else f"{spelt} {why}"
 
 
 def report_bad_lines(session: Session, sources: Sources, strict: bool) -> None:
-    for line, spelt, reason in sources.bad[:BAD_LINES_SHOWN]:
-        session.say(f"line {line}: {shortened(safe(spelt), SPELT_SHOWN)!r}: {reason_words(reason)}")
+    for bad in sources.bad[:BAD_LINES_SHOWN]:
+        session.say(bad_words(sources, bad))
     if sources.bad_count > BAD_LINES_SHOWN:
         # With passwords among them only the good ones are sent to an API.
         kept = not (session.settings.api_url and sources.credentials)
         where = f"; `{session.command('export', 'ID', '--inputs')}` has them all" if kept else ""
-        session.say(f"and {sources.bad_count - BAD_LINES_SHOWN:,} more bad lines{where}")
+        session.say(f"and {plural(sources.bad_count - BAD_LINES_SHOWN, 'more bad line')}{where}")
     if strict and sources.bad_count:
-        raise UsageError(f"{sources.bad_count:,} bad lines, and --strict was given")
+        raise UsageError(f"{plural(sources.bad_count, 'bad line')}, and --strict was given")
     if not sources.good:
         raise UsageError("none of the sources is a URL that can be fetched")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from shoal.cli.asked import Asked, asked, asked_options, listed_words
+from shoal.cli.numbers import Whole
 from shoal.cli.run import run_job
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal import safe
@@ -19,9 +20,7 @@ from shoal.urls.exclusions import read_exclusions
 
 @click.command(cls=Command)
 @click.option("-o", "--output", metavar="FILE", help="Write the data here: .jsonl, .csv or .parquet; - for stdout.")
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), default=64, show_default=True, metavar="N", help="In flight in all."
-)
+@click.option("--concurrency", type=Whole(min=1), default=64, show_default=True, metavar="N", help="In flight in all.")
 @asked_options
 def crawl(
     session: Session,
@@ -60,7 +59,8 @@ def _crawl(session: Session, wanted: Asked, concurrency: int) -> int:
     # Whatever is wrong with it must leave no job behind.
     exclusions = read_exclusions(session.settings.exclusions)
     job_id = new_job_id()
-    with session.open_home() as home, home.locked(job_id):
+    with session.open_home() as home, home.lock.held(job_id):
+        home.check()
         # What is found wrong when every line has been read undoes the job with its inputs.
         create_job(home.store, job_id, wanted.spec_once_read, wanted.sources.inputs, time.time())
         if not session.quiet and not session.json:

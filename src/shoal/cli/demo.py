@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import socket
 import time
 from collections import deque
@@ -83,7 +82,8 @@ def _crawl(session: Session, site: Running, job_id: str) -> int:
     if not session.quiet and not session.json:
         session.say(f"a chain of shops has opened on loopback, the first at {site.url()}")
         session.say(f"job {job_id}: crawling it into {session.settings.home}")
-    with session.open_home() as home, home.locked(job_id):
+    with session.open_home() as home, home.lock.held(job_id):
+        home.check()
         create_job(home.store, job_id, lambda: spec, _inputs(site), time.time())
         return run_job(session, home, job_id, CONCURRENCY, Exclusions(()))
 
@@ -125,8 +125,7 @@ def _tell_politeness(session: Session, visits: list[Visits]) -> None:
 def _tell_next(session: Session, job_id: str, url: str) -> None:
     if session.json or session.quiet:
         return
-    place = f" --home {shlex.quote(session.home)}" if session.home else ""
     session.show("try next:")
     for words in (f"job {job_id}", f"dead {job_id}", f"explain {job_id} {url}", f"export {job_id} -o shops.csv"):
-        session.show(f"  shoal {words}{place}")
-    session.show("  shoal crawl https://example.com --max-pages 50 -o pages.jsonl")
+        session.show(f"  {session.command(words)}")
+    session.show(f"  {session.command('crawl https://example.com --max-pages 50 -o pages.jsonl')}")

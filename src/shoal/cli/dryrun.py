@@ -6,13 +6,13 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from shoal.cli.asked import bad_words
 from shoal.cli.session import Session
 from shoal.cli.terminal import safe, table
 from shoal.cli.words import count, duration, plural
 from shoal.errors import UsageError
 from shoal.jobs.dryrun import DryRun, HostLoad
 from shoal.model import JobSpec, ScopeKind
-from shoal.spiders.lists import reason_words
 from shoal.spiders.naming import SPIDER_MODULE, names_spider
 from shoal.spiders.sources import Sources
 from shoal.urls.exclusions import read_exclusions
@@ -113,10 +113,10 @@ def _refusals(hosts: list[HostLoad]) -> Iterator[str]:
 
 
 def _bad_lines(sources: Sources) -> Iterator[str]:
-    for line, spelt, reason in sources.bad[:SHOWN]:
-        yield f"line {line}: {safe(spelt)!r}: {reason_words(reason)}"
+    for bad in sources.bad[:SHOWN]:
+        yield bad_words(sources, bad)
     if sources.bad_count > SHOWN:
-        yield f"and {count(sources.bad_count - SHOWN)} more bad lines"
+        yield f"and {plural(sources.bad_count - SHOWN, 'more bad line')}"
 
 
 def _conclusion(spec: JobSpec, sources: Sources, dry_run: DryRun) -> Iterator[str]:

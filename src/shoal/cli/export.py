@@ -7,6 +7,7 @@ import click
 from shoal.cli.session import Command, Session
 from shoal.cli.words import plural, size
 from shoal.jobs.data import default_data
+from shoal.store.archive.spool import SEALED
 from shoal.store.export import STDOUT
 
 
@@ -29,6 +30,8 @@ def export(session: Session, job: str, output: str, what: str | None) -> None:
     shoal export last --warc -o books.warc.gz
     shoal export last -o - | jq .title
     """
+    if what is None and output.endswith(SEALED):
+        what = "warc"
     with session.open_jobs() as reached:
         found = reached.find(job)
         if what == "warc":

@@ -58,6 +58,17 @@ def told(seen: Overview) -> str:
     return (", ".join(f"{count(n)} {what}" for what, n in counts.items() if n) or "nothing told yet") + fault
 
 
+def refreshed(seen: Overview) -> str:
+    """How the pages of a refresh compare with those of earlier jobs."""
+    if not seen.job.spec.refresh:
+        return ""
+    same, other = seen.stored.unchanged, seen.stored.changed
+    if not same and not other:
+        return f"nothing to compare with: no earlier job named {safe(seen.job.spec.name)} has these pages"
+    counts = {"unchanged": same, "changed": other, "new": seen.stored.pages - same - other}
+    return ", ".join(f"{count(n)} {what}" for what, n in counts.items() if n)
+
+
 def statuses(seen: Overview) -> str:
     return ", ".join(f"{count(n)} x {status}" for status, n in seen.stored.by_status.items())
 

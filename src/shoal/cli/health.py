@@ -16,6 +16,7 @@ from shoal.fleet.health import Condition, conditions
 def health(session: Session) -> None:
     """Exit with 0 if every role of this machine and home makes progress, otherwise with 5 and the reason.
 
+    A role that `shoal up` should have here and that has not begun fails too.
     A role that waits for Redis or the database is alive: to start it anew would not help. It is named, with exit
     code 0.
 
@@ -33,11 +34,13 @@ def health(session: Session) -> None:
         raise Unavailable(f"no worker and no tend runs here from {session.settings.home}")
     failing = [condition for condition in found if condition.fault]
     if failing:
-        names = ", ".join(f"{condition.role} {condition.pid}" for condition in failing)
+        names = ", ".join(f"{condition.role} {condition.pid or 'has not begun'}" for condition in failing)
         raise Unavailable(f"no progress: {names}")
 
 
 def _line(condition: Condition) -> str:
+    if condition.pid is None:
+        return f"{condition.role:<6}  has not begun: {safe(condition.fault or '')}"
     who = f"{condition.role:<6}  process {condition.pid}"
     if condition.fault:
         return f"{who}  no progress for {condition.silent_s:.0f} s: {safe(condition.fault)}"

@@ -86,7 +86,9 @@ def _show(session: Session, hosts: list[Record], everything: bool) -> None:
                 session.show(f"        {note}")
     if len(shown) < len(hosts) and not session.json:
         all_of_them = session.command("hosts", "--all")
-        session.say(f"{len(hosts) - len(shown):,} of {len(hosts):,} hosts have nothing to tell: {all_of_them}")
+        quiet = len(hosts) - len(shown)
+        have = "has" if quiet == 1 else "have"
+        session.say(f"{quiet:,} of {plural(len(hosts), 'host')} {have} nothing to tell: {all_of_them}")
 
 
 def _has_something_to_tell(host: Record, now: float) -> bool:

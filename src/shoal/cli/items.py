@@ -12,8 +12,10 @@ from typing import Any
 
 import click
 
+from shoal.cli.numbers import Whole
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal import safe, shortened, table
+from shoal.store.jobs import Job
 
 ROWS_SHOWN = 100
 REJECTS_SHOWN = 5
@@ -32,7 +34,7 @@ _VALUE_NAMED = re.compile(r"""('.*?'|".*?") is no """)
 @click.option("--type", metavar="T", help="Only items of this type.")
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     metavar="N",
     help=f"At most N items. Default: {ROWS_SHOWN}; with --json all.",
 )
@@ -55,14 +57,20 @@ def items(session: Session, job: str, type: str | None, limit: int | None, rejec
             for row in islice(found.items(where, provenance=provenance), limit):
                 session.data(row)
         else:
-            _show_items(session, found.items(where, provenance=True), limit or ROWS_SHOWN)
+            shown = _show_items(session, found.items(where, provenance=True), limit or ROWS_SHOWN)
+            if not shown:
+                _say_there_are_none(session, found.job)
 
 
-def _show_items(session: Session, rows: Iterable[dict[str, Any]], limit: int) -> None:
-    found = list(islice(rows, limit + 1))
-    if not found:
+def _say_there_are_none(session: Session, job: Job) -> None:
+    if job.gives_items:
         session.say("there are no such items; with --rejected: what failed validation")
-        return
+    else:
+        session.say(f"job {job.id} has no spider that gives items; its pages: {session.command('pages', job.id)}")
+
+
+def _show_items(session: Session, rows: Iterable[dict[str, Any]], limit: int) -> int:
+    found = list(islice(rows, limit + 1))
     by_type: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for item in found[:limit]:
         by_type[item["_type"]].append(item)
@@ -74,6 +82,7 @@ def _show_items(session: Session, rows: Iterable[dict[str, Any]], limit: int) ->
             session.show(line)
     if len(found) > limit:
         session.say(f"these are the first {limit:,}: --limit shows more, --json all")
+    return len(found)
 
 
 def _item_lines(found: Sequence[Mapping[str, Any]], width: int) -> list[str]:

@@ -8,15 +8,28 @@ from shutil import get_terminal_size
 
 import click
 
-from shoal.cli.figures import archived, extent, extracted, other_endings, pending, skipped, statuses, told, trap_lines
+from shoal.cli.failures import failure_lines
+from shoal.cli.figures import (
+    archived,
+    extent,
+    extracted,
+    other_endings,
+    pending,
+    refreshed,
+    skipped,
+    statuses,
+    told,
+    trap_lines,
+)
+from shoal.cli.numbers import Whole
 from shoal.cli.quality import quality_lines
 from shoal.cli.reach import Listed, Record
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal import safe, table
-from shoal.cli.terms import terms
-from shoal.cli.words import duration, failure_lines, size
+from shoal.cli.terms import higher_limit, terms
+from shoal.cli.words import duration, size
 from shoal.jobs.overview import Overview
-from shoal.model import JobState
+from shoal.model import ENDED, JobState
 from shoal.store.jobs import Job
 from shoal.urls.traps import SAMPLES
 
@@ -27,7 +40,7 @@ GROUPS_SHOWN = 100
 
 
 @click.command(cls=Command)
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="At most N jobs.")
+@click.option("--limit", type=Whole(min=1), default=20, show_default=True, metavar="N", help="At most N jobs.")
 def jobs(session: Session, limit: int) -> None:
     """List the jobs, newest first.
 
@@ -71,7 +84,8 @@ def _print_table(session: Session, found: list[Listed], limit: int) -> int:
 
 def _row(job: Listed) -> tuple[str, ...]:
     figures = job.figures
-    counts = (f"{n:,}" for n in (figures.pages, figures.queued + figures.leased, figures.dead))
+    queued = f"{figures.queued + figures.leased:,}" if figures.pending_known or job.state in ENDED else "?"
+    counts = f"{figures.pages:,}", queued, f"{figures.dead:,}"
     return job.id, job.state.value, *counts, _day_or_hour(job.started_at), safe(job.name)
 
 
@@ -107,14 +121,7 @@ def _lines(session: Session, seen: Overview) -> list[str]:
     lines = [f"job {seen.job.id}: {safe(seen.job.spec.name)}, {seen.state}"]
     lines += [f"  {heading:<10}  {text}" for heading, text in said.items() if text]
     lines += trap_lines(seen, get_terminal_size().columns, SAMPLES)
-    if seen.failures:
-        lines += ["errors:", *_failure_lines(session, seen)]
-    return lines
-
-
-def _failure_lines(session: Session, seen: Overview) -> list[str]:
-    retry, further = session.command("dead", seen.job.id, "--retry"), session.command("dead", seen.job.id)
-    return failure_lines(seen.failures, retry, further, get_terminal_size().columns, GROUPS_SHOWN)
+    return lines + failure_lines(session, seen, GROUPS_SHOWN, further="dead")
 
 
 def _figures(seen: Overview) -> dict[str, str]:
@@ -122,6 +129,7 @@ def _figures(seen: Overview) -> dict[str, str]:
         "started": _times(seen.job),
         "pages": f"{extent(seen)}, {size(seen.stored.bytes)}",
         "status": statuses(seen),
+        "refresh": refreshed(seen),
         "items": extracted(seen),
         "also": other_endings(seen.frontier),
         "pending": pending(seen.frontier),
@@ -151,7 +159,11 @@ def _way_on(session: Session, seen: Overview) -> list[str]:
         JobState.PAUSED: ("go on", "resume"),
         JobState.INTERRUPTED: ("resume", "resume"),
     }
+    if seen.state is JobState.LIMITED:
+        return [f"go on: {session.command('resume', seen.job.id, higher_limit(seen.job))}"]
     if seen.state not in ways:
         return []
+    if seen.state is JobState.INTERRUPTED and seen.job.fleet:
+        return [f"go on: {session.command('up')}"]
     words, verb = ways[seen.state]
     return [f"{words}: {session.command(verb, seen.job.id)}"]

@@ -7,10 +7,11 @@ import shutil
 import sys
 import time
 from collections import Counter, deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from shoal.cli.session import Session
-from shoal.cli.words import count, duration
+from shoal.cli.words import count, duration, plural
 from shoal.model import Figures
 
 LIVE_EVERY_S = 0.5
@@ -31,6 +32,8 @@ class Pulse:
 
     def beat(self, figures: Figures, note: str | None = None) -> str:
         """A terminal cuts off what comes last: the kinds of errors, and all but the note while nothing is fetched."""
+        if not figures.pending_known:
+            return "  ".join(filter(None, (f"{self.name} {plural(figures.pages, 'page')}", note, self._gathered())))
         rate, growing = self._trend(figures)
         total, done = self._extent(figures)
         about = "~" if growing else ""
@@ -81,17 +84,21 @@ class Line:
     def draw(self, text: str) -> None:
         if self._session.live:
             width = shutil.get_terminal_size().columns - 1
-            sys.stderr.write(f"\r\x1b[2K{text if len(text) <= width else text[: width - 1] + '…'}")
-            sys.stderr.flush()
+            self._write(text if len(text) <= width else text[: width - 1] + "…")
             self._drawn = True
         elif not self._session.quiet:
             self._session.say(text)
 
     def clear(self) -> None:
         if self._drawn:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+            self._write("")
             self._drawn = False
+
+    def _write(self, text: str) -> None:
+        # A terminal that was closed must not end the work.
+        with suppress(OSError):
+            sys.stderr.write(f"\r\x1b[2K{text}")
+            sys.stderr.flush()
 
 
 async def until(event: asyncio.Event, seconds: float) -> bool:

@@ -33,14 +33,21 @@ def logs(session: Session, id: str | None, follow: bool) -> None:
     reader, about = Reader(session.settings.home), None if id is None else About(_job_id(session, id))
     try:
         while True:
-            events = reader.more()
-            for event in events if about is None else about.pick(events):
+            events = reader.more() if about is None else about.pick(reader.more())
+            for event in events:
                 _show(session, event)
             if not follow:
+                if not events:
+                    _say_nothing_is_there(session, id)
                 return
             time.sleep(LOOK_EVERY_S)
     except KeyboardInterrupt:
         return
+
+
+def _say_nothing_is_there(session: Session, id: str | None) -> None:
+    concerned = "" if id is None else f" about {safe(id)!r}"
+    session.say(f"nothing is logged{concerned} in {session.settings.home}: api, tend and workers log, a crawl does not")
 
 
 def _job_id(session: Session, name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from shoal.cli.numbers import Share, Whole
 from shoal.model import Lane, ScopeKind
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -53,23 +54,29 @@ class Rate(click.ParamType[float]):
         return rate
 
 
-class Count(click.IntRange):
-    """From 1 to more than anyone has, which the help need not say."""
+class Count(click.ParamType[int]):
+    name = "count"
 
-    def __init__(self) -> None:
-        super().__init__(1, 10**15)
-
-    def _describe_range(self) -> str:
-        return ""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = int(value)
+        except ValueError:
+            number = 0
+        if not 1 <= number <= 10**15:
+            self.fail(f"{value!r} cannot be used: give a whole number from 1 to 10^15", param, ctx)
+        return number
 
 
 _AT_LEAST_1 = Count()
 _OPTIONS = (
     click.option("--max-pages", type=_AT_LEAST_1, metavar="N", help="Store at most N pages."),
-    click.option("--max-depth", type=click.IntRange(0, 10**6), metavar="N", help="Follow links at most N deep."),
+    click.option("--max-depth", type=Whole(0, 10**6), metavar="N", help="Follow links at most N deep."),
     click.option("--max-bytes", type=Size(), metavar="SIZE", help="Stop after this much, e.g. 500M."),
     click.option(
-        "--max-seconds", type=Duration(), metavar="TIME", help="Begin nothing new after this long, e.g. 90 or 10m."
+        "--max-seconds",
+        type=Duration(),
+        metavar="TIME",
+        help="Stop after this long, e.g. 90 or 10m; what is in flight has 10 s more.",
     ),
     click.option("--max-pages-per-host", type=_AT_LEAST_1, metavar="N", help="Store at most N pages of a host."),
     click.option(
@@ -96,9 +103,7 @@ _OPTIONS = (
         show_default=True,
         help="What shares a rate.",
     ),
-    click.option(
-        "--retries", type=click.IntRange(0, 1000), default=4, show_default=True, metavar="N", help="Per request."
-    ),
+    click.option("--retries", type=Whole(0, 1000), default=4, show_default=True, metavar="N", help="Per request."),
     click.option(
         "--lane",
         type=click.Choice([lane.value for lane in Lane]),
@@ -106,7 +111,7 @@ _OPTIONS = (
         show_default=True,
         help="Class of service.",
     ),
-    click.option("--priority", type=click.IntRange(-(10**6), 10**6), default=0, metavar="N", help="Higher goes first."),
+    click.option("--priority", type=Whole(-(10**6), 10**6), default=0, metavar="N", help="Higher goes first."),
     click.option("--proxy", multiple=True, metavar="URL", help="Fetch through this proxy."),
     click.option("--header", multiple=True, metavar="K:V", help="Send this header."),
     click.option("--cookie", multiple=True, metavar="K=V", help="Send this cookie where the crawl begins."),
@@ -133,19 +138,19 @@ _OPTIONS = (
     click.option("--max-archive-bytes", type=Size(), metavar="SIZE", help="Keep at most this much of them, packed."),
     click.option(
         "--max-failure-rate",
-        type=click.FloatRange(0, 1),
+        type=Share(),
         metavar="SHARE",
         help="Exit 3 if more than this share is dead, e.g. 0.05.",
     ),
     click.option(
         "--max-null-share",
-        type=click.FloatRange(0, 1),
+        type=Share(),
         metavar="SHARE",
         help="Exit 3 if a field of the items is empty more often, e.g. 0.2.",
     ),
     click.option(
         "--max-change",
-        type=click.FloatRange(0, 1),
+        type=Share(),
         metavar="SHARE",
         help="Exit 3 if items fell or empty fields rose by more than this since the last run of the same name.",
     ),

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 from shoal.embedded.home import Home
 from shoal.errors import UnknownJob, UsageError
-from shoal.jobs.place import Place
+from shoal.jobs.place import Place, unusable_home
 from shoal.settings import Settings
 from shoal.store.jobs import Job, find_job
 
 if TYPE_CHECKING:
     from shoal.fleet.place import Fleet
+
+DATABASE = "shoal.db"
 
 
 class Places:
@@ -73,15 +75,25 @@ class Places:
 
     @property
     def _has_home(self) -> bool:
-        return (self._settings.home / "shoal.db").exists()
+        return _is_there(self._settings.home)
 
 
 def home_database(settings: Settings) -> Path:
     """Raises UsageError if there is none."""
-    path = settings.home / "shoal.db"
-    if not path.exists():
+    if not _is_there(settings.home):
         begin = "submit" if settings.redis_url else "crawl"
         raise UsageError(
             f"there is no home at {settings.home} yet: `shoal {begin} URL` makes one, --home names another"
         )
-    return path
+    return settings.home / DATABASE
+
+
+def _is_there(home: Path) -> bool:
+    """Raises HomeError if the home is something else than a folder, or may not be looked into."""
+    try:
+        (home / DATABASE).stat()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise unusable_home(home, error) from error
+    return True

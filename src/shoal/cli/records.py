@@ -11,10 +11,12 @@ from typing import Any
 
 import click
 
+from shoal.cli.failures import hint
+from shoal.cli.numbers import Whole
 from shoal.cli.reach import ReachedJob
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal import safe, table
-from shoal.cli.words import hint, plural, size
+from shoal.cli.words import plural, size
 from shoal.errors import UsageError
 
 ROWS_SHOWN = 100
@@ -28,11 +30,11 @@ Cause = tuple[str, int | None]
 
 @click.command(cls=Command)
 @click.argument("job")
-@click.option("--status", type=click.IntRange(100, 599), metavar="S", help="Only pages that answered this.")
+@click.option("--status", type=Whole(100, 599), metavar="S", help="Only pages that answered this.")
 @click.option("--host", metavar="H", help="Only pages of this host.")
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     metavar="N",
     help=f"At most N pages. Default: {ROWS_SHOWN}; with --json all.",
 )
@@ -154,7 +156,7 @@ def _retry(session: Session, found: ReachedJob, where: Mapping[str, str]) -> Non
     if session.json:
         session.data({"job": job.id, "retried": revived})
     elif revived:
-        words, verb = ("follow it", "watch") if job.fleet else ("to fetch", "resume")
+        words, verb = ("follow it", "watch") if job.fleet else ("the job waits to be resumed", "resume")
         way_on = f"{words}: {session.command(verb, job.id)}"
         session.say(f"{plural(revived, 'request')} of job {job.id} queued again; {way_on}")
     else:

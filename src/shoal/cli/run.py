@@ -7,22 +7,37 @@ import gc
 import os
 import signal
 import sys
+from contextlib import suppress
+from shlex import quote
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 from shoal import telemetry
-from shoal.cli.figures import extracted, left_out, other_endings, pending, skipped, statuses, summary_line, trap_lines
+from shoal.cli.failures import failure_lines, failure_name
+from shoal.cli.figures import (
+    extracted,
+    left_out,
+    other_endings,
+    pending,
+    refreshed,
+    skipped,
+    statuses,
+    summary_line,
+    trap_lines,
+)
 from shoal.cli.live import Line, Pulse, until
 from shoal.cli.output import write_data
 from shoal.cli.quality import quality_lines, quality_records
 from shoal.cli.session import Session
+from shoal.cli.streams import until_unread
 from shoal.cli.terminal import safe
-from shoal.cli.words import failure_lines, failure_name, plural
+from shoal.cli.terms import higher_limit
+from shoal.cli.words import plural
 from shoal.embedded.crawl import Crawl, Report
 from shoal.embedded.home import Home
 from shoal.engine.ending import Ending
+from shoal.errors import UsageError
 from shoal.jobs.data import default_data
-from shoal.jobs.overview import Overview
 from shoal.jobs.quality import Quality, job_quality
 from shoal.jobs.report import (
     EXIT_BLOCKED,
@@ -59,12 +74,13 @@ def run_job(
     telemetry.set_up(session.verbose)
     crawl = Crawl(home, job_id, concurrency, exclusions, spider)
     report = _event_loop_run(_watched(session, home, crawl))
-    written = _write_output(session, home, job_id)
-    quality = job_quality(home.store, report.overview.job)
-    if session.json:
-        _report_as_json(session, report, quality)
-    elif not session.quiet:
-        _report_in_words(session, report, quality, written)
+    try:
+        written = _write_output(home, job_id)
+    except UsageError as error:
+        _report(session, home, report, None)
+        _tell_unwritten(session, report, error)
+    else:
+        _report(session, home, report, written)
     return exit_code(report.overview)
 
 
@@ -107,7 +123,9 @@ async def _draw(session: Session, home: Home, crawl: Crawl, pulse: Pulse, line: 
         if session.json:
             progress = {"found": figures.found, "queued": figures.queued, "pages": figures.pages, "dead": figures.dead}
             why = {"waiting": crawl.engine.waiting_for} if crawl.engine.waiting_for else {}
-            session.data({"type": "progress", "job": crawl.job_id, **progress, **why})
+            # A log without room must not end the crawl, which may be waiting for some.
+            with suppress(OSError):
+                session.data({"type": "progress", "job": crawl.job_id, **progress, **why})
             continue
         if crawl.engine.waiting_for:
             # In place of rate and ETA, which say nothing now and would push it out of the line.
@@ -126,7 +144,8 @@ def _stop_on_signals(session: Session, crawl: Crawl, line: Line) -> None:
         if asked:
             line.clear()
             session.say(f"left at once; resume: {session.command('resume', crawl.job_id)}")
-            sys.stdout.flush()
+            with suppress(OSError):
+                sys.stdout.flush()
             os._exit(EXIT_INTERRUPTED)
         asked = True
         line.clear()
@@ -139,9 +158,31 @@ def _stop_on_signals(session: Session, crawl: Crawl, line: Line) -> None:
         asyncio.get_running_loop().add_signal_handler(name, stop)
 
 
-def _write_output(session: Session, home: Home, job_id: str) -> int | None:
+def _write_output(home: Home, job_id: str) -> int | None:
     job = load_job(home.store, job_id)
-    return None if job.spec.output is None else write_data(home.store, job_id, default_data(job), job.spec.output)
+    if job.spec.output is not None:
+        with until_unread():
+            return write_data(home.store, job_id, default_data(job), job.spec.output)
+    return None
+
+
+def _tell_unwritten(session: Session, report: Report, error: UsageError) -> None:
+    """Raises UsageError, with the way to the file, unless the job has not ended: it writes one when it does."""
+    job = report.overview.job
+    if report.overview.state is JobState.INTERRUPTED:
+        session.say(f"warning: {error}")
+        return
+    again = session.command("export", job.id, "-o", quote(job.spec.output or ""))
+    raise UsageError(f"{error}; nothing is lost: `{again}` writes it later") from error
+
+
+def _report(session: Session, home: Home, report: Report, written: int | None) -> None:
+    quality = job_quality(home.store, report.overview.job)
+    if session.json:
+        with until_unread():
+            _report_as_json(session, report, quality)
+    elif not session.quiet:
+        _report_in_words(session, report, quality, written)
 
 
 def _report_as_json(session: Session, report: Report, quality: Quality) -> None:
@@ -173,10 +214,8 @@ def _report_in_words(session: Session, report: Report, quality: Quality, written
         session.say(line)
     for line in quality_lines(*quality, get_terminal_size().columns):
         session.say(line)
-    if overview.failures:
-        session.say("errors:")
-        for line in _failure_lines(session, overview):
-            session.say(line)
+    for line in failure_lines(session, overview, GROUPS_SHOWN, further="job"):
+        session.say(line)
     if exit_code(overview) in (EXIT_NOTHING, EXIT_BLOCKED):
         session.say(f"error: {why_nothing(overview)}")
     if written is not None and spec.output != "-":
@@ -187,11 +226,8 @@ def _report_in_words(session: Session, report: Report, quality: Quality, written
         kinds = ("job", "items", "pages", "dead") if default_data(overview.job) == "items" else ("job", "pages", "dead")
         further = " | ".join(f"{kind} {overview.job.id}" for kind in kinds)
         session.say(f"look further: {session.command(further)}")
-
-
-def _failure_lines(session: Session, overview: Overview) -> list[str]:
-    retry, further = session.command("dead", overview.job.id, "--retry"), session.command("job", overview.job.id)
-    return failure_lines(overview.failures, retry, further, get_terminal_size().columns, GROUPS_SHOWN)
+    if overview.state is JobState.LIMITED:
+        session.say(f"go on: {session.command('resume', overview.job.id, higher_limit(overview.job))}")
 
 
 def _detail_lines(report: Report) -> list[str]:
@@ -199,6 +235,7 @@ def _detail_lines(report: Report) -> list[str]:
     said = {
         "items": extracted(overview),
         "status": statuses(overview) if set(overview.stored.by_status) - {"200"} else "",
+        "refresh": refreshed(overview),
         "also": ", ".join(filter(None, (other_endings(overview.frontier), pending(overview.frontier)))),
         "links skipped": skipped(overview),
         "archive": left_out(overview),

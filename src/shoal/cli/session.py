@@ -6,16 +6,18 @@ import json
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from shlex import quote
+from shutil import get_terminal_size, which
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
 from shoal import settings
+from shoal.cli.terminal import wrapped
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from shoal.cli.reach import Jobs, Schedules, Tokens
     from shoal.client import Client
     from shoal.embedded.home import Home
+    from shoal.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -50,6 +53,22 @@ OPTIONS = (
 def _given(ctx: click.Context, option: click.Parameter, value: Any) -> None:
     if value not in (None, False):
         ctx.find_root().ensure_object(dict)[option.name] = value
+
+
+def as_told(text: str) -> str:
+    """A terminal would break it within words; whatever else reads stderr has it in one line."""
+    # None: it was closed before this process began.
+    if sys.stderr is None or not sys.stderr.isatty():
+        return text
+    width = get_terminal_size().columns
+    return "\n".join(line for part in text.split("\n") for line in wrapped(part, width))
+
+
+@cache
+def _program() -> str:
+    """As this one was called where `shoal` alone would not be found: from a checkout, by its path."""
+    called = sys.argv[0]
+    return quote(called) if Path(called).name == "shoal" and which("shoal") is None else "shoal"
 
 
 for _option in OPTIONS:
@@ -98,10 +117,10 @@ class Session:
     def open_jobs(self) -> Iterator[Jobs]:
         """Wherever this command may find jobs: behind the API if one is set, else on the fleet or in the home."""
         if self.settings.api_url:
-            from shoal.cli.reach.api_jobs import ApiJobs
+            from shoal.cli.reach.beside_api import JobsBesideApi
 
-            with self.open_client() as client:
-                yield ApiJobs(client)
+            with self.open_client() as client, ExitStack() as opened:
+                yield JobsBesideApi(self, client, opened)
         else:
             from shoal.cli.reach.own_jobs import OwnJobs
 
@@ -155,11 +174,11 @@ class Session:
             )
 
     @contextmanager
-    def open_places(self) -> Iterator[Places]:
-        """Wherever jobs can be reached without an API."""
+    def open_places(self, chosen: Settings | None = None) -> Iterator[Places]:
+        """Wherever jobs can be reached without an API, by the settings or others."""
         from shoal.cli.places import Places
 
-        places = Places(self.settings)
+        places = Places(chosen or self.settings)
         try:
             yield places
         finally:
@@ -186,7 +205,7 @@ class Session:
         """A command to type next, for where this one acts."""
         where = {"--home": self.home, "--api": self.api}
         given = [f"{flag} {quote(value)}" for flag, value in where.items() if value]
-        return " ".join(["shoal", *given, *words])
+        return " ".join([_program(), *given, *words])
 
     def data(self, row: Mapping[str, Any]) -> None:
         """One object per line on stdout."""
@@ -194,7 +213,9 @@ class Session:
 
     def say(self, text: str = "") -> None:
         """A line for a person, on stderr: stdout is for data."""
-        click.echo(text, err=True, color=self.colored(sys.stderr))
+        # A log on a full disk, or that nobody reads any more, must not end the work it tells of.
+        with suppress(OSError):
+            click.echo(as_told(text), err=True, color=self.colored(sys.stderr))
 
     def show(self, text: str = "") -> None:
         """A line of what was asked for, on stdout."""

@@ -20,6 +20,7 @@ from shoal.errors import ShoalError, UsageError
 from shoal.extract.document import Node
 from shoal.extract.prose import to_markdown
 from shoal.jobs.one_page import fetch_page, open_page
+from shoal.spiders.mistaken import check_is_no_file
 from shoal.spiders.page import Page
 from shoal.spiders.picks import Data, pick
 
@@ -55,6 +56,7 @@ def shell(session: Session, source: str, given_code: str | None, **given: Any) -
 def _page(session: Session, source: str, given: dict[str, Any]) -> Page:
     if "://" not in source and Path(source).is_file():
         return open_page(source)
+    check_is_no_file(source)
     return fetch_page(source, manners(session, given, {}))
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from typing import Any
 
 import click
 
 from shoal.cli.session import Command, Session
+from shoal.settings import Settings
 
 
 @click.command(cls=Command)
@@ -23,19 +25,17 @@ def tend(session: Session) -> None:
     from shoal.telemetry.roles import set_up_role
 
     set_up_role("tend", session.settings, session.verbose)
-    configuration(session.settings)
-    asyncio.run(_tend(session))
+    asyncio.run(_tend(session.settings, configuration(session.settings)))
 
 
-async def _tend(session: Session) -> None:
+async def _tend(settings: Settings, configured: dict[str, Any]) -> None:
     from celery import Celery
 
     from shoal.fleet import tend
-    from shoal.fleet.configuration import configuration
 
     app = Celery("shoal")
-    app.conf.update(configuration(session.settings))
+    app.conf.update(configured)
     stopping = asyncio.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(name, stopping.set)
-    await tend.tend(app, session.settings, stopping)
+    await tend.tend(app, settings, stopping)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
+
+_COMMAND = re.compile("`[^`]*`")
+_KEPT = "\0"
+"""Stands for a blank where no line is broken."""
 
 
 def table(rows: Iterable[Sequence[str]], header: Sequence[str], width: int, right: frozenset[int]) -> list[str]:
@@ -39,6 +44,22 @@ def folded(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(
         long_words_shortened(text, room), width, initial_indent=indent, subsequent_indent=deeper, break_on_hyphens=False
     )
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Broken between words where it is wider than the terminal; a command in backticks stays whole, to be copied."""
+    if len(text) <= width:
+        return [text]
+    indent = " " * (len(text) - len(text.lstrip()))
+    lines = textwrap.wrap(
+        _COMMAND.sub(lambda found: found[0].replace(" ", _KEPT), text.strip()),
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + " " * 4,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(_KEPT, " ") for line in lines]
 
 
 def long_words_shortened(text: str, width: int) -> str:

@@ -5,6 +5,20 @@ from __future__ import annotations
 from shoal.cli.terminal import safe
 from shoal.cli.words import count, duration, plural, size
 from shoal.model import JobSpec, Limits, Politeness
+from shoal.store.jobs import Job
+
+_RAISED_BY = {
+    "pages": "--max-pages N",
+    "pages_per_host": "--max-pages-per-host N",
+    "bytes": "--max-bytes SIZE",
+    "seconds": "--max-seconds TIME",
+}
+
+
+def higher_limit(job: Job) -> str:
+    """The option of `resume` with which a job goes on that a limit ended."""
+    reached = (option for name, option in _RAISED_BY.items() if f"limit of {name} " in (job.reason or ""))
+    return next(reached, "--max-pages N")
 
 
 def terms(spec: JobSpec) -> dict[str, str]:

@@ -15,10 +15,11 @@ from typing import Any
 
 import click
 
+from shoal.cli.numbers import Whole
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal import safe, shortened
 from shoal.cli.words import count, duration, plural, size
-from shoal.cli.worker import served_lanes
+from shoal.cli.worker import concurrency_option, lanes_option, served_lanes
 from shoal.control.first_token import FILE, make_first_token
 from shoal.errors import Unavailable
 from shoal.fleet.glance import AtWork
@@ -34,21 +35,17 @@ JSON_EVERY_S = 5.0
 @click.command(cls=Command)
 @click.option(
     "--workers",
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     default=os.cpu_count() or 1,
     show_default="one per core",
     metavar="N",
     help="Processes that crawl; 0: all but workers.",
 )
-@click.option(
-    "--lanes", default=",".join(Lane), show_default=True, metavar="L,L", help="Serve jobs of these lanes, best first."
-)
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), metavar="M", help="Requests in flight in each. [default: 64]"
-)
+@lanes_option
+@concurrency_option
 @click.option(
     "--port",
-    type=click.IntRange(1, 65535),
+    type=Whole(1, 65535),
     metavar="P",
     help=f"Of the API, on loopback. [default: {API_PORT}, or a free one if that is taken]",
 )

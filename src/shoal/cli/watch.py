@@ -6,13 +6,15 @@ import time
 
 import click
 
+from shoal.cli.failures import failure_name
 from shoal.cli.figures import other_endings, summary_line
 from shoal.cli.live import Line, Pulse
 from shoal.cli.reach import ReachedJob
 from shoal.cli.run import JSON_EVERY_S
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal import safe
-from shoal.cli.words import failure_name, plural
+from shoal.cli.terms import higher_limit
+from shoal.cli.words import plural
 from shoal.errors import Unavailable
 from shoal.jobs.overview import Overview
 from shoal.jobs.place import Standing
@@ -125,4 +127,7 @@ def _tell_end(session: Session, seen: Overview) -> None:
     if others := other_endings(seen.frontier):
         session.say(f"  also: {others}")
     if seen.state is JobState.INTERRUPTED:
-        session.say(f"no process works on it; resume: {session.command('resume', seen.job.id)}")
+        way_on = session.command("up") if seen.job.fleet else session.command("resume", seen.job.id)
+        session.say(f"no process works on it; {'go on' if seen.job.fleet else 'resume'}: {way_on}")
+    if seen.state is JobState.LIMITED:
+        session.say(f"go on: {session.command('resume', seen.job.id, higher_limit(seen.job))}")

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
 import click
 
+from shoal.cli.numbers import Whole
 from shoal.cli.session import Command, Session
 from shoal.errors import UsageError
+from shoal.fleet.configuration import configuration
 from shoal.model import Lane
+
+lanes_option = click.option(
+    "--lanes", default=",".join(Lane), show_default=True, metavar="L,L", help="Serve jobs of these lanes, best first."
+)
+concurrency_option = click.option(
+    "--concurrency", type=Whole(min=1), metavar="M", help="Requests in flight in each. [default: 64]"
+)
 
 
 @click.command(cls=Command)
-@click.option(
-    "--lanes", default=",".join(Lane), show_default=True, metavar="L,L", help="Serve jobs of these lanes, best first."
-)
+@lanes_option
 @click.option(
     "--processes",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     default=os.cpu_count() or 1,
     show_default="one per core",
     metavar="N",
     help="Processes that crawl.",
 )
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), metavar="M", help="Requests in flight in each. [default: 64]"
-)
+@concurrency_option
 def worker(session: Session, lanes: str, processes: int, concurrency: int | None) -> None:
     """Crawl for the fleet, until Ctrl-C or SIGTERM: then what is in flight ends, or is given back.
 
@@ -36,8 +42,8 @@ def worker(session: Session, lanes: str, processes: int, concurrency: int | None
     SHOAL_REDIS_URL=redis://localhost:6379/0 shoal worker --processes 4
     shoal worker --lanes express
     """
-    from shoal.fleet.configuration import configuration
-
+    # Celery is a program of its own: what it lacks can be told here only.
+    importlib.import_module("celery")
     configuration(session.settings)
     served = served_lanes(lanes)
     environment = {**os.environ, "SHOAL_HOME": str(session.settings.home)}

@@ -72,6 +72,9 @@ class ReachedJob(Protocol):
     def resume(self) -> str | None:
         """None: nobody works on it, and it can go on in this process."""
 
+    def change_limits(self, limits: Mapping[str, Any]) -> None:
+        """By the names of `Limits`; a job that a limit ended can go on then. Raises UsageError if it cannot."""
+
     def cancel(self) -> str: ...
 
 

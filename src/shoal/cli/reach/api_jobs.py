@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from shoal import __version__
-from shoal.cli.reach import Listed, Record
+from shoal.cli.output import write_exported, write_warc
+from shoal.cli.reach import Listed, ReachedJob, Record
 from shoal.cli.reach.answers import translated
 from shoal.client import Client
 from shoal.client import Job as Told
@@ -76,16 +77,12 @@ class ApiJob:
         return map(_difference, self._client.diff(self.job.id, later))
 
     def write(self, what: str, output: str) -> int | None:
-        from shoal.cli.output import write_exported
-
         def exported(format: str) -> Iterator[bytes]:
             return self._client.exported(self.job.id, format, what=what)
 
         return write_exported(exported, output)
 
     def write_archive(self, output: str) -> int:
-        from shoal.cli.output import write_warc
-
         return write_warc(self._client.archive(self.job.id), output)
 
     def pause(self) -> str:
@@ -93,6 +90,9 @@ class ApiJob:
 
     def resume(self) -> str:
         return self._client.resume(self.job.id)
+
+    def change_limits(self, limits: Mapping[str, Any]) -> None:
+        self._client.change(self.job.id, limits=dict(limits))
 
     def cancel(self) -> str:
         return self._client.cancel(self.job.id)
@@ -107,7 +107,7 @@ class ApiJobs:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    def find(self, name: str) -> ApiJob:
+    def find(self, name: str) -> ReachedJob:
         with translated(UnknownJob):
             return ApiJob(self._client, _read_as(JobShown, self._client.spec(name)).root)
 

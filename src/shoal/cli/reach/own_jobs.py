@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
+from shoal.cli.output import write_data, write_warc
 from shoal.cli.places import Places
 from shoal.cli.reach import Listed, Record
 from shoal.cli.session import Session
+from shoal.jobs.data import archive_chunks
 from shoal.jobs.overview import Overview, overview
 from shoal.jobs.place import Standing
-from shoal.store.jobs import Job, list_jobs, load_job
-from shoal.store.records import Where
+from shoal.jobs.revive import revive
+from shoal.store.items import item_table, list_items, list_rejects
+from shoal.store.jobs import Job, find_job, list_jobs, load_job
+from shoal.store.records import Where, list_dead, list_pages
+from shoal.urls.exclusions import Exclusions, read_exclusions
 
 if TYPE_CHECKING:
     from shoal.jobs.explain import Explanation
     from shoal.jobs.quality import Quality
     from shoal.store.diff import Difference
     from shoal.store.hosts import Said
-    from shoal.urls import Exclusions
 
-# What a single command needs is imported by it alone: they start in a few tenths of a second, and it would double them.
+# What is slow to load, and a single command needs, is imported by it alone: they start in a few tenths of a second.
 
 
 class OwnJob:
@@ -40,8 +44,6 @@ class OwnJob:
         return job_quality(self.place.store, load_job(self.place.store, self.job.id))
 
     def pages(self, where: Where) -> Iterator[Record]:
-        from shoal.store.records import list_pages
-
         return list_pages(self.place.store, self.job.id, where)
 
     def body(self, fingerprint: str) -> bytes:
@@ -50,8 +52,6 @@ class OwnJob:
         return kept_body(self.place, self.job.id, fingerprint).body
 
     def items(self, where: Where, *, provenance: bool) -> Iterator[Record]:
-        from shoal.store.items import item_table, list_items
-
         if provenance:
             yield from list_items(self.place.store, self.job.id, where, provenance=True)
             return
@@ -59,18 +59,12 @@ class OwnJob:
             yield from rows
 
     def rejects(self, where: Where) -> Iterator[Record]:
-        from shoal.store.items import list_rejects
-
         return list_rejects(self.place.store, self.job.id, where)
 
     def dead(self, where: Where) -> Iterator[Record]:
-        from shoal.store.records import list_dead
-
         return list_dead(self.place.store, self.job.id, where)
 
     def retry(self, where: Where) -> int:
-        from shoal.jobs.revive import revive
-
         return self._session.run(revive(self.place, self.job, where))
 
     def explain(self, url: str) -> Explanation:
@@ -84,25 +78,17 @@ class OwnJob:
             from shoal.fleet.exclusions import all_exclusions
 
             return all_exclusions(self._session.settings, self.place.store)
-        from shoal.urls.exclusions import read_exclusions
-
         return read_exclusions(self._session.settings.exclusions)
 
     def differences(self, later: str) -> Iterable[Difference]:
         from shoal.store.diff import differences
-        from shoal.store.jobs import find_job
 
         return differences(self.place.store, self.job.id, find_job(self.place.store, later).id)
 
     def write(self, what: str, output: str) -> int:
-        from shoal.cli.output import write_data
-
         return write_data(self.place.store, self.job.id, what, output)
 
     def write_archive(self, output: str) -> int:
-        from shoal.cli.output import write_warc
-        from shoal.jobs.data import archive_chunks
-
         return write_warc(archive_chunks(self.place.store, self.place.archive, self.job.id), output)
 
     def pause(self) -> str:
@@ -110,6 +96,10 @@ class OwnJob:
 
     def resume(self) -> str | None:
         return self._session.run(self.place.resume(self.job))
+
+    def change_limits(self, limits: Mapping[str, Any]) -> None:
+        self._session.run(self.place.change_limits(self.job, limits))
+        self.job = load_job(self.place.store, self.job.id)
 
     def cancel(self) -> str:
         return self._session.run(self.place.cancel(self.job))

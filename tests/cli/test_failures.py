@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shoal.cli.words import HINTS, failure_lines
+from shoal.cli.failures import HINTS, group_lines
 from shoal.store.figures import Failures
 
 HOST = "shop.example.com"
@@ -12,7 +12,7 @@ def group(kind: str, sample: str, status: int | None = None) -> Failures:
 
 
 def told(*groups: Failures, most: int = 8) -> list[str]:
-    return failure_lines(list(groups), "shoal dead a1 --retry", "shoal job a1", 80, most)
+    return group_lines(list(groups), "shoal dead a1 --retry", "shoal job a1", 80, most)
 
 
 def test_failures_are_folded_to_the_terminal_and_lose_no_word() -> None:

@@ -1,0 +1,83 @@
+"""Shoal as `pip install .` gives it: what needs no extra works, and what does says which."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.cli import COMMANDS, OF_FLEETS
+from shoal.practice import Running
+from tests.cli.conftest import Shell
+from tests.installed import as_installed, asked_for
+
+OF_A_FLEET = ("up", "worker", "tend", "api", "submit https://example.com", "schedule list", "rebuild last")
+NEEDED = "pip install 'shoal[fleet]', or in a checkout pip install '.[fleet]'"
+# In one process, because thirty would take ten seconds: what is missing is missing each time anew.
+ONE_AFTER_ANOTHER = """
+import contextlib, io, json, sys
+import shoal.cli
+
+for words in sys.argv[1:]:
+    sys.argv = ["shoal", *words.split()]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+        try:
+            shoal.cli.main()
+        except SystemExit as ended:
+            told = words, ended.code
+    print(json.dumps([*told, said.getvalue()]))
+"""
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    return as_installed(tmp_path / "bare")
+
+
+def ran(folder: Path, env: dict[str, str], *commands: str) -> list[Any]:
+    """(the command, its exit code, its stderr) of each."""
+    words = [sys.executable, "-c", ONE_AFTER_ANOTHER, *commands]
+    environment = {**Shell(folder).environment, **env}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_crawl_needs_no_extra(tmp_path: Path, bare: dict[str, str], site: Running) -> None:
+    options = ("--allow-private", "--rate", "0", "--max-pages", "5", "--quiet")
+    ran = Shell(tmp_path)("crawl", site.url(), *options, "-o", "out.csv", env=bare)
+    assert ran.code == 0 and len((tmp_path / "out.csv").read_text().splitlines()) == 6, ran.err
+
+
+def test_a_command_of_a_fleet_says_in_one_line_which_extra_it_needs(tmp_path: Path, bare: dict[str, str]) -> None:
+    for words, code, said in ran(tmp_path, bare, *OF_A_FLEET):
+        assert code == 2 and NEEDED in said and said.count("\n") == 1, (words, said)
+
+
+def test_every_other_command_does_without_until_a_fleet_is_named(tmp_path: Path, bare: dict[str, str]) -> None:
+    rest = [f"{name} --help" for name in COMMANDS if name not in " ".join(OF_A_FLEET).split()]
+    for words, code, said in ran(tmp_path, bare, "token list", *rest, "jobs", "hosts", "db upgrade", "config show"):
+        assert code == 0, (words, said)
+    fleet = {**bare, "SHOAL_REDIS_URL": "redis://127.0.0.1:1/0"}
+    for words, code, said in ran(tmp_path, fleet, "jobs", "job last", "pause last", "resume last", "hosts"):
+        assert code == 2 and NEEDED in said, (words, said)
+
+
+def test_over_an_api_no_command_needs_it(tmp_path: Path, bare: dict[str, str], site: Running) -> None:
+    """The shop is no API: each command gets as far as to find that out."""
+    api = {**bare, "SHOAL_API_URL": site.url(), "SHOAL_TOKEN": "shoal_x"}
+    reached = ran(
+        tmp_path, api, "submit https://example.com", "schedule list", "token list", "job last", "jobs", "hosts"
+    )
+    for words, code, said in reached:
+        assert code == 2 and said.startswith(f"error: the answer of {site.url().rstrip('/')} was 40"), (words, said)
+
+
+def test_every_module_that_the_extra_brings_is_known() -> None:
+    asked = asked_for("fleet") - {"tzdata"}
+    assert {name for name, brings in packages_distributions().items() if asked & set(brings)} - OF_FLEETS == set()

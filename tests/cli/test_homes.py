@@ -1,0 +1,79 @@
+"""Homes that may only be read, may not be looked into, or are no folders."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shoal.practice import Running
+from tests.cli.conftest import TIMEOUT_S, Here, Ran
+from tests.cli.crawling import crawling
+
+OBEDIENT = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
+"""Root heeds the modes of files only if these are taken from it."""
+
+pytestmark = pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root needs setpriv")
+
+
+def obediently(shoal: Here, *args: str) -> Ran:
+    command = [*(OBEDIENT if os.geteuid() == 0 else ()), sys.executable, "-m", "shoal", *args]
+    ran = subprocess.run(
+        command, cwd=shoal.folder, env=shoal.environment, capture_output=True, text=True, timeout=TIMEOUT_S
+    )
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+def copied(home: Path, name: str) -> Path:
+    """A copy of the home in which nothing can be written."""
+    copy = shutil.copytree(home, home.parent / name)
+    for path in (copy, *copy.rglob("*")):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    return copy
+
+
+def test_a_home_that_may_only_be_read_can_be_looked_at_but_not_crawled_into(shoal: Here, site: Running) -> None:
+    shoal.crawl(site.url(), "--max-pages", "3")
+    home = str(copied(shoal.home, "read-only"))
+    for command in ("jobs", "job last", "pages last", "pages last --json", "hosts --all", "export last -o -"):
+        asked = command.split()
+        ran = obediently(shoal, "--home", home, *asked)
+        told = ran.out.replace(f"--home {home} ", "")
+        assert (ran.code, told) == (0, shoal(*asked).out), (command, ran.err)
+    ran = obediently(shoal, "--home", home, "crawl", site.url())
+    assert (ran.code, ran.err) == (
+        2,
+        f"error: {home} cannot be used as a home: Permission denied; choose another with --home\n",
+    )
+    for command in ("token add x --scope read", f"hosts {site.url().split('/')[2]} --pause"):
+        ran = obediently(shoal, "--home", home, *command.split())
+        assert ran.code == 2 and "attempt to write a readonly database" in ran.err, command
+
+
+def test_what_a_killed_crawl_left_can_be_looked_at_where_it_cannot_be_written(shoal: Here, site: Running) -> None:
+    with crawling(shoal, site) as crawl:
+        crawl.kill()
+    assert (shoal.home / "shoal.db-wal").stat().st_size
+    home = str(copied(shoal.home, "read-only"))
+    looked, there = obediently(shoal, "--home", home, "jobs", "--json"), shoal("jobs", "--json")
+    assert (looked.code, looked.lines[0]["pages"]) == (0, there.lines[0]["pages"])
+    ran = obediently(shoal, "--home", home, "resume", "last")
+    assert ran.code == 2 and ran.err.startswith(f"error: {home} cannot be used as a home: ")
+
+
+@pytest.mark.parametrize("command", ["jobs", "job last", "crawl http://127.0.0.1:9/"])
+def test_a_home_that_may_not_be_looked_into_is_told(shoal: Here, command: str) -> None:
+    (shoal.folder / "closed").mkdir(mode=0)
+    ran = obediently(shoal, "--home", "closed", *command.split())
+    assert ran.code == 2 and "closed cannot be used as a home: Permission denied" in ran.err
+
+
+@pytest.mark.parametrize("command", ["jobs", "job last", "crawl http://127.0.0.1:9/"])
+def test_a_file_is_no_home(shoal: Here, command: str) -> None:
+    (shoal.folder / "file").touch()
+    ran = shoal("--home", "file", *command.split())
+    assert ran.code == 2 and "file cannot be used as a home: " in ran.err
