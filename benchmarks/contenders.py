@@ -59,13 +59,14 @@ def _peer(script: str, *words: str) -> Command:
     return lambda url, pages, _: [PEERS_PYTHON, "-P", str(HERE / script), *words, url, str(pages)]
 
 
-def _scrapy_items(url: str, pages: int, empty: Path) -> list[str]:
-    return [*_SCRAPY_ITEMS_DROPPED(url, pages, empty), str(empty / "items.jsonl")]
+def _writing(peer: Command) -> Command:
+    """The same, with what is found written to a file."""
+    return lambda url, pages, empty: [*peer(url, pages, empty), str(empty / "found.jsonl")]
 
 
 _SCRAPY_LINKS = _peer("scrapy_peer.py", "links")
-_SCRAPY_ITEMS_DROPPED = _peer("scrapy_peer.py", "items")
-_CRAWLEE = _peer("crawlee_peer.py")
+_SCRAPY_ITEMS = _peer("scrapy_peer.py", "items")
+_CRAWLEE = _peer("crawlee_peer.py", "links")
 
 SHOAL = Contender(
     "Shoal",
@@ -91,13 +92,20 @@ PEERS = {
         {
             "links": _SCRAPY_LINKS,
             "tls": _SCRAPY_LINKS,
-            "items": _scrapy_items,
+            "items": _writing(_SCRAPY_ITEMS),
             "archive": _SCRAPY_LINKS,
         },
     ),
-    "scrapy-dropping": Contender("Scrapy, items dropped", "scrapy", "2.19.0", {"items": _SCRAPY_ITEMS_DROPPED}),
+    "scrapy-dropping": Contender("Scrapy, items dropped", "scrapy", "2.19.0", {"items": _SCRAPY_ITEMS}),
+    "scrapy-keeping": Contender(
+        "Scrapy, on disk", "scrapy", "2.19.0", {"links": _writing(_peer("scrapy_peer.py", "kept"))}
+    ),
     "crawlee": Contender("Crawlee for Python", "crawlee[parsel]", "1.11.0", {"links": _CRAWLEE, "tls": _CRAWLEE}),
+    "crawlee-keeping": Contender(
+        "Crawlee for Python, on disk", "crawlee[parsel]", "1.11.0", {"links": _peer("crawlee_peer.py", "kept")}
+    ),
 }
+"""Those that keep do with text, links and queue what Shoal does unasked, though not all of it outlives a kill."""
 
 
 def install(packages: Iterable[str]) -> None:

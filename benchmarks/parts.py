@@ -42,7 +42,9 @@ _LINKS = Part(
     items_per_page=0,
     holds=f"with {links_site.LINKS} links each",
     task="every page by following all links",
-    keeps=f"{_KEPT}, and of a page its URL, title and status. So does Shoal with --no-text, on disk (records only).",
+    keeps=f"{_KEPT}, and of a page its URL, title and status. So does Shoal with --no-text, on disk (records only). "
+    "On disk: the peers keep what Shoal does, text and links of a page in a file, Scrapy's queue in its JOBDIR and "
+    "Crawlee's in the storage it comes with.",
 )
 _TLS = replace(
     _LINKS,

@@ -1,4 +1,4 @@
-"""The crawls in Scrapy: `python -P scrapy_peer.py links|items URL PAGES [FILE]`, in an environment that has Scrapy.
+"""The crawls in Scrapy: `python -P scrapy_peer.py links|kept|items URL PAGES [FILE]`, in an environment that has it.
 
 What is found is written to the file, if there is one, and dropped otherwise.
 """
@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from scrapy import Request, Spider  # type: ignore[import-not-found]
 from scrapy.crawler import CrawlerProcess  # type: ignore[import-not-found]
@@ -49,6 +49,24 @@ class Links(Peer):
         yield from response.follow_all(css="a")
 
 
+class Kept(Peer):
+    """Text and links of a page too, by the cheapest way there is to them; and the queue is on disk."""
+
+    name = "kept"
+    custom_settings: ClassVar = {"JOBDIR": "queue"}
+
+    def read(self, response: Any) -> Iterator[Any]:
+        links = list(response.follow_all(css="a"))
+        yield {
+            "url": response.url,
+            "title": response.css("title::text").get(),
+            "status": response.status,
+            "text": response.xpath("normalize-space(//body)").get(),
+            "links": [link.url for link in links],
+        }
+        yield from links
+
+
 class Items(Peer):
     name = "items"
 
@@ -80,4 +98,4 @@ def main(spider: type[Peer], url: str, pages: int, *files: str) -> None:
 
 
 if __name__ == "__main__":
-    main({"links": Links, "items": Items}[sys.argv[1]], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])
+    main({"links": Links, "kept": Kept, "items": Items}[sys.argv[1]], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])
