@@ -78,7 +78,7 @@ def test_no_command_is_told_of_that_there_is_not() -> None:
 
 
 def test_every_setting_of_celery_is_given_with_its_reason() -> None:
-    given = configuration(Settings(ROOT, broker_url="redis://localhost:6379/1"))
+    given = configuration(Settings(ROOT, "redis://localhost:6379/0", "redis://localhost:6379/1"))
     text = (ROOT / "docs" / "internals" / "celery.md").read_text()
     assert not [name for name in (*given, *given["broker_transport_options"]) if f"`{name}`" not in text]
 

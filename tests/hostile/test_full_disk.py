@@ -113,6 +113,22 @@ def test_a_crawl_waits_for_room_and_goes_on(disk: Disk, site: Running, tmp_path:
     ended(shoal, Ran(process.returncode, out, err), disk, site)
 
 
+def test_other_terminals_are_told_of_the_full_disk_until_there_is_room(
+    disk: Disk, site: Running, tmp_path: Path
+) -> None:
+    shoal = Homed(tmp_path, disk.path / "home")
+    with waiting_crawl(Shell(tmp_path), site, disk) as process:
+        # By the crawl's word a moment later than its own line.
+        until(lambda: shoal("jobs", "--json").lines[0]["state"] == "waiting")
+        # There, or in a folder of it: whatever had to be written first.
+        assert f"waits for   disk full at {disk.path / 'home'}" in shoal("job", "last").out
+        assert " waiting " in shoal("jobs").out
+        disk.empty()
+        until(lambda: shoal("job", "last", "--json").lines[0]["state"] in ("running", "done"))
+        process.communicate(timeout=2 * WITHIN_S)
+    assert "disk full" not in shoal("job", "last").out
+
+
 def test_a_crawl_stopped_with_a_full_disk_can_be_resumed(disk: Disk, site: Running, tmp_path: Path) -> None:
     shoal = Shell(tmp_path)
     with waiting_crawl(shoal, site, disk) as process:

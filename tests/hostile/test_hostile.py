@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -86,7 +87,8 @@ def _run(shoal: Shell, *args: str) -> tuple[Ran, int]:
     a process is told the peak of the one that started it, if that was larger."""
     peaks = shoal.folder / "peaks"
     (shoal.folder / "sitecustomize.py").write_text(TELLS_ITS_PEAK.format(file=str(peaks)))
-    with shoal.start(*args, env={"PYTHONPATH": str(shoal.folder)}) as process:
+    seen_first = os.pathsep.join(filter(None, (str(shoal.folder), os.environ.get("PYTHONPATH"))))
+    with shoal.start(*args, env={"PYTHONPATH": seen_first}) as process:
         out, err = process.communicate()
     return Ran(process.returncode, out, err), max(map(int, peaks.read_text().split()))
 
