@@ -18,6 +18,7 @@ from shoal.engine.aside import Aside
 from shoal.engine.calls import Calls
 from shoal.engine.chores import DRAIN_S, Chores
 from shoal.engine.ending import Ending
+from shoal.engine.heap import keep_freed
 from shoal.engine.keeping import KeptOffers
 from shoal.engine.mark import Mark
 from shoal.engine.overflow import Overflow
@@ -40,6 +41,8 @@ BACKLOG_BYTES = 32_000_000
 """Of pages read but not stored; a page with tens of thousands of links weighs in memory many times its size."""
 ASIDE_BYTES = 64_000_000
 """Of big pages that wait to be read, of however many hosts."""
+FREED_BYTES = 8 << 20
+"""As much memory is kept for the next pages: what one of 64 KB takes, several times over."""
 SLOW_AFTER_S = 5.0
 SLOW_BYTES_PER_S = 10_000
 MOST_SLOW = 3
@@ -187,6 +190,7 @@ class Engine:
         self, turns: Coroutine[Any, Any, None], beside: list[Coroutine[Any, Any, None]], drain_s: float | None = None
     ) -> None:
         """Takes these turns, with the settler and others beside them, and sees to the end of each."""
+        keep_freed(FREED_BYTES)
         leasing = asyncio.create_task(turns)
         background = [asyncio.create_task(other) for other in (self._settler.run(), *beside)]
         try:

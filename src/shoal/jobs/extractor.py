@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from shoal.engine.callbacks import page_of
+from shoal.engine.heap import keep_freed
 from shoal.errors import InvalidURL
 from shoal.jobs.bodies import unpacked
 from shoal.model import ItemRecord, ItemType, PageRecord, RejectRecord
@@ -25,7 +25,6 @@ from shoal.store.archive.archive import Archive, Folders
 from shoal.store.staging import staged
 from shoal.urls import Params, canonical, fingerprint
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _KEPT_BYTES = 64 << 20
 
 
@@ -109,7 +108,7 @@ def serve(connection: Connection, at: Any, source: Source, archive: Folders, par
     """
     # Ctrl-C is for the parent, which ends its processes itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _keep_freed_memory()
+    keep_freed(_KEPT_BYTES)
     spider = rules.from_json(source.rules) if source.rules is not None else load_spider(source.reference or "")
     extractor = Extractor(spider, Archive(*archive), params)
     while True:
@@ -122,12 +121,3 @@ def serve(connection: Connection, at: Any, source: Source, archive: Folders, par
             at.value = place
             extracts.append(extractor.extract(task))
         connection.send(extracts)
-
-
-def _keep_freed_memory() -> None:
-    """Here a page's tree is freed before the next one is made. glibc would give its memory back to the system and ask
-    for it again, which takes as long as the parsing."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
-        mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES // 4)
