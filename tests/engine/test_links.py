@@ -13,7 +13,7 @@ from shoal.engine.work import Work
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, Headers
 from shoal.fetch.guard import Guard
-from shoal.model import Lease, Outcome, Trail
+from shoal.model import Lease, Outcome, PageContent, PageRecord, Trail
 from shoal.spiders.page import Request
 from shoal.urls import Params, target
 from tests.engine.conftest import spec
@@ -34,11 +34,11 @@ def a_lease(path: str, trail: Trail) -> Lease:
     return Lease(1, "job", target(SEED + path, Params(), "host"), trail, 0, 0, 0.0, 0.0, False, 0)
 
 
-async def read(work: Work, path: str, *hrefs: str) -> Ending:
+async def read(work: Work, path: str, *hrefs: str, base: str = "") -> Ending:
     lease = a_lease(path, Trail())
-    body = "".join(f'<a href="{href}">x</a>' for href in hrefs).encode()
-    headers = Headers([("Content-Type", "text/html")])
-    return await conclude(work, lease, Exchange(SEED + path, 200, "", headers, b"", body, body, "1.1", "", 0, 0), None)
+    body = (base and f"<base href={base}>") + "".join(f'<a href="{href}">x</a>' for href in hrefs)
+    sent, headers = body.encode(), Headers([("Content-Type", "text/html")])
+    return await conclude(work, lease, Exchange(SEED + path, 200, "", headers, b"", sent, sent, "1.1", "", 0, 0), None)
 
 
 def offered(ending: Ending) -> list[str]:
@@ -51,6 +51,13 @@ async def test_a_link_that_the_frontier_has_is_not_offered_again(work: Work) -> 
         link.is_offered = True
     again = await read(work, "2", "/b", "/c", "c#part", "/a")
     assert (offered(first), offered(again)) == (["a", "b"], ["c"])
+
+
+async def test_links_are_kept_as_they_are_written_but_against_a_base_as_what_they_lead_to(work: Work) -> None:
+    plain, based = await read(work, "", "/a", "b#c", "d" * 40_000), await read(work, "2", "/a", "b#c", base="/deep/")
+    kept = [done.record.content for done in (plain, based) if isinstance(done.record, PageRecord)]
+    hrefs = [content.hrefs for content in kept if isinstance(content, PageContent)]
+    assert hrefs == [["/a", "b#c"], [f"{SEED}a", f"{SEED}deep/b"]]
 
 
 async def test_a_link_whose_offer_may_yet_fail_is_offered_by_every_page(work: Work) -> None:

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from shoal.errors import InvalidURL
 from shoal.model import ScopeKind
-from shoal.urls import PageLinks, Params, Resolver, Scope, Traps, canonical, target
+from shoal.urls import PageLinks, Params, Resolver, Scope, Traps, canonical, linked, target
 
-PAGE = "https://example.com/shop/list?page=1"
+SITE = "https://example.com/"
+PAGE = f"{SITE}shop/list?page=1"
 TRAPS = Traps((), 1_800_000_000)
 
 
@@ -107,8 +108,35 @@ def test_the_parameters_and_the_group_of_the_job_hold_for_links() -> None:
 
 def test_a_link_that_a_page_has_twice_is_one_link() -> None:
     links = resolver().resolve(PAGE, ["/x", "y", "/x", "?z", "y", "?z", "/x"])
-    site = "https://example.com/"
-    assert [link.url for link in links.fresh] == [f"{site}x", f"{site}shop/y", f"{site}shop/list?z"]
+    assert [link.url for link in links.fresh] == [f"{SITE}x", f"{SITE}shop/y", f"{SITE}shop/list?z"]
+
+
+def test_with_only_new_what_the_frontier_has_is_passed_over_and_skips_count_as_ever() -> None:
+    known = resolver()
+    hrefs = ["/a", "b", "https://example.com/c", "?page=2", "mailto:x", "http://other.org/"]
+    offer(known.resolve(PAGE, hrefs, only_new=True))
+    skipped = {"not_http": 1, "off_scope": 1}
+    # The first look learns that they were offered, the second passes them over.
+    for looked_at in (6, 3):
+        links = known.resolve(PAGE, [*hrefs, "/new"], only_new=True)
+        assert (links.fresh, links.skipped) == ([link for link in links.links if link.url == f"{SITE}new"], skipped)
+        assert len(links.links) == looked_at + 1
+    assert [link.url for link in known.resolve(f"{SITE}other/", ["b"], only_new=True).fresh] == [f"{SITE}other/b"]
+    assert len(known.resolve(PAGE, hrefs).links) == len(hrefs)
+
+
+def test_what_was_passed_over_is_looked_at_again_when_the_scope_changes() -> None:
+    scope = Scope(ScopeKind.HOST, [PAGE], (), ())
+    known = Resolver(scope, TRAPS, Params(), "host")
+    for _ in range(3):
+        offer(known.resolve(PAGE, ["/a"], only_new=True))
+    scope.set_patterns((), ("*/a",))
+    assert known.resolve(PAGE, ["/a"], only_new=True).skipped == {"excluded": 1}
+
+
+def offer(links: PageLinks) -> None:
+    for link in links.fresh:
+        link.is_offered = True
 
 
 def test_answers_stay_right_when_the_memory_is_too_small() -> None:
@@ -157,7 +185,7 @@ def test_resolving_is_joining_as_whatwg_does_and_then_canonical(base: str, hrefs
     visible = [href for href in hrefs if not is_fragment(base, href)]
     expected = [url for href in visible for url in joined(base, href)]
     links = ANY.resolve(canonical(base), hrefs)
-    assert links.urls == list(dict.fromkeys(expected))
+    assert links.urls == linked(canonical(base), hrefs, Params()) == list(dict.fromkeys(expected))
     assert len(visible) - len(expected) == links.skipped.get("malformed", 0) + links.skipped.get("not_http", 0)
 
 

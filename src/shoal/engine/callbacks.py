@@ -71,7 +71,7 @@ def offer_requests(work: Work, done: Ending, requests: list[Request]) -> None:
 
 
 def _plain_targets(work: Work, done: Ending, urls: list[str]) -> list[Target]:
-    links = work.resolver.resolve(done.lease.target.url, urls)
+    links = work.resolver.resolve(done.lease.target.url, urls, only_new=True)
     add_links(done, links)
     done.links += links.fresh
     return targets_of(links.fresh)

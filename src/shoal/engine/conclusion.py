@@ -31,10 +31,14 @@ from shoal.model import (
 )
 from shoal.store.earlier import EarlierPage
 from shoal.urls import left_out
+from shoal.urls.canonical import MAX_CHARS
 from shoal.urls.resolve import Link, PageLinks, targets_of
 
 RESOLVED_AT_ONCE = 200
 """Links of a big page: one not met before takes 6 to 20 us, and all other hosts wait for so many."""
+
+MOST_KEPT = 4 * MAX_CHARS
+"""Characters of a link as it is written. What is longer leads nowhere: a picture in a data: URL."""
 
 
 def is_big(work: Work, answer: Exchange | Failure) -> bool:
@@ -104,7 +108,8 @@ def _keep_content(work: Work, record: PageRecord, answer: Exchange) -> None:
     nothing is read aside, and here it would hold other hosts up."""
     if record.content_type in HTML_TYPES and len(answer.body) <= BIG_BYTES:
         page = read_page(_ask(work, record, answer), answer.body)
-        record.content = _content(page, work.resolver.resolve(record.url, page.hrefs, page.base))
+        links = work.resolver.resolve(record.url, page.hrefs, page.base) if page.base else None
+        record.content = _content(page, links)
 
 
 def _ask(work: Work, record: PageRecord, answer: Exchange) -> Ask:
@@ -126,18 +131,22 @@ async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchang
         links = await _resolved_in_parts(work, done, page)
     add_skips(done, {"nofollow": page.nofollowed, "too_many_links": page.beyond})
     record.title, record.canonical = page.title, page.canonical
-    record.content = _content(page, links)
+    record.content = _content(page, links if page.base else None)
     _follow(work, done, record, links)
 
 
-def _content(page: PageRead, links: PageLinks) -> PageContent | None:
+def _content(page: PageRead, against_base: PageLinks | None) -> PageContent | None:
     if page.text is None:
         return None
-    return PageContent(page.description, page.language, page.text, links.urls, page.formats)
+    # As they stand, where they hang on no more than the page's URL: a crawl writes them once, and most are never read.
+    hrefs = against_base.urls if against_base else [href for href in page.hrefs if len(href) <= MOST_KEPT]
+    return PageContent(page.description, page.language, page.text, hrefs, page.formats)
 
 
 def _resolved(work: Work, done: Ending, page: PageRead, hrefs: list[str]) -> PageLinks:
-    found = work.resolver.resolve(done.lease.target.url, hrefs, page.base)
+    # All of them where they are kept resolved, or are too deep and count whether or not the frontier has them.
+    only_new = not page.base and not work.is_too_deep(done.lease.trail.depth + 1)
+    found = work.resolver.resolve(done.lease.target.url, hrefs, page.base, only_new=only_new)
     add_links(done, found)
     return found
 
@@ -167,7 +176,7 @@ def _carry_over(work: Work, done: Ending, record: PageRecord, earlier: EarlierPa
     record.content = earlier.packed
     content = earlier.content()
     if content is not None:
-        found = work.resolver.resolve(record.url, content.links)
+        found = work.resolver.resolve(record.url, content.hrefs)
         add_links(done, found)
         _follow(work, done, record, found)
 

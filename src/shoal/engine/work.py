@@ -66,7 +66,7 @@ class Work:
         """The name by which a page's directives may call the job; that of robots.txt too."""
         self.open_headers = {k: v for k, v in spec.headers.items() if k.lower() in OPEN_HEADERS}
         self.jar = Jar()
-        self.params = Params(frozenset(spec.keep_params), frozenset(spec.drop_params))
+        self.params = Params.of(spec)
         self.scope = Scope(spec.scope, (), spec.include, spec.exclude)
         self._seed_origins: set[str] = set()
         self.add_seeds(seeds)

@@ -124,7 +124,7 @@ def _as_given(url: str, spec: JobSpec) -> Input:
     if bare(url)[:1] in ("", "#"):
         raise InvalidURL(url, "malformed")
     line = io.BytesIO(url.encode("utf-8", "surrogateescape"))
-    params = Params(frozenset(spec.keep_params), frozenset(spec.drop_params))
+    params = Params.of(spec)
     return next(read_sources(["-"], params, spec.politeness.group, None, line).inputs)
 
 

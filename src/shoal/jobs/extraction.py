@@ -91,7 +91,7 @@ class Extraction:
 
     def _started(self) -> Processes:
         spec = self._job.spec
-        params = Params(frozenset(spec.keep_params), frozenset(spec.drop_params))
+        params = Params.of(spec)
         source = Source(None if self._spider.rules else self._spider.reference, self._spider.rules)
         return Processes(self._n_processes, source, self._place.archive.folders, params)
 

@@ -51,7 +51,8 @@ class PageContent:
     description: str | None
     language: str | None
     text: str
-    links: list[str]
+    hrefs: list[str]
+    """Its links as they are written, to be read against its URL; or what they lead to."""
     formats: dict[str, Any] = field(default_factory=dict)
     """What else the job asked for of the page: format -> the page in it, as JSON has it."""
 

@@ -51,7 +51,7 @@ def _spelt(line: str) -> tuple[str, str | None]:
 
 def read_inputs(entries: Iterable[Entry], spec: JobSpec) -> Iterator[Input]:
     """Their lines are places in what is read; none is a duplicate yet."""
-    params = Params(frozenset(spec.keep_params), frozenset(spec.drop_params))
+    params = Params.of(spec)
     for line, text, problem in entries:
         if not text and not problem:
             continue

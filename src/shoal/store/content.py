@@ -2,7 +2,7 @@
 
 The fields are joined by NUL, which `storable` keeps out of them, because writing them as JSON took longer than
 compressing them. An empty description or language is none. The formats, which few jobs
-ask for, follow as JSON after an empty link, which no page has.
+ask for, follow as JSON after an empty href, which no page has.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ def pack(content: PageContent | Packed) -> Packed:
     """What is packed already stays as it is."""
     if isinstance(content, Packed):
         return content
-    fields = (content.description or "", content.language or "", content.text, *content.links)
+    fields = (content.description or "", content.language or "", content.text, *content.hrefs)
     if content.formats:
         fields = (*fields, "", json.dumps(content.formats, ensure_ascii=False))
-    # Links, being canonical, have none.
-    if "\0" in content.text or "\0" in fields[0] or "\0" in fields[1]:
+    if "\0" in "".join(fields):
         fields = tuple(map(storable, fields))
     try:
         joined = "\0".join(fields).encode()
@@ -36,10 +35,10 @@ def pack(content: PageContent | Packed) -> Packed:
 
 
 def unpack(packed: Packed) -> PageContent:
-    description, language, text, *links = isal_zlib.decompress(packed).decode().split("\0")
+    description, language, text, *hrefs = isal_zlib.decompress(packed).decode().split("\0")
     formats = {}
-    if "" in links:
-        formats = json.loads(links[-1])
-        links = links[:-2]
+    if "" in hrefs:
+        formats = json.loads(hrefs[-1])
+        hrefs = hrefs[:-2]
     # Folded by whoever reads it: a crawl writes each text once, and most are never read.
-    return PageContent(description or None, language or None, " ".join(text.split()), links, formats)
+    return PageContent(description or None, language or None, " ".join(text.split()), hrefs, formats)

@@ -16,8 +16,10 @@ from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, fingerprin
 from shoal.store import tables
 from shoal.store.columns import DEAD, DROP, PAGE, Columns, Kind, iso_time
 from shoal.store.content import unpack
+from shoal.store.jobs import load_job
 from shoal.store.store import Store
 from shoal.store.text import storable
+from shoal.urls import Params, linked
 
 Where = Mapping[str, str]
 """Column -> the value it must have; which columns, see `conditions`."""
@@ -49,8 +51,10 @@ def list_pages_with_content(
     pages, contents = tables.pages, tables.contents
     of_page = (contents.c.job == pages.c.job) & (contents.c.fingerprint == pages.c.fingerprint)
     with_content = listing(pages, PAGE, job, where).add_columns(contents.c.packed).outerjoin(contents, of_page)
+    params = Params.of(load_job(store, job).spec)
     for row in stream(store, with_content):
-        yield {**shown(PAGE, row), **_content(row[-1], formats)}
+        page = shown(PAGE, row)
+        yield {**page, **_content(page["url"], row[-1], formats, params)}
 
 
 def list_dead(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
@@ -174,7 +178,7 @@ def shown(columns: Columns, row: Any) -> dict[str, Any]:
     return found
 
 
-def _content(packed: bytes | None, formats: Sequence[str]) -> dict[str, Any]:
+def _content(url: str, packed: bytes | None, formats: Sequence[str], params: Params) -> dict[str, Any]:
     if packed is None:
         return dict.fromkeys(("description", "language", "text", "links", *formats))
     content = unpack(packed)
@@ -182,6 +186,6 @@ def _content(packed: bytes | None, formats: Sequence[str]) -> dict[str, Any]:
         "description": content.description,
         "language": content.language,
         "text": content.text,
-        "links": content.links,
+        "links": linked(url, content.hrefs, params),
         **{name: content.formats.get(name) for name in formats},
     }

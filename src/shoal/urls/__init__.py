@@ -3,6 +3,7 @@
 from shoal.urls.canonical import Params, canonical, credentials_of, left_out
 from shoal.urls.exclusions import Exclusions
 from shoal.urls.identity import fingerprint, host_of, origin_of, target
+from shoal.urls.linked import linked
 from shoal.urls.resolve import PageLinks, Resolver
 from shoal.urls.scope import Scope
 from shoal.urls.traps import Trap, Traps
@@ -20,6 +21,7 @@ __all__ = [
     "fingerprint",
     "host_of",
     "left_out",
+    "linked",
     "origin_of",
     "target",
 ]

@@ -11,11 +11,13 @@ import re
 import string
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 from urllib.parse import unquote, unquote_plus
 
 from ada_url import normalize_url, parse_url
 
 from shoal.errors import InvalidURL
+from shoal.model import JobSpec
 from shoal.urls import sessions
 
 MAX_CHARS = 8_192
@@ -55,6 +57,10 @@ class Params:
 
     keep: frozenset[str] = frozenset()
     drop: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, spec: JobSpec) -> Self:
+        return cls(frozenset(spec.keep_params), frozenset(spec.drop_params))
 
     def drops(self, name: str, param: str) -> bool:
         """`param` is the whole of it, with its value."""

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import filterfalse, repeat
 from typing import NamedTuple, cast
 
 from shoal.errors import InvalidURL
@@ -42,7 +42,7 @@ class PageLinks:
     """What the links of one page come to."""
 
     links: list[Link]
-    """One for each href, in their order."""
+    """One for each href that was looked at, in their order."""
     fresh: list[Link]
     """Those of them that are wanted, and that the frontier has not been told of."""
     skipped: dict[str, int]
@@ -79,7 +79,7 @@ class _Site(NamedTuple):
 
 
 _NO_SITE = _Site("", "", False)
-_PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}+){1,9}+/?")
+PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}+){1,9}+/?")
 """Neither dot segments, escapes, session ids nor anything else that canonical form changes, and not too long."""
 
 
@@ -95,10 +95,11 @@ class Resolver:
         self._last_site = _NO_SITE
         self._width = scope.width
 
-    def resolve(self, url: str, hrefs: Sequence[str], base: str | None = None) -> PageLinks:
+    def resolve(self, url: str, hrefs: Sequence[str], base: str | None = None, *, only_new: bool = False) -> PageLinks:
         """`url` is canonical; any href at all is a link, a skip or nothing.
 
-        `base` is the page's own <base href>, ignored where it is not one.
+        `base` is the page's own <base href>, ignored where it is not one. With `only_new` those that the frontier is
+        known to have are passed over.
         """
         against = self._base(url, base) if base else url
         page = Document(against, is_page=against == url)
@@ -108,6 +109,9 @@ class Resolver:
             self._width = self._scope.width
         site = self._site(page.origin)
         self._memory.make_room()
+        places = (page.origin, page.directory, ANYWHERE)
+        if only_new:
+            hrefs = self._memory.without_offered(places, hrefs)
         on_site, in_directory = self._memory.of(page.origin), self._memory.of(page.directory)
         anywhere = self._memory.of(ANYWHERE)
         # The first look at all hrefs takes no step in Python: on most pages it finds every one.
@@ -122,6 +126,8 @@ class Resolver:
                 for link, href in zip(met, hrefs, strict=True)
             ]
         found = cast(list[Link], met)
+        if only_new:
+            self._memory.note_offered(places, hrefs)
         unoffered = [link for link in found if not link.is_offered]
         fresh = list(dict.fromkeys([link for link in unoffered if link.target]))
         refused = [link for link in unoffered if link.skip]
@@ -157,7 +163,7 @@ class Resolver:
 
     def _meet_plain(self, site: _Site, hrefs: Sequence[str]) -> None:
         """Judges, all at once, the paths that every parser reads as they stand: a fifth of the work."""
-        plain = [href for href in hrefs[: self._memory.room] if _PLAIN_PATH.fullmatch(href)]
+        plain = [href for href in hrefs[: self._memory.room] if PLAIN_PATH.fullmatch(href)]
         urls = [site.origin + path for path in plain]
         links = dict(zip(plain, map(Link, urls, map(Target, urls, fingerprints(urls), repeat(site.host))), strict=True))
         for url, trap in self._traps.of_plain(urls).items():
@@ -213,7 +219,8 @@ class _Memory:
     """Links by place and href; a place is the part of a base that the meaning of the href hangs on.
 
     When it is full it begins anew: to judge the links of a menu once more costs less than to keep account of which are
-    met often. It does so only between pages, because a page holds on to its tables.
+    met often. It does so only between pages, because a page holds on to its tables. Hrefs of links that are known to be
+    offered are kept a second time, by themselves: most hrefs of a page are among them, and need no look at their link.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -222,6 +229,7 @@ class _Memory:
 
     def clear(self) -> None:
         self._tables: dict[str, dict[str, Link]] = {}
+        self._offered: dict[str, set[str]] = {}
         self._held = 0
 
     def make_room(self) -> None:
@@ -234,6 +242,18 @@ class _Memory:
             table = self._tables[place] = {}
             self._held += 1
         return table
+
+    def without_offered(self, places: Iterable[str], hrefs: Sequence[str]) -> Sequence[str]:
+        for place in places:
+            if offered := self._offered.get(place):
+                hrefs = list(filterfalse(offered.__contains__, hrefs))
+        return hrefs
+
+    def note_offered(self, places: Iterable[str], hrefs: Iterable[str]) -> None:
+        for place in places:
+            table = self._tables[place]
+            if offered := [href for href in hrefs if (link := table.get(href)) and link.is_offered]:
+                self._offered.setdefault(place, set()).update(offered)
 
     @property
     def room(self) -> int:
