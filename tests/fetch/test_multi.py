@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 import time
+from contextlib import suppress
 
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.exchange import Exchange, Failure
@@ -63,6 +65,48 @@ async def test_a_deadline_holds_after_an_earlier_one_that_was_not_needed(fetcher
     assert isinstance(await fetcher.fetch(Fetch(f"{site.url}/", deadline_s=0.2)), Exchange)
     end = await asyncio.wait_for(silent, 5)
     assert isinstance(end, Failure) and end.kind == "timeout"
+
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+def answer_early(listening: socket.socket, accepted: list[socket.socket]) -> None:
+    """Every connection gets its first answer before it asks for anything."""
+    with suppress(OSError):
+        while True:
+            connection, _ = listening.accept()
+            accepted.append(connection)
+            connection.sendall(OK)
+            connection.recv(10_000)
+            while connection.recv(10_000):
+                connection.sendall(OK)
+
+
+def hold_up(loop: asyncio.AbstractEventLoop, over: threading.Event) -> None:
+    """Between any two steps of it."""
+    time.sleep(0.02)
+    if not over.is_set():
+        loop.call_soon(hold_up, loop, over)
+
+
+async def test_a_connection_is_kept_though_its_answer_was_there_before_anybody_waited_for_it(fetcher: Fetcher) -> None:
+    """As on a machine so busy that a host has answered when libcurl first looks."""
+    accepted: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        site = threading.Thread(target=answer_early, args=(listening, accepted), daemon=True)
+        site.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        hold_up(asyncio.get_running_loop(), over := threading.Event())
+        pages = [await fetcher.fetch(Fetch(url))]
+        over.set()
+        pages += [await fetcher.fetch(Fetch(url)) for _ in range(4)]
+    for connection in accepted:
+        connection.shutdown(socket.SHUT_RDWR)
+    await asyncio.to_thread(site.join, 5)
+    for connection in accepted:
+        connection.close()
+    assert [isinstance(page, Exchange) and page.raw for page in pages] == [b"ok"] * 5
+    assert len(accepted) == 1
 
 
 async def test_what_nobody_asked_for_is_no_answer_to_the_next_request(fetcher: Fetcher, site: Site) -> None:

@@ -89,13 +89,20 @@ class EpollMulti:
     def _look(self) -> None:
         for socket, events in self._epoll.poll(0):
             if socket not in self._watched:
-                with suppress(OSError):
-                    self._epoll.unregister(socket)
-                    self.spoilt.add(_local_port(socket))
+                self._see_to_resting(socket, events)
                 continue
             readable = pycurl.CSELECT_IN if events & (select.EPOLLIN | _OVER) else 0
             self._act(socket, readable | (pycurl.CSELECT_OUT if events & select.EPOLLOUT else 0))
         self._end_transfers()
+
+    def _see_to_resting(self, socket: int, events: int) -> None:
+        with suppress(OSError):
+            if events == select.EPOLLOUT:
+                # Its answer was there as soon as the request was sent, so that nobody has waited for it to be readable.
+                self._epoll.modify(socket, select.EPOLLIN)
+            else:
+                self._epoll.unregister(socket)
+                self.spoilt.add(_local_port(socket))
 
     def _wake_in(self, wait_ms: int) -> None:
         assert self._loop is not None
