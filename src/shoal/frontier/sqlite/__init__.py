@@ -11,7 +11,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -143,9 +142,7 @@ class SqliteFrontier(Outlook):
     async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
         def give_back() -> None:
             settling = Settling(self._db, self._queue, self._clock())
-            # Newest first, each to the head: they end up in the order they were leased.
-            for token in sorted(tokens, reverse=True):
-                settling.release(token, wait_s)
+            settling.release(tokens, wait_s)
             settling.write_counts()
 
         self._once(call, "release", give_back)
@@ -153,11 +150,9 @@ class SqliteFrontier(Outlook):
     async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
         def end() -> list[bool]:
             settling = Settling(self._db, self._queue, self._clock())
-            # Newest first: of several that were not started, each leaves its start to the one before it.
-            newest_first = sorted(completions, key=attrgetter("token"), reverse=True)
-            accepted = {completion.token: settling.complete(completion) for completion in newest_first}
+            accepted = settling.complete(completions)
             settling.write_counts()
-            return [accepted[completion.token] for completion in completions]
+            return [completion.token in accepted for completion in completions]
 
         return list(self._once(call, "complete", end))
 
@@ -166,8 +161,7 @@ class SqliteFrontier(Outlook):
         with self._transaction():
             tokens = expired(self._db, PARKED if all_leases else now, gone)
             settling = Settling(self._db, self._queue, now)
-            for token in tokens:
-                settling.expire(token, token in blamed)
+            settling.expire(tokens, blamed)
             settling.write_counts()
             if all_leases:
                 # Nobody is left who might repeat a call.
