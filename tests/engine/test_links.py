@@ -47,8 +47,7 @@ def offered(ending: Ending) -> list[str]:
 
 async def test_a_link_that_the_frontier_has_is_not_offered_again(work: Work) -> None:
     first = await read(work, "", "/a", "/b", "b")
-    for link in first.links:
-        link.is_offered = True
+    work.resolver.offered(first.links)
     again = await read(work, "2", "/b", "/c", "c#part", "/a")
     assert (offered(first), offered(again)) == (["a", "b"], ["c"])
 
@@ -66,8 +65,7 @@ async def test_a_link_whose_offer_may_yet_fail_is_offered_by_every_page(work: Wo
 
 async def test_too_deep_links_are_counted_whether_or_not_the_frontier_has_them() -> None:
     work = a_work(limits={"depth": 0})
-    for link in work.resolver.resolve(SEED, ["/a"]).links:
-        link.is_offered = True
+    work.resolver.offered(work.resolver.resolve(SEED, ["/a"]).links)
     assert (await read(work, "", "/a", "/b")).skips == {"too_deep": 2}
 
 
@@ -75,8 +73,7 @@ async def test_what_a_spider_requests_and_the_frontier_has_is_not_offered_again(
     done = await read(work, "")
     offer_requests(work, done, [Request(SEED + "a"), Request(SEED + "b", callback="details")])
     assert offered(done) == ["a", "b"]
-    for link in done.links:
-        link.is_offered = True
+    work.resolver.offered(done.links)
     again = await read(work, "2")
     offer_requests(
         work, again, [Request(SEED + "a"), Request(SEED + "a", method="POST", body=b"x"), Request(SEED + "c")]

@@ -112,8 +112,9 @@ class Settler:
             await self._save_changes(work)
         for offers in offered_together(endings):
             await self._overflow.offer(offers)
-        for link in (link for ending in endings for link in ending.links):
-            link.is_offered = True
+        for ending in endings:
+            if ending.links:
+                self._works[ending.lease.job].resolver.offered(ending.links)
         # A lease that is complete teaches its host's clock nothing any more.
         await self.report_landings()
         await self._calls.complete([ending.completion for ending in endings])

@@ -33,8 +33,11 @@ class Link:
     """If it is wanted."""
     skip: str | None = None
     """Why it is not."""
+    place: str = ""
+    href: str = ""
+    """By these two it is remembered."""
     is_offered: bool = False
-    """The frontier has it, and need not be told again. Set by whoever told it."""
+    """The frontier has it, and need not be told again."""
 
 
 @dataclass(slots=True)
@@ -44,7 +47,7 @@ class PageLinks:
     links: list[Link]
     """One for each href that was looked at, in their order."""
     fresh: list[Link]
-    """Those of them that are wanted, and that the frontier has not been told of."""
+    """Those of them that are wanted, and that the frontier has not been told of. `Resolver.offered` when it is."""
     skipped: dict[str, int]
     """Occurrences by reason: `off_scope`, `excluded`, `trap:` and a rule, `malformed`, `not_http`, `too_long`."""
     trapped: dict[str, list[str]]
@@ -109,9 +112,8 @@ class Resolver:
             self._width = self._scope.width
         site = self._site(page.origin)
         self._memory.make_room()
-        places = (page.origin, page.directory, ANYWHERE)
         if only_new:
-            hrefs = self._memory.without_offered(places, hrefs)
+            hrefs = self._memory.without_offered((page.origin, page.directory, ANYWHERE), hrefs)
         on_site, in_directory = self._memory.of(page.origin), self._memory.of(page.directory)
         anywhere = self._memory.of(ANYWHERE)
         # The first look at all hrefs takes no step in Python: on most pages it finds every one.
@@ -126,14 +128,18 @@ class Resolver:
                 for link, href in zip(met, hrefs, strict=True)
             ]
         found = cast(list[Link], met)
-        if only_new:
-            self._memory.note_offered(places, hrefs)
         unoffered = [link for link in found if not link.is_offered]
         fresh = list(dict.fromkeys([link for link in unoffered if link.target]))
         refused = [link for link in unoffered if link.skip]
         if not refused:
             return PageLinks(found, fresh, {}, {})
         return PageLinks(found, fresh, dict(Counter(link.skip for link in refused if link.skip)), _samples(refused))
+
+    def offered(self, links: Iterable[Link]) -> None:
+        """The frontier has been told of them."""
+        for link in links:
+            link.is_offered = True
+            self._memory.note_offered(link)
 
     def refusal(self, url: str) -> str | None:
         """None, or why a canonical URL is not followed: as of the scope, or `trap:` and the rule it breaks."""
@@ -165,7 +171,8 @@ class Resolver:
         """Judges, all at once, the paths that every parser reads as they stand: a fifth of the work."""
         plain = [href for href in hrefs[: self._memory.room] if PLAIN_PATH.fullmatch(href)]
         urls = [site.origin + path for path in plain]
-        links = dict(zip(plain, map(Link, urls, map(Target, urls, fingerprints(urls), repeat(site.host))), strict=True))
+        targets = map(Target, urls, fingerprints(urls), repeat(site.host))
+        links = dict(zip(plain, map(Link, urls, targets, repeat(None), repeat(site.origin), plain), strict=True))
         for url, trap in self._traps.of_plain(urls).items():
             if not self._scope.is_seed(url):
                 links[url.removeprefix(site.origin)] = Link(url, skip=trap.reason)
@@ -183,7 +190,8 @@ class Resolver:
         if known is not None:
             return known
         link = self._judge(spelling)
-        self._memory.put(place, key, link)
+        link.place, link.href = place, key
+        self._memory.put(link)
         return link
 
     def _judge(self, spelling: str) -> Link:
@@ -249,20 +257,19 @@ class _Memory:
                 hrefs = list(filterfalse(offered.__contains__, hrefs))
         return hrefs
 
-    def note_offered(self, places: Iterable[str], hrefs: Iterable[str]) -> None:
-        for place in places:
-            table = self._tables[place]
-            if offered := [href for href in hrefs if (link := table.get(href)) and link.is_offered]:
-                self._offered.setdefault(place, set()).update(offered)
+    def note_offered(self, link: Link) -> None:
+        # It may have been forgotten since, or judged anew.
+        if self._tables.get(link.place, {}).get(link.href) is link:
+            self._offered.setdefault(link.place, set()).add(link.href)
 
     @property
     def room(self) -> int:
         return max(0, self._capacity - self._held)
 
-    def put(self, place: str, href: str, link: Link) -> None:
+    def put(self, link: Link) -> None:
         # What is longer than any link we take (a picture in a data: URL) is not worth its memory.
-        if self.room and len(href) <= MAX_CHARS:
-            self.put_all(place, {href: link})
+        if self.room and len(link.href) <= MAX_CHARS:
+            self.put_all(link.place, {link.href: link})
 
     def put_all(self, place: str, links: dict[str, Link]) -> None:
         """No more than there is room for."""
