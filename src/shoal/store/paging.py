@@ -23,7 +23,6 @@ from shoal.store.text import storable
 Place = tuple[Any, ...]
 Placed = tuple[Place, dict[str, Any]]
 
-GROUPED_BY = ("reason", "status", "host")
 MOST_GROUPS = 1_000
 
 
@@ -61,7 +60,7 @@ def jobs_after(store: Store, where: Mapping[str, str], after: Place | None, limi
 
 
 def dead_groups(store: Store, job: str, where: Where, by: Sequence[str]) -> list[dict[str, Any]]:
-    """How many dead letters are alike in these columns, of `GROUPED_BY`, most frequent first, with some of them."""
+    """How many dead letters are alike in these columns, most frequent first, with some of them."""
     dead = tables.dead
     columns = [dead.c[name] for name in by]
     n, first, last = func.count(), func.min(dead.c.url), func.max(dead.c.url)
