@@ -12,7 +12,7 @@ import shoal
 
 TOP = Path(shoal.__file__).parent
 LEVELS = {
-    **dict.fromkeys(("errors", "model", "urls", "settings", "telemetry", "client", "sqlite_file"), 0),
+    **dict.fromkeys(("errors", "model", "urls", "settings", "telemetry", "client", "sqlite_file", "file_lock"), 0),
     **dict.fromkeys(("frontier", "fetch", "extract", "store"), 1),
     "spiders": 2,
     "engine": 3,

@@ -14,22 +14,11 @@ from shoal.fetch.curl import MAX_HEAD_BYTES, MAX_HEAD_LINE_BYTES, Fetcher
 from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.guard import Guard
 from shoal.fetch.transfer import Fetch
+from tests.fetch.asking import failed, got
 from tests.fetch.conftest import AGENT
 from tests.fetch.site import Asked, Route, Site, answer, drip, hang, raw, serving, until
 
 PAGE = b"<html>" + b"<p>a page</p>" * 2000
-
-
-async def got(fetcher: Fetcher, url: str, **settings: object) -> Exchange:
-    answer = await fetcher.fetch(Fetch(url, **settings))  # type: ignore[arg-type]
-    assert isinstance(answer, Exchange), answer
-    return answer
-
-
-async def failed(fetcher: Fetcher, url: str, **settings: object) -> Failure:
-    answer = await fetcher.fetch(Fetch(url, **settings))  # type: ignore[arg-type]
-    assert isinstance(answer, Failure), answer
-    return answer
 
 
 async def test_an_exchange_tells_what_came_and_from_where(fetcher: Fetcher, site: Site) -> None:
@@ -289,68 +278,10 @@ async def test_sockets_are_given_back(site: Site) -> None:
     await until(lambda: files() <= before)
 
 
-async def test_private_addresses_are_refused_without_a_packet(site: Site) -> None:
-    fetcher = Fetcher(AGENT, Guard())
-    for host in ("127.0.0.1", "2130706433", "localhost", "[::ffff:127.0.0.1]", "[::1]"):
-        refused = await failed(fetcher, f"http://{host}:{site.port}/")
-        assert refused.kind == "address_refused", host
-        assert "127" not in refused.detail
-    await fetcher.aclose()
-    assert site.connections == 0
-
-
-async def test_an_answer_over_a_connection_the_guard_would_not_open_is_thrown_away(site: Site) -> None:
-    guard = Guard(allow_private=True)
-    fetcher = Fetcher(AGENT, guard)
-    await got(fetcher, site.url)
-    guard.allow_private = False
-    guard.allows.cache_clear()
-    assert (await failed(fetcher, site.url)).kind == "address_refused"
-    assert site.connections == 1
-    await fetcher.aclose()
-
-
 async def test_a_header_with_a_line_break_is_a_mistake_of_the_caller(fetcher: Fetcher, site: Site) -> None:
     with pytest.raises(UsageError, match="line break"):
         await fetcher.fetch(Fetch(site.url, headers={"X": "a\r\nHost: evil"}))
     await got(fetcher, site.url)
-
-
-async def test_the_environments_proxy_is_not_obeyed(
-    fetcher: Fetcher, site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-    assert (await got(fetcher, site.url)).status == 200
-
-
-async def test_a_proxy_carries_the_request_and_hides_its_own_credentials(site: Site) -> None:
-    # The guard lets the operator's proxy be private although targets may not be.
-    fetcher = Fetcher(AGENT, Guard())
-    proxy = f"http://ann:secret@127.0.0.1:{site.port}"
-    page = await got(fetcher, "http://shop.example/a?b=1", proxy=proxy)
-    assert page.body == b"hello"
-    assert site.asked[0].path == "http://shop.example/a?b=1"
-    assert site.asked[0].headers["proxy-authorization"] == "Basic YW5uOnNlY3JldA=="
-    assert (await failed(fetcher, f"{site.url}/", proxy=proxy)).kind == "address_refused"
-    assert (await failed(fetcher, f"{site.url}/")).kind == "address_refused"
-    assert len(site.asked) == 1
-    await fetcher.aclose()
-
-
-async def test_a_proxy_that_does_not_work_is_a_proxy_failure(fetcher: Fetcher, site: Site) -> None:
-    site.otherwise = answer(b"", "407 Proxy Authentication Required", ("Proxy-Authenticate: Basic",))
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        dead = f"http://ann:secret@127.0.0.1:{bound.getsockname()[1]}"
-        for url, proxy in (
-            ("http://shop.example/", site.url),
-            ("https://shop.example/", site.url),
-            ("http://shop.example/", dead),
-            ("http://shop.example/", "http://no-such-name.invalid:80"),
-        ):
-            failure = await failed(fetcher, url, proxy=proxy)
-            assert failure.kind == "proxy", (url, proxy)
-            assert "secret" not in failure.detail
 
 
 async def test_many_sites_are_fetched_side_by_side(fetcher: Fetcher) -> None:

@@ -152,6 +152,13 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
         yield server
 
 
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """To be killed, filled or configured."""
+    with RedisServer(tmp_path) as server:
+        yield server
+
+
 @pytest.fixture(scope="session")
 def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     with RedisServer(tmp_path_factory.mktemp("cluster"), "--cluster-enabled", "yes") as server:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -27,12 +26,6 @@ async def frontier(redis_server: RedisServer) -> AsyncIterator[RedisFrontier]:
     frontier = await RedisFrontier.open(redis_server.url, Bounds(connections=3))
     yield frontier
     await frontier.close()
-
-
-@pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[RedisServer]:
-    with RedisServer(tmp_path) as server:
-        yield server
 
 
 async def until(true: Callable[[], bool]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, text
 
+from shoal.store.archive.archive import Archive
 from shoal.store.store import Store
 from shoal.store.tables import metadata
 from tests.store.postgres_server import PostgresServer, fresh_database
@@ -55,6 +57,12 @@ def store(place: Path | str) -> Iterator[Store]:
         if isinstance(place, str):
             with opened.write() as db:
                 _empty(db)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
+    with closing(Archive.at(None, tmp_path)) as archive:
+        yield archive
 
 
 def _empty(db: Connection) -> None:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -47,12 +46,6 @@ class Clock:
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> Iterator[Archive]:
-    with closing(Archive.at(None, tmp_path)) as archive:
-        yield archive
 
 
 def elsewhere(archive: Archive, tmp_path: Path) -> Archive:

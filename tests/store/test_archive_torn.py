@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,15 +20,9 @@ from tests.store.warcs import capture, of_type, read, read_folder
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "shoal.db") as store:
-        yield store
-
-
-@pytest.fixture
-def archive(tmp_path: Path) -> Iterator[Archive]:
-    with closing(Archive.at(None, tmp_path)) as archive:
-        yield archive
+def place(tmp_path: Path) -> Path:
+    """Only one kind: what is asked of it here, both do alike."""
+    return tmp_path / "shoal.db"
 
 
 @dataclass

@@ -12,7 +12,6 @@ from shoal.store.dead import dead_letters, forget_dead
 from shoal.store.records import (
     ending,
     list_dead,
-    list_drops,
     list_pages,
     list_pages_with_content,
     pages_without_body,
@@ -81,16 +80,13 @@ def test_listings_are_filtered(store: Store) -> None:
             JOB,
             pages=pages,
             dead=[dead_letter(10), dead_letter(11, reason="status", status=503)],
-            drops=[drop(20), drop(21, reason="operator")],
         ),
     )
     assert [shown["url"] for shown in list_pages(store, JOB, {"status": "404"})] == [url(2), url(4)]
     assert [shown["url"] for shown in list_pages(store, JOB, {"status": "404", "host": "b.test"})] == [url(4)]
     assert [shown["status"] for shown in list_dead(store, JOB, {"reason": "status"})] == [503]
     assert [shown["url"] for shown in list_dead(store, JOB, {"status": "503"})] == [url(11)]
-    assert [shown["reason"] for shown in list_drops(store, JOB, {"reason": "operator"})] == ["operator"]
     assert [list(shown) for shown in list_dead(store, JOB, {})] == [list(columns.DEAD)] * 2
-    assert [list(shown) for shown in list_drops(store, JOB, {})] == [list(columns.DROP)] * 2
 
 
 @pytest.mark.parametrize(

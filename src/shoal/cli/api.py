@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import click
 
@@ -60,11 +61,16 @@ def api(session: Session, host: str, port: int, processes: int, threads: int) ->
     except Unavailable as error:
         session.say(f"{error}; the API answers 503 until then")
         application.needs_token = True
-    if token is not None and session.settings.log == "json":
-        # Whatever is printed is collected then, and kept where more people read it than the file.
-        session.say(f"an admin token was made: {session.settings.home / FILE} has it")
-    elif token is not None:
-        session.show(token)
-        session.say(f"the admin token, shown this once; {session.settings.home / FILE} has it too")
+    if token is not None:
+        _tell_token(session, token, session.settings.home / FILE)
     session.say(f"the API: http://{address}/api/v1, how to use it: http://{address}/docs")
     application.run()
+
+
+def _tell_token(session: Session, token: str, file: Path) -> None:
+    if session.settings.log == "json":
+        # Whatever is printed is collected then, and kept where more people read it than the file.
+        session.say(f"an admin token was made: {file} has it")
+        return
+    session.show(token)
+    session.say(f"the admin token, shown this once; {file} has it too")

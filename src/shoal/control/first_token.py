@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+from shoal.engine.patience import TRY_EVERY_S
 from shoal.errors import HomeError, Unavailable
 from shoal.fleet.place import Fleet
 from shoal.jobs.place import make_folder
@@ -15,7 +16,6 @@ from shoal.store.tokens import add_first_token
 from shoal.telemetry import Events
 
 FILE = "admin-token"
-TRY_EVERY_S = 2.0
 
 log = Events(__name__)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -17,10 +16,9 @@ from pathlib import Path
 from typing import IO
 
 from shoal.errors import NO_ROOM, DiskFull, Unavailable
+from shoal.file_lock import taken
 from shoal.jobs.place import unusable_home
 
-TRIES = 10
-TRY_EVERY_S = 0.02
 ROOM_BYTES = 4096
 MOST_TOLD = 300
 """Characters of what is waited for: a path can be long."""
@@ -50,7 +48,7 @@ class Lock:
             yield
             return
         with self._opened() as file:
-            if not _taken(file):
+            if not taken(file):
                 holder = self.holder() or Holder()
                 raise Unavailable(
                     f"{self._path.parent} is in use: process {holder.pid} is crawling job {holder.job} there; "
@@ -112,15 +110,3 @@ def _read(file: IO[bytes]) -> Holder:
     except ValueError:
         # It is being written this moment.
         return Holder()
-
-
-def _taken(file: IO[bytes]) -> bool:
-    """Tried for a moment: a process that only asks who holds the lock takes it too, for as long as that takes."""
-    for _ in range(TRIES):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(TRY_EVERY_S)
-        else:
-            return True
-    return False

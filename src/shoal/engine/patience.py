@@ -16,6 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 TRY_EVERY_S = 2.0
+"""Also of those who wait for a server before there is an engine."""
 ENOUGH_MB = 16
 """Told to the operator: what a batch of pages and both databases' logs take, not a bound that is looked at."""
 

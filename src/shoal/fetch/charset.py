@@ -1,4 +1,4 @@
-"""Bytes of a page -> text, never raising.
+"""Bytes of a page -> UTF-8, never raising.
 
 The order is that of browsers: byte order mark, the header's charset, the page's own declaration; then, where
 browsers guess by locale, UTF-16 by its zero bytes, valid UTF-8, a guess from a sample, and windows-1252. What
@@ -27,20 +27,13 @@ def to_utf8(body: bytes, content_type: str) -> bytes:
     """Valid UTF-8 without byte order mark or NUL; the body itself wherever it already is that."""
     if _plain_ascii(body):
         return body
-    codec, bom = charset(body, content_type)
+    codec, bom = _charset(body, content_type)
     if codec == "utf-8" and not bom and b"\0" not in body and _is_utf8(body):
         return body
     return _decoded(body[bom:], codec).encode()
 
 
-def to_text(body: bytes, content_type: str) -> str:
-    if _plain_ascii(body):
-        return body.decode("ascii")
-    codec, bom = charset(body, content_type)
-    return _decoded(body[bom:], codec)
-
-
-def charset(body: bytes, content_type: str) -> tuple[str, int]:
+def _charset(body: bytes, content_type: str) -> tuple[str, int]:
     """The Python codec to read the body with, and the length of its byte order mark."""
     for mark, codec in _BOMS:
         if body.startswith(mark):

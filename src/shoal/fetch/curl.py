@@ -18,7 +18,7 @@ import certifi
 import pycurl
 
 from shoal.errors import UsageError
-from shoal.fetch.decode import CannotDecode, DecodedTooLarge, decode_part
+from shoal.fetch.decode import CannotDecode, DecodedTooLarge, decode
 from shoal.fetch.exchange import REDIRECTS, Exchange, Failure, FailureKind, final_head, is_whole, parse_head
 from shoal.fetch.guard import Guard
 from shoal.fetch.intake import Intake
@@ -258,7 +258,7 @@ async def unpacked(exchange: Exchange, call: Fetch) -> Exchange | Failure:
     codings, most_bytes = _codings(exchange), most_unpacked_bytes(call)
     try:
         exchange.body, exchange.fault = await asyncio.to_thread(
-            decode_part, exchange.raw, codings, most_bytes, call.truncate
+            decode, exchange.raw, codings, most_bytes, call.truncate
         )
     except (DecodedTooLarge, CannotDecode) as error:
         return _undecoded(exchange, call, error)
@@ -272,7 +272,7 @@ def _unpacked_if_small(exchange: Exchange, call: Fetch) -> Exchange | Failure:
         return exchange
     try:
         inline_bytes = min(most_unpacked_bytes(call), _INLINE_BYTES)
-        exchange.body, exchange.fault = decode_part(exchange.raw, _codings(exchange), inline_bytes)
+        exchange.body, exchange.fault = decode(exchange.raw, _codings(exchange), inline_bytes)
         exchange.is_packed = False
     except DecodedTooLarge:
         pass

@@ -50,13 +50,8 @@ class Decoded(NamedTuple):
     """What is wrong with a coding, if anything is: the body may be a part of what was sent."""
 
 
-def decode(raw: bytes, content_encoding: str, max_bytes: int, truncate: bool = False) -> bytes:
+def decode(raw: bytes, content_encoding: str, max_bytes: int, truncate: bool = False) -> Decoded:
     """The body without its codings; `truncate` cuts at the cap where otherwise DecodedTooLarge is raised."""
-    return decode_part(raw, content_encoding, max_bytes, truncate).body
-
-
-def decode_part(raw: bytes, content_encoding: str, max_bytes: int, truncate: bool = False) -> Decoded:
-    """The same, telling of a fault."""
     if not content_encoding or not raw:
         return Decoded(raw, None)
     names = [name.strip().lower() for name in content_encoding.split(",")]

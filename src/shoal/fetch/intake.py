@@ -20,12 +20,11 @@ PATIENCE_S = 1.0
 class Hold:
     """What one body takes of the intake. Whoever has it releases it when the body is done with."""
 
-    __slots__ = ("_go_on", "_intake", "_is_ahead", "_is_let_on", "bytes")
+    __slots__ = ("_go_on", "_intake", "_is_let_on", "bytes")
 
     def __init__(self, intake: Intake, go_on: Callable[[], int]) -> None:
         self._intake = intake
         self._go_on = go_on
-        self._is_ahead = False
         self._is_let_on = False
         self.bytes = 0
 
@@ -41,16 +40,15 @@ class Hold:
         self._intake.bytes += size - self.bytes
         self.bytes = size
 
-    def let_on(self, is_ahead: bool) -> None:
-        self._is_let_on, self._is_ahead = True, is_ahead
+    def let_on(self) -> None:
+        self._is_let_on = True
         # All that may come is counted at once, or everybody would be let on into the same room.
         self.count(self._go_on())
 
     def release(self) -> None:
         """May be called again."""
         self.count(0)
-        self._intake.leave(self, self._is_ahead)
-        self._is_ahead = False
+        self._intake.leave(self)
 
 
 class Intake:
@@ -59,7 +57,8 @@ class Intake:
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self.bytes = 0
-        self._ahead = 0
+        self._ahead: set[Hold] = set()
+        """Let on without room."""
         self._paused: dict[Hold, None] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -72,13 +71,13 @@ class Intake:
         # Not at once: libcurl must not be called from what it calls.
         asyncio.get_running_loop().call_soon(self._let_on)
 
-    def leave(self, hold: Hold, was_ahead: bool) -> None:
+    def leave(self, hold: Hold) -> None:
         self._paused.pop(hold, None)
-        self._ahead -= was_ahead
+        self._ahead.discard(hold)
         self._let_on()
 
     def _let_on(self) -> None:
-        while self._paused and (not self.is_full or self._ahead < MOST_AHEAD):
+        while self._paused and (not self.is_full or len(self._ahead) < MOST_AHEAD):
             self._let_first_on()
         if self._paused and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(PATIENCE_S, self._lose_patience)
@@ -86,9 +85,9 @@ class Intake:
     def _let_first_on(self) -> None:
         first = next(iter(self._paused))
         del self._paused[first]
-        is_ahead = self.is_full
-        self._ahead += is_ahead
-        first.let_on(is_ahead)
+        if self.is_full:
+            self._ahead.add(first)
+        first.let_on()
 
     def _lose_patience(self) -> None:
         self._timer = None

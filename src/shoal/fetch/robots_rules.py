@@ -13,7 +13,7 @@ from shoal.fetch.robots_text import read
 
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.~-"
 _BEHIND_AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/?#]*)?([^#]*)")
-_PAGE = "index.html"
+_INDEX = "index.html"
 
 
 class Rules:
@@ -50,8 +50,9 @@ def _spellings(value: str) -> Iterator[str]:
 def _allowed_by(value: str) -> Iterator[str]:
     for pattern in _spellings(value):
         yield pattern
-        if pattern.endswith(f"/{_PAGE}"):
-            yield pattern.removesuffix(_PAGE) + "$"
+        if pattern.endswith(f"/{_INDEX}"):
+            # Its directory is the same page.
+            yield pattern.removesuffix(_INDEX) + "$"
 
 
 def path_of(url: str) -> str:

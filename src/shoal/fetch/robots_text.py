@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 FOR_EVER_S = 1e9
 """What stands for any longer crawl-delay, so that it stays a number that can be counted with and written."""
-_AGENT, _ALLOW, _DISALLOW, _DELAY, _SITEMAP, _HOST = range(6)
+_AGENT, _ALLOW, _DISALLOW, _DELAY, _SITEMAP, _HOST, _UNKNOWN = range(7)
 _FIELDS = {
     **dict.fromkeys(("user-agent", "useragent", "user agent"), _AGENT),
     "allow": _ALLOW,
@@ -20,10 +20,10 @@ _FIELDS = {
     **dict.fromkeys(("sitemap", "sitemaps", "site-map"), _SITEMAP),
     "host": _HOST,
 }
-_VERSION = re.compile(r"([A-Za-z_-]+)/\S*")
+_VERSION = re.compile(r"^([A-Za-z_-]+)/\S*")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Group:
     rules: list[tuple[bool, str]] = field(default_factory=list)
     """Whether it allows, and the pattern as it is written."""
@@ -50,7 +50,7 @@ def read(text: str, token: str) -> tuple[Group, list[str]]:
         names_agents = what == _AGENT
         if names_agents:
             named = (groups.setdefault(name, Group()) for name in _names(value) if _is_for(name, token))
-            current += [group for group in named if not any(group is other for other in current)]
+            current += [group for group in named if group not in current]
         elif value:
             for group in current:
                 _add(group, what, value)
@@ -60,7 +60,7 @@ def read(text: str, token: str) -> tuple[Group, list[str]]:
 
 
 def _directive(line: str) -> tuple[int | None, str]:
-    """Field and value; no field: the line says nothing. -1: a field that nobody knows, which ends a list of names."""
+    """Field and value; no field: the line says nothing. One that nobody knows still ends a list of names."""
     # Some editors leave a NUL behind every line.
     line = line.partition("#")[0].strip().rstrip("\0 \t")
     name, colon, value = line.partition(":")
@@ -68,18 +68,17 @@ def _directive(line: str) -> tuple[int | None, str]:
     if what is not None:
         return what, value.strip()
     if colon and (not value or value[0].isspace()):
-        return -1, value
+        return _UNKNOWN, value
     words = line.split(None, 2)
     for count in (1, 2):
         if (what := _FIELDS.get(" ".join(words[:count]).lower())) is not None:
             return what, " ".join(words[count:])
-    return (-1 if colon else None), value
+    return (_UNKNOWN if colon else None), value
 
 
 def _names(value: str) -> list[str]:
     """Those that a line for agents stands for: a product token ends before its version, and has no asterisk."""
-    name = _VERSION.sub(r"\1", value, count=1) if _VERSION.match(value) else value
-    name = name.strip().lower()
+    name = _VERSION.sub(r"\1", value).strip().lower()
     bare = name.replace("*", "")
     return [name] if name in ("*", bare) else [name, bare]
 

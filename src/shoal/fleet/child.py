@@ -12,8 +12,9 @@ import os
 import resource
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from typing import Any
 
 from shoal.engine.chores import DRAIN_S
 from shoal.engine.ending import Ending
@@ -115,10 +116,7 @@ class Child:
         self._engine.on_ending = self._note_ending
         self._connection = frontier.connection
         self._ready.set()
-        beside = [asyncio.create_task(work) for work in (self._beat(), self._enrol(frontier), self._retire())]
-        beside.append(asyncio.create_task(self._tend(writer, spools, archive)))
-        for task in beside:
-            task.add_done_callback(self._end_if_failed)
+        beside = self._begin(self._beat(), self._enrol(frontier), self._retire(), self._tend(writer, spools, archive))
         try:
             await self._engine.serve()
             await self._engine.retire(0.0)
@@ -134,6 +132,16 @@ class Child:
         await roster.remove(frontier.connection, self._life.id)
         await frontier.close()
         store.close()
+        self._end_life()
+
+    def _begin(self, *works: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
+        """What goes on beside the crawl, which does not outlive it."""
+        begun = [asyncio.create_task(work) for work in works]
+        for task in begun:
+            task.add_done_callback(self._end_if_failed)
+        return begun
+
+    def _end_life(self) -> None:
         if self._engine.is_resting:
             self._life.end()
         else:

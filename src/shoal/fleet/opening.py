@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from shoal.engine.patience import TRY_EVERY_S
 from shoal.errors import Unavailable
 from shoal.fleet.claim import check_ours
 from shoal.fleet.life import Life
@@ -14,7 +15,6 @@ from shoal.frontier.redis import Bounds, RedisFrontier
 from shoal.settings import Settings
 from shoal.store.store import Store
 
-TRY_EVERY_S = 2.0
 AT_ONCE = Bounds(connections=2, answer_s=2.0, patience_s=1.0)
 """For whoever has better to do than to wait for Redis."""
 

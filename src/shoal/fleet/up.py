@@ -7,7 +7,6 @@ While it runs, commands of the same home find the fleet by the file that it hold
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from shoal.errors import Unavailable
+from shoal.file_lock import taken
 from shoal.fleet.configuration import configuration
 from shoal.fleet.glance import Glance, Glances
 from shoal.fleet.life import signs
@@ -36,8 +36,6 @@ API_HOST = "127.0.0.1"
 REDIS_WITHIN_S = 20.0
 END_WITHIN_S = {"api": 25.0, "worker": 40.0, "tend": 10.0, "redis": 20.0}
 """In the order in which they end: workers while there is still somebody to give their requests back to."""
-HOLD_TRIES = 10
-HOLD_WAIT_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,14 +199,8 @@ class Up:
 def _hold(home: Path) -> IO[str]:
     """Raises Unavailable if another holds it. The lock ends with the process, however it ends."""
     file = os.fdopen(os.open(home / UP_FILE, os.O_RDWR | os.O_CREAT, 0o600), "r+")
-    for _ in range(HOLD_TRIES):
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            # Whoever looks whether we run holds it for a moment.
-            time.sleep(HOLD_WAIT_S)
-        else:
-            file.truncate(0)
-            return file
+    if taken(file):
+        file.truncate(0)
+        return file
     pid = json.loads(file.read() or "{}").get("pid", "?")
     raise Unavailable(f"`shoal up` runs in {home} already: process {pid}; end it there, or take another --home")

@@ -53,7 +53,7 @@ def unpacked(archive: Archive, reference: str) -> tuple[Headers, bytes]:
     """The headers of an archived answer, and its body without its codings."""
     head, raw = archive.record(Reference.parse(reference)).http
     _, headers = parse_head(head)
-    return headers, decode(raw, ",".join(headers.get_all("content-encoding")), MAX_BYTES)
+    return headers, decode(raw, ",".join(headers.get_all("content-encoding")), MAX_BYTES).body
 
 
 def _or_lost(store: Store, job: str) -> str:

@@ -75,15 +75,20 @@ class Wish:
             pages_per_host=given["max_pages_per_host"],
         )
 
+    @property
+    def politeness(self) -> Politeness:
+        given = self.values
+        return Politeness(
+            rate=given["rate"],
+            per_host=given["per_host"],
+            group=given["group"],
+            robots=not given["ignore_robots"],
+        )
+
     def spec(self, sources: Sources, output: str | None) -> JobSpec:
         """Raises UsageError for what cannot work, patterns included."""
         given, spider = self.values, self.spider
-        if given["formats"] and spider:
-            raise UsageError(
-                "--formats is of page records, and a spider's or rules' job has items: leave one of them out"
-            )
-        if given["formats"] and given["no_text"]:
-            raise UsageError("--formats is kept with a page's text, and --no-text keeps none: leave one of them out")
+        self._check_formats()
         asked = ScopeKind(given["scope"]) if given["scope"] else None
         scope = seed_scope(sources.listed, asked)
         Scope(scope, (), given["include"], given["exclude"])
@@ -94,12 +99,7 @@ class Wish:
             exclude=tuple(given["exclude"]),
             sitemaps=given["sitemaps"],
             limits=self.limits,
-            politeness=Politeness(
-                rate=given["rate"],
-                per_host=given["per_host"],
-                group=given["group"],
-                robots=not given["ignore_robots"],
-            ),
+            politeness=self.politeness,
             lane=Lane(given["lane"]),
             priority=given["priority"],
             retries=given["retries"],
@@ -125,6 +125,16 @@ class Wish:
             webhook=_webhook(given["webhook"], given["webhook_secret"]),
             output=output,
         )
+
+    def _check_formats(self) -> None:
+        if not self.values["formats"]:
+            return
+        if self.spider:
+            raise UsageError(
+                "--formats is of page records, and a spider's or rules' job has items: leave one of them out"
+            )
+        if self.values["no_text"]:
+            raise UsageError("--formats is kept with a page's text, and --no-text keeps none: leave one of them out")
 
 
 def pair(text: str, separator: str, flag: str) -> tuple[str, str]:

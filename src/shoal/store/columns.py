@@ -79,17 +79,6 @@ DEAD: Columns = {
     "fingerprint": Kind.TEXT,
 }
 
-DROP: Columns = {
-    "url": Kind.TEXT,
-    "host": Kind.TEXT,
-    "reason": Kind.TEXT,
-    "detail": Kind.TEXT,
-    "depth": Kind.INTEGER,
-    "parent": Kind.TEXT,
-    "dropped_at": Kind.TIME,
-    "fingerprint": Kind.TEXT,
-}
-
 REJECT: Columns = {
     "type": Kind.TEXT,
     "reason": Kind.TEXT,

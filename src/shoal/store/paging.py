@@ -1,12 +1,12 @@
 """Listings a part at a time, each part read by itself: for callers who come back for the next.
 
-A part begins after a place in the order of the listing; each row comes with its own.
+A part begins after a position in the order of the listing; each row comes with its own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Table, and_, func, or_, select, true
@@ -20,22 +20,22 @@ from shoal.store.records import Where, conditions, listing, shown
 from shoal.store.store import Store
 from shoal.store.text import storable
 
-Place = tuple[Any, ...]
-Placed = tuple[Place, dict[str, Any]]
+Position = tuple[Any, ...]
+"""Of a row in its listing: the values that it is ordered by."""
+Placed = tuple[Position, dict[str, Any]]
 
-GROUPED_BY = ("reason", "status", "host")
 MOST_GROUPS = 1_000
 
 
-def pages_after(store: Store, job: str, where: Where, after: Place | None, limit: int) -> list[Placed]:
+def pages_after(store: Store, job: str, where: Where, after: Position | None, limit: int) -> list[Placed]:
     return _after(store, tables.pages, PAGE, "fetched_at", (job, where, after, limit))
 
 
-def dead_after(store: Store, job: str, where: Where, after: Place | None, limit: int) -> list[Placed]:
+def dead_after(store: Store, job: str, where: Where, after: Position | None, limit: int) -> list[Placed]:
     return _after(store, tables.dead, DEAD, "died_at", (job, where, after, limit))
 
 
-def items_after(store: Store, job: str, where: Where, after: Place | None, limit: int) -> list[Placed]:
+def items_after(store: Store, job: str, where: Where, after: Position | None, limit: int) -> list[Placed]:
     """The fields of each item, with `_url`, `_page` and `_type`."""
     pages, items = tables.pages, tables.items
     order = pages.c.fetched_at, pages.c.fingerprint, items.c.ordinal
@@ -48,7 +48,7 @@ def items_after(store: Store, job: str, where: Where, after: Place | None, limit
     return found
 
 
-def jobs_after(store: Store, where: Mapping[str, str], after: Place | None, limit: int) -> list[tuple[Place, Job]]:
+def jobs_after(store: Store, where: Where, after: Position | None, limit: int) -> list[tuple[Position, Job]]:
     """The fleet's, newest first; `where` may name `state`, `lane` and `name`."""
     jobs = tables.jobs
     wanted = select(jobs).where(jobs.c.fleet, *_of_jobs(where))
@@ -61,7 +61,7 @@ def jobs_after(store: Store, where: Mapping[str, str], after: Place | None, limi
 
 
 def dead_groups(store: Store, job: str, where: Where, by: Sequence[str]) -> list[dict[str, Any]]:
-    """How many dead letters are alike in these columns, of `GROUPED_BY`, most frequent first, with some of them."""
+    """How many dead letters are alike in these columns, most frequent first, with some of them."""
     dead = tables.dead
     columns = [dead.c[name] for name in by]
     n, first, last = func.count(), func.min(dead.c.url), func.max(dead.c.url)
@@ -82,7 +82,7 @@ def _after(store: Store, table: Table, columns: Columns, happened: str, asked: t
     return [(tuple(row[-2:]), shown(columns, row)) for row in found]
 
 
-def _beyond(order: Sequence[Column[Any]], after: Place | None) -> ColumnElement[bool]:
+def _beyond(order: Sequence[Column[Any]], after: Position | None) -> ColumnElement[bool]:
     if after is None:
         return true()
     beyond = [
@@ -93,7 +93,7 @@ def _beyond(order: Sequence[Column[Any]], after: Place | None) -> ColumnElement[
     return and_(order[0] >= after[0], or_(*beyond))
 
 
-def _of_jobs(where: Mapping[str, str]) -> list[ColumnElement[bool]]:
+def _of_jobs(where: Where) -> list[ColumnElement[bool]]:
     jobs = tables.jobs
     found = [jobs.c[name] == storable(where[name]) for name in ("state", "name") if name in where]
     if "lane" in where:

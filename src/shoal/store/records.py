@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, func, select
 from shoal.errors import UsageError
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
 from shoal.store import tables
-from shoal.store.columns import DEAD, DROP, PAGE, Columns, Kind, iso_time
+from shoal.store.columns import DEAD, PAGE, Columns, Kind, iso_time
 from shoal.store.content import unpack
 from shoal.store.jobs import load_job
 from shoal.store.store import Store
@@ -28,7 +28,6 @@ _FETCHED_AT_ONCE = 500
 _FILTERS = {
     tables.pages: ("status", "host"),
     tables.dead: ("reason", "status", "host"),
-    tables.drops: ("reason", "host"),
     tables.items: ("type",),
     tables.rejects: ("type", "reason"),
 }
@@ -60,11 +59,6 @@ def list_pages_with_content(
 def list_dead(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
     for row in stream(store, listing(tables.dead, DEAD, job, where)):
         yield shown(DEAD, row)
-
-
-def list_drops(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
-    for row in stream(store, listing(tables.drops, DROP, job, where)):
-        yield shown(DROP, row)
 
 
 def ending(store: Store, job: str, fingerprint: int) -> PageRecord | RedirectRecord | DeadLetter | Drop | None:

@@ -107,9 +107,7 @@ class Resolver:
         against = self._base(url, base) if base else url
         page = Document(against, is_page=against == url)
         if self._scope.width != self._width:
-            self._memory.clear()
-            self._last_site = _NO_SITE
-            self._width = self._scope.width
+            self._begin_anew()
         site = self._site(page.origin)
         self._memory.make_room()
         if only_new:
@@ -152,6 +150,12 @@ class Resolver:
         """What was given to the job is none, whatever it looks like."""
         trap = self._traps.of(url)
         return None if trap and self._scope.is_seed(url) else trap
+
+    def _begin_anew(self) -> None:
+        """Of what was out of scope, some may be in it now."""
+        self._memory.clear()
+        self._last_site = _NO_SITE
+        self._width = self._scope.width
 
     def _base(self, url: str, base: str) -> str:
         absolute = Document(url).absolute(base)

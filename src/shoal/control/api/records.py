@@ -35,13 +35,13 @@ from shoal.jobs.revive import revive
 from shoal.model import JobState
 from shoal.store.dead import dead_letters, forget_dead
 from shoal.store.jobs import Job
-from shoal.store.paging import Place, Placed, dead_after, dead_groups, items_after, pages_after
+from shoal.store.paging import Placed, Position, dead_after, dead_groups, items_after, pages_after
 from shoal.store.records import Where
 from shoal.store.store import Store
 
 routes = Routes("records")
 
-Reader = Callable[[Store, str, Where, Place | None, int], list[Placed]]
+Reader = Callable[[Store, str, Where, Position | None, int], list[Placed]]
 
 
 @routes.get("/jobs/<id>/pages", READ, answers={200: PageList}, query=PagesQuery)

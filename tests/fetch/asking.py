@@ -1,0 +1,19 @@
+"""A fetch of which the test knows how it ends."""
+
+from __future__ import annotations
+
+from shoal.fetch.curl import Fetcher
+from shoal.fetch.exchange import Exchange, Failure
+from shoal.fetch.transfer import Fetch
+
+
+async def got(fetcher: Fetcher, url: str, **settings: object) -> Exchange:
+    answer = await fetcher.fetch(Fetch(url, **settings))  # type: ignore[arg-type]
+    assert isinstance(answer, Exchange), answer
+    return answer
+
+
+async def failed(fetcher: Fetcher, url: str, **settings: object) -> Failure:
+    answer = await fetcher.fetch(Fetch(url, **settings))  # type: ignore[arg-type]
+    assert isinstance(answer, Failure), answer
+    return answer

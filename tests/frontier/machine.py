@@ -1,0 +1,297 @@
+"""A frontier that works day by day, and the model of it in plain dictionaries; both have the same fake clock."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import defaultdict
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from shoal.frontier.contract import Caller, Frontier, Terms
+from shoal.frontier.pace import Pace, gap_of, learn, slowdown_at
+from shoal.model import Completion, Landing, Lease, Offer, Outcome, Trail
+from tests.frontier.conftest import Kind, SqliteKind, target
+
+HOSTS = ("a", "b")
+JOBS = {
+    "plain": Terms(gap_s=0.0, per_host=2),
+    "gapped": Terms(gap_s=1.0, per_host=3),
+    "limited": Terms(gap_s=0.0, per_host=4, pages=6),
+    "brisk": Terms(gap_s=0.1, per_host=4),
+    "capped": Terms(gap_s=0.5, per_host=2, pages_per_host=2),
+}
+
+
+@dataclass
+class ModelHost:
+    next_at: float = 0.0
+    in_flight: int = 0
+    pace: Pace = field(default_factory=Pace)
+
+    @property
+    def clock(self) -> float:
+        return max(self.next_at, self.pace.block_until)
+
+
+@dataclass
+class ModelJob:
+    terms: Terms
+    edition: int
+    state: str = "active"
+    queued: dict[str, float] = field(default_factory=dict)
+    """url -> not before"""
+    held: set[str] = field(default_factory=set)
+    ended: dict[str, Outcome] = field(default_factory=dict)
+    permits: int = 0
+    taken: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def may_start(self, url: str, host: str, now: float) -> bool:
+        if self.state != "active" or self.queued[url] > now:
+            return False
+        if url in self.held:
+            return True
+        all_pages = self.terms.pages is None or self.permits < self.terms.pages
+        here = self.terms.pages_per_host is None or self.taken[host] < self.terms.pages_per_host
+        return all_pages and here
+
+
+class CalmMachine(RuleBasedStateMachine):
+    """Checked on every step: counts balance, caps hold, clocks hold, limits hold, and what may start is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.kind = self.make_kind()
+        self.clock = self.kind.clock
+        self.loop = asyncio.new_event_loop()
+        self.frontier: Frontier = self.run(self.kind.open())
+        self.caller = Caller("w0")
+        self.callers = 1
+        self.jobs: dict[str, ModelJob] = {}
+        self.hosts = {name: ModelHost() for name in HOSTS}
+        self.leases: dict[int, tuple[Lease, float, bool]] = {}
+        """token -> lease, deadline, landed"""
+        self.callers_of: dict[int, str] = {}
+        """token -> who leased it"""
+        self.answered: set[tuple[str, str]] = set()
+
+    def make_kind(self) -> Kind:
+        return SqliteKind(Path(self.folder.name) / "frontier.db")
+
+    def run(self, call: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(call)
+
+    def teardown(self) -> None:
+        self.run(self.kind.close(self.frontier))
+        self.loop.close()
+        self.folder.cleanup()
+
+    @initialize(names=st.lists(st.sampled_from(sorted(JOBS)), min_size=1, max_size=2, unique=True))
+    def open_jobs(self, names: list[str]) -> None:
+        """One or two jobs at a time, so that sixty steps bring them into every corner."""
+        for name in names:
+            self.run(self.frontier.open_job(name, JOBS[name]))
+            self.jobs[name] = ModelJob(JOBS[name], int(self.clock.now))
+
+    @rule(
+        data=st.data(),
+        host=st.sampled_from(HOSTS),
+        start=st.integers(0, 20),
+        n=st.integers(1, 8),
+        priority=st.integers(-1, 1),
+        repeat=st.booleans(),
+    )
+    def offer(self, data: st.DataObject, host: str, start: int, n: int, priority: int, repeat: bool) -> None:
+        job = data.draw(st.sampled_from(sorted(self.jobs)))
+        urls = [f"http://{host}/{place}" for place in (*range(start, start + n), start)]
+        known = self.known(job)
+        fresh = [url for url in dict.fromkeys(urls) if url not in known]
+        offers = [Offer(job, [target(url) for url in urls], Trail(priority=priority))]
+        call = self.caller.next()
+        for _ in range(1 + repeat):
+            assert self.run(self.frontier.offer(call, offers)).new == len(fresh)
+        self.jobs[job].queued.update(dict.fromkeys(fresh, 0.0))
+
+    def known(self, job: str) -> set[str]:
+        model = self.jobs[job]
+        held = {lease.target.url for lease, _, _ in self.leases.values() if lease.job == job}
+        return held | set(model.queued) | set(model.ended)
+
+    @rule(n=st.sampled_from([1, 3, 20]), horizon_s=st.sampled_from([0.0, 0.25]), repeat=st.booleans())
+    def lease(self, n: int, horizon_s: float, repeat: bool) -> None:
+        startable = self.startable()
+        call = self.caller.next()
+        leases = self.run(self.frontier.lease(call, n, horizon_s=horizon_s))
+        if repeat:
+            assert self.run(self.frontier.lease(call, n, horizon_s=horizon_s)) == leases
+        assert len(leases) <= n
+        assert leases or not startable, f"nothing leased, but {startable} could start"
+        for lease in leases:
+            self.take(lease, horizon_s)
+            self.callers_of[lease.token] = call.caller
+
+    def startable(self) -> list[str]:
+        now = self.clock.now
+        return [
+            f"{job}: {url}"
+            for job, model in self.jobs.items()
+            for url in model.queued
+            for host in [self.hosts[url.split("/")[2]]]
+            if model.may_start(url, url.split("/")[2], now)
+            and host.in_flight < model.terms.per_host
+            and host.clock <= now
+        ]
+
+    def take(self, lease: Lease, horizon_s: float) -> None:
+        model, host = self.jobs[lease.job], self.hosts[lease.target.host]
+        url, start_at = lease.target.url, self.clock.now + lease.wait_s
+        assert model.may_start(url, lease.target.host, self.clock.now)
+        assert lease.edition == model.edition
+        assert host.in_flight < model.terms.per_host
+        assert start_at >= host.clock - 1e-6
+        assert lease.wait_s <= horizon_s + 1e-6
+        assert all(lease.token > token for token in self.leases if lease.token != token)
+        if url not in model.held:
+            model.permits += 1
+            model.taken[lease.target.host] += 1
+        model.held.discard(url)
+        del model.queued[url]
+        host.in_flight += 1
+        slowdown = slowdown_at(self.clock.now, host.pace.slowdown, host.pace.learnt_at)
+        host.next_at = start_at + gap_of(model.terms.gap_s, slowdown, 0.0)
+        self.leases[lease.token] = (lease, start_at + 60.0, False)
+
+    def some_lease(self, data: st.DataObject) -> Lease:
+        return self.leases[data.draw(st.sampled_from(sorted(self.leases)))][0]
+
+    @precondition(lambda self: self.leases)
+    @rule(data=st.data(), kind=st.sampled_from(["quick", "quick", "quick", "slow", "busy", "silent"]))
+    def land(self, data: st.DataObject, kind: str) -> None:
+        lease = self.some_lease(data)
+        landing = {
+            "quick": Landing(lease.token, 0.05, 200),
+            "slow": Landing(lease.token, 2.0, 200),
+            "busy": Landing(lease.token, 0.05, 429, retry_after_s=3.0),
+            "silent": Landing(lease.token, 10.0, None, "timeout"),
+        }[kind]
+        if kind == "silent" and (lease.job, lease.target.host) not in self.answered:
+            return  # a host that never answered is given up on: test_contract_clocks has that path
+        self.run(self.frontier.landed(self.caller.next(), [landing]))
+        if kind != "silent":
+            self.answered.add((lease.job, lease.target.host))
+        self.model_land(lease, landing)
+
+    def model_land(self, lease: Lease, landing: Landing) -> None:
+        held, deadline, landed = self.leases[lease.token]
+        if landed:
+            return
+        host = self.hosts[lease.target.host]
+        host.in_flight -= 1
+        learn(host.pace, landing, self.clock.now)
+        self.leases[lease.token] = (held, deadline, True)
+
+    @precondition(lambda self: self.leases)
+    @rule(data=st.data(), outcome=st.sampled_from(list(Outcome)), repeat=st.booleans())
+    def complete(self, data: st.DataObject, outcome: Outcome, repeat: bool) -> None:
+        self.end(self.some_lease(data), outcome, repeat)
+
+    @rule(outcome=st.sampled_from(list(Outcome)))
+    def complete_all(self, outcome: Outcome) -> None:
+        for lease in [lease for lease, _, _ in self.leases.values()]:
+            self.end(lease, outcome, repeat=False)
+
+    def end(self, lease: Lease, outcome: Outcome, repeat: bool) -> None:
+        completion = Completion(lease.token, outcome, reason="robots", delay_s=2.0)
+        call = self.caller.next()
+        for _ in range(1 + repeat):
+            assert self.run(self.frontier.complete(call, [completion])) == [True]
+        model = self.end_lease(lease)
+        if outcome is Outcome.RETRY:
+            model.queued[lease.target.url] = self.clock.now + 2.0
+        else:
+            model.ended[lease.target.url] = outcome
+        if outcome is not Outcome.DONE:
+            self.give_permit_back(lease)
+
+    @rule(data=st.data())
+    def revive(self, data: st.DataObject) -> None:
+        job = data.draw(st.sampled_from(sorted(self.jobs)))
+        model = self.jobs[job]
+        dead = [url for url, outcome in model.ended.items() if outcome is Outcome.DEAD]
+        letters = [(target(url), Trail()) for url in dead]
+        for revived in (len(dead), 0):
+            assert self.run(self.frontier.revive(self.caller.next(), job, letters)) == revived
+        for url in dead:
+            del model.ended[url]
+            model.queued[url] = 0.0
+
+    @precondition(lambda self: self.leases)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        lease = self.some_lease(data)
+        self.run(self.frontier.release(self.caller.next(), [lease.token]))
+        host, start_at = self.hosts[lease.target.host], self.leases[lease.token][1] - 60.0
+        if abs(host.next_at - (start_at + lease.gap_s)) < 1e-4:
+            host.next_at = start_at
+        self.end_lease(lease).queued[lease.target.url] = 0.0
+        self.give_permit_back(lease)
+
+    @rule()
+    def complete_a_token_nobody_holds(self) -> None:
+        ends = [Completion(1, Outcome.DONE)]
+        assert self.run(self.frontier.complete(self.caller.next(), ends)) == [False]
+
+    def end_lease(self, lease: Lease) -> ModelJob:
+        _, _, landed = self.leases.pop(lease.token)
+        if not landed:
+            self.hosts[lease.target.host].in_flight -= 1
+        return self.jobs[lease.job]
+
+    def give_permit_back(self, lease: Lease) -> None:
+        model = self.jobs[lease.job]
+        model.permits -= 1
+        model.taken[lease.target.host] -= 1
+
+    @rule(seconds=st.sampled_from([0.05, 0.3, 1.1, 5.0, 61.0]))
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+
+    @rule(data=st.data())
+    def touch(self, data: st.DataObject) -> None:
+        job = data.draw(st.sampled_from(sorted(self.jobs)))
+        self.run(self.frontier.touch(job))
+        self.jobs[job].edition += 1
+
+    @rule(data=st.data(), verb=st.sampled_from(["pause", "resume"]))
+    def pause_or_resume(self, data: st.DataObject, verb: str) -> None:
+        job = data.draw(st.sampled_from(sorted(self.jobs)))
+        self.run(getattr(self.frontier, verb)(job))
+        self.jobs[job].state = {"pause": "paused", "resume": "active"}[verb]
+
+    @invariant()
+    def counts_balance(self) -> None:
+        for name, model in self.jobs.items():
+            figures = self.run(self.frontier.figures(name))
+            leased = sum(lease.job == name for lease, _, _ in self.leases.values())
+            ends = list(model.ended.values())
+            assert figures.queued == len(model.queued)
+            assert figures.leased == leased
+            assert figures.pages == ends.count(Outcome.DONE)
+            assert figures.redirects == ends.count(Outcome.REDIRECT)
+            assert figures.dead == ends.count(Outcome.DEAD)
+            assert sum(figures.dropped.values()) == ends.count(Outcome.DROP)
+            assert figures.found == len(model.queued) + leased + len(ends)
+            if model.terms.pages is not None:
+                assert figures.pages + leased <= model.terms.pages
+
+    @invariant()
+    def an_idle_worker_is_told_when_to_come_back(self) -> None:
+        if not self.startable():
+            return
+        assert self.run(self.frontier.next_ready_in()) == 0.0
