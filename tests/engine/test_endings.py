@@ -270,3 +270,15 @@ def test_which_limit_ended_a_job_can_be_read_from_its_reason(limit: str) -> None
 @pytest.mark.parametrize("rest", ["empty", "cancelled"])
 def test_no_limit_is_read_from_the_reason_of_another_end(rest: str) -> None:
     assert reached_limit(ended(rest, spec(), Figures())[1]) is None
+
+
+async def test_a_page_is_requested_by_the_one_url_that_its_links_have(crawler: Field) -> None:
+    asked = []
+
+    def listing(visit: Visit) -> Answer:
+        asked.append(visit.target)
+        return html()
+
+    async with serving({"/": html("/list?b=2&a=1#top", "/list?a=1&b=2&utm_source=x"), "/list": listing}) as site:
+        await crawler.crawl(spec(), site.url())
+    assert asked == ["/list?a=1&b=2"]
