@@ -1,11 +1,13 @@
 import fcntl
 from pathlib import Path
+from typing import Any
 
 import pytest
+from redis.asyncio.connection import URL_QUERY_ARGUMENT_PARSERS, BlockingConnectionPool
 
 import shoal
 from shoal.errors import UsageError
-from shoal.settings import NAMES, UP_FILE, Settings, load, user_config_file
+from shoal.settings import NAMES, PARAMETERS, UP_FILE, Settings, load, user_config_file
 
 
 def loaded(cwd: Path, flags: dict[str, str | None] | None = None, env: dict[str, str] | None = None) -> Settings:
@@ -172,6 +174,37 @@ def test_a_server_that_no_program_could_reach_is_refused_without_its_password(
 )
 def test_a_server_may_be_named_in_any_way_that_its_programs_know(tmp_path: Path, name: str, value: str) -> None:
     assert getattr(loaded(tmp_path, env={f"SHOAL_{name.upper()}": value}), name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "parameter"),
+    [
+        ("redis_url", "redis://:hidden@h/0?foo=1", "foo"),
+        ("redis_url", "redis://:hidden@h/0?db=1&ssl_cert_reqs=none", "ssl_cert_reqs"),
+        ("redis_url", "unix:///run/redis.sock?socket_keepalive=1", "socket_keepalive"),
+        ("broker_url", "redis://:hidden@h/1?db=1", "db"),
+        ("broker_url", "sentinel://h:1;sentinel://:hidden@g:2/1?foo=1", "foo"),
+    ],
+)
+def test_a_parameter_that_a_servers_program_does_not_know_is_named_with_those_it_does(
+    tmp_path: Path, name: str, value: str, parameter: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"SHOAL_{name.upper()}: {name} has the parameter '{parameter}'") as no:
+        loaded(tmp_path, env={f"SHOAL_{name.upper()}": value})
+    assert "Remove it; there are: " in str(no.value) and "hidden" not in str(no.value)
+
+
+def test_every_parameter_that_redis_py_reads_may_be_given_and_makes_a_connection(tmp_path: Path) -> None:
+    flags = dict.fromkeys(("ssl_exclude_verify_flags", "ssl_include_verify_flags"), "VERIFY_DEFAULT")
+    values = {"ssl_min_version": "771", "ssl_cert_reqs": "none", "protocol": "2", **flags}
+    known = dict.fromkeys(PARAMETERS["redis_url"]["rediss"], "1") | values
+    assert URL_QUERY_ARGUMENT_PARSERS.keys() <= known.keys()
+    for scheme, server in (("unix", "/run/redis.sock"), ("redis", "h"), ("rediss", "h")):
+        query = "&".join(f"{name}={known[name]}" for name in PARAMETERS["redis_url"][scheme])
+        url = f"{scheme}://{server}?{query}"
+        assert loaded(tmp_path, env={"SHOAL_REDIS_URL": url}).redis_url == url
+        pool: Any = BlockingConnectionPool.from_url(url)
+        pool.make_connection()
 
 
 def test_a_bad_value_in_the_environment_or_a_flag_is_named_by_its_own_name(tmp_path: Path) -> None:

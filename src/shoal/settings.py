@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from shoal import __version__
 from shoal.errors import UsageError
@@ -46,6 +46,21 @@ _SERVERS: dict[str, tuple[tuple[str, ...], str]] = {
     "database_url": ((*_POSTGRES, "sqlite"), "postgresql://user:password@host:5432/name, or sqlite:///path"),
 }
 """The schemes of each, and how it is written."""
+_TLS = (
+    *("ssl_ca_certs", "ssl_ca_data", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname"),
+    *("ssl_ciphers", "ssl_exclude_verify_flags", "ssl_include_verify_flags", "ssl_keyfile", "ssl_min_version"),
+    "ssl_password",
+)
+_SOCKET = (
+    *("client_name", "db", "health_check_interval", "legacy_responses", "max_connections", "password", "protocol"),
+    *("retry_on_timeout", "socket_connect_timeout", "socket_read_size", "socket_timeout", "timeout", "username"),
+)
+_TCP = (*_SOCKET, "socket_keepalive")
+PARAMETERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "redis_url": {"unix": _SOCKET, "redis": _TCP, "rediss": (*_TCP, *_TLS)},
+    "broker_url": dict.fromkeys(_SERVERS["broker_url"][0], ("heartbeat", "login_method", "virtual_host", *_TLS)),
+}
+"""What the query of a server's URL may hold, by its scheme: redis-py and Celery take any other for a bug of ours."""
 
 # Greedy up to the last @, because people paste passwords that hold one.
 _PASSWORD = re.compile(r"(://[^:/?#]*:).*@")
@@ -224,6 +239,8 @@ def _checked(name: str, value: Any, origin: str) -> Any:
     if name in _SERVERS and not _is_server(name, value):
         encoded = "; what a password has of / ? # @ : is written as in %2F"
         raise _refused(name, value, origin, _SERVERS[name][1] + (encoded if "@" in value else ""))
+    if name in PARAMETERS:
+        _check_parameters(name, value, origin)
     if name.endswith("_url") and not _is_url(value):
         raise _refused(name, value, origin, f"a URL with its scheme, as in {_URLS.get(name, _URLS['api_url'])}")
     if name in ("user_agent", "contact") and not (value.isascii() and value.isprintable()):
@@ -271,11 +288,14 @@ def _is_url(value: str) -> bool:
         return False
 
 
+def _servers(name: str, value: str) -> list[str]:
+    """A broker may be several, of which the first that answers is taken."""
+    return value.split(";") if name == "broker_url" else [value]
+
+
 def _is_server(name: str, value: str) -> bool:
-    # A broker may be several servers, of which the first that answers is taken.
-    urls = value.split(";") if name == "broker_url" else [value]
     try:
-        return all(_leads_somewhere(url, _SERVERS[name][0]) for url in urls)
+        return all(_leads_somewhere(url, _SERVERS[name][0]) for url in _servers(name, value))
     except ValueError:
         return False
 
@@ -293,6 +313,18 @@ def _leads_somewhere(url: str, schemes: tuple[str, ...]) -> bool:
         return False
     # Without a host PostgreSQL is a socket of this machine; Redis would be taken for one that nobody named.
     return bool(parts.hostname) or scheme in _POSTGRES
+
+
+def _check_parameters(name: str, value: str, origin: str) -> None:
+    for url in _servers(name, value):
+        parts = urlsplit(url)
+        known = PARAMETERS[name][parts.scheme]
+        for parameter in parse_qs(parts.query):
+            if parameter not in known:
+                raise UsageError(
+                    f"{origin}: {name} has the parameter {parameter!r}, which is not known for {parts.scheme}://. "
+                    f"Remove it; there are: {', '.join(known)}."
+                )
 
 
 def _refused(name: str, value: Any, origin: str, allowed: str) -> UsageError:

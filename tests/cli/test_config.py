@@ -51,6 +51,13 @@ def test_a_server_that_cannot_be_reached_by_its_url_is_one_line_of_every_program
     assert ran.err.startswith(f"error: {name}: ") and url.replace("hush", "***") in ran.err
 
 
+@pytest.mark.parametrize("program", ["worker", "up"])
+def test_a_parameter_of_redis_that_there_is_none_of_is_one_line(shoal: Shell, program: str) -> None:
+    ran = shoal(program, env={"SHOAL_REDIS_URL": "redis://127.0.0.1:1/0?foo=1"})
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.startswith("error: SHOAL_REDIS_URL: redis_url has the parameter 'foo'") and "Remove it" in ran.err
+
+
 @pytest.mark.parametrize("program", ["worker", "tend", "up"])
 def test_a_redis_beside_which_there_is_no_broker_is_told_what_to_set(shoal: Shell, program: str) -> None:
     ran = shoal(program, env={"SHOAL_REDIS_URL": "unix:///run/redis.sock"})

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from shoal.practice import Running
 from tests.cli.conftest import Shell
 from tests.cli.crawling import RATE, Crawling, crawling, until
@@ -84,6 +86,14 @@ def test_a_limited_job_goes_on_with_a_higher_limit_and_only_with_one(shoal: Shel
     assert len(asked) == len(set(asked)), "nothing twice"
     assert shoal("resume", job, "--max-pages", "1000").code == 0
     assert shoal("job", job, "--json").lines[0]["state"] == "done"
+
+
+@pytest.mark.parametrize(("option", "wanted"), [("--max-bytes", "SIZE"), ("--max-pages-per-host", "N")])
+def test_the_limit_that_ended_a_job_is_the_one_to_be_raised(
+    shoal: Shell, site: Running, option: str, wanted: str
+) -> None:
+    ran = shoal("crawl", site.url(), "--allow-private", "--rate", "0", option, "1")
+    assert ran.err.rstrip().endswith(f" {option} {wanted}")
 
 
 def test_a_job_without_time_goes_on_with_more(shoal: Shell, site: Running) -> None:

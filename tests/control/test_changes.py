@@ -11,7 +11,7 @@ import pytest
 
 from shoal.fleet.place import Fleet
 from shoal.frontier.contract import Caller
-from shoal.model import JobState, Lane, Offer, ScopeKind, Trail
+from shoal.model import JobState, Lane, Offer, ScopeKind, Trail, reached
 from shoal.store.jobs import load_job
 from shoal.store.tokens import Scope
 from shoal.urls import Params, target
@@ -90,12 +90,25 @@ def test_a_job_that_has_not_begun_begins_with_its_change(api: Api) -> None:
 
 def test_a_limited_job_goes_on_with_a_higher_limit_and_no_other_change(api: Api, fleet: FleetShell) -> None:
     id = begun(api, fleet, limits={"pages": 3})
-    fleet.end(id, JobState.LIMITED)
+    fleet.end(id, JobState.LIMITED, reached("pages"))
     for body in ({"limits": {"pages": 2}}, {"priority": 1}):
         problem(api("PATCH", f"/jobs/{id}", body), 409)
     change(api, id, {"limits": {"pages": 5}})
     job = load_job(api.bridge.store, id)
     assert (job.state, job.finished_at, job.spec.limits.pages, job.told) == (JobState.RUNNING, None, 5, job.version)
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/resume"), ("PATCH", "")])
+def test_a_job_that_a_limit_ended_is_told_the_call_that_lets_it_go_on(
+    api: Api, fleet: FleetShell, method: str, path: str
+) -> None:
+    id = begun(api, fleet, limits={"pages": 9, "pages_per_host": 3})
+    fleet.end(id, JobState.LIMITED, reached("pages_per_host"))
+    told = problem(api(method, f"/jobs/{id}{path}", {}), 409)["detail"]
+    way_on = f'PATCH /api/v1/jobs/{id} with {{"limits": {{"pages_per_host": N}}}}, N above 3'
+    assert reached("pages_per_host") in told and told.endswith(way_on)
+    change(api, id, {"limits": {"pages_per_host": 4}})
+    assert load_job(api.bridge.store, id).state is JobState.RUNNING
 
 
 def test_of_many_changes_at_once_none_is_lost(api: Api, fleet: FleetShell) -> None:

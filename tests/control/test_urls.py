@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.control.bodies import JSON_BYTES
+from shoal.fleet.append import PART
 from shoal.fleet.place import Fleet
 from shoal.model import JobState
 from shoal.store.inputs import input_counts
@@ -125,9 +127,32 @@ def test_at_the_frontiers_cap_the_caller_is_asked_to_wait(api: Api) -> None:
     job = api.submit(URL)
     add_waiting(api.bridge.store, [(job, "{}")])
     answered = api("POST", f"/jobs/{job}/urls", data=b"example.com/a\n", headers=LINES)
-    problem(answered, 429)
+    assert "nothing of this call is kept" in problem(answered, 429)["detail"]
     assert int(answered.headers["Retry-After"]) > 0
+    assert "nothing of this call is kept" in problem(api("POST", f"/jobs/{job}/urls", [URL + "a"]), 429)["detail"]
     assert input_counts(api.bridge.store, job).accepted == 1
+
+
+def test_a_stream_that_meets_the_frontiers_cap_is_told_what_became_of_its_lines(api: Api) -> None:
+    job = api.submit(URL)
+    first = b"mailto:x\nexample.com/1\n" + b"".join(b"example.com/%d\n" % number for number in range(1, PART - 1))
+    rest = b"example.com/more\n"
+
+    class Body(io.RawIOBase):
+        def readinto(self, buffer: Any) -> int:
+            if coming.tell() == len(first):
+                add_waiting(api.bridge.store, [(job, "{}")])
+            some = coming.read(min(len(buffer), len(first) - coming.tell() or len(rest)))
+            buffer[: len(some)] = some
+            return len(some)
+
+    coming = io.BytesIO(first + rest)
+    sent = {"wsgi.input": Body(), "CONTENT_LENGTH": str(len(first + rest))}
+    answered = api("POST", f"/jobs/{job}/urls", headers=LINES, environ_overrides=sent)
+    told = problem(answered, 429)["detail"]
+    counts = f"{PART - 2:,} accepted, 1 duplicates, 1 rejected"
+    assert told.endswith(f"; lines up to {PART:,} are kept ({counts}), send the rest later")
+    assert len(report(api, job)) == 1 + PART
 
 
 def test_a_repeated_array_with_its_key_is_appended_once(api: Api) -> None:

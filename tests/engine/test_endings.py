@@ -9,7 +9,19 @@ from collections import Counter
 
 import pytest
 
-from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, ScopeKind
+from shoal.engine.finishing import ended
+from shoal.model import (
+    DeadLetter,
+    Drop,
+    Figures,
+    JobState,
+    Limits,
+    PageRecord,
+    RedirectRecord,
+    ScopeKind,
+    reached,
+    reached_limit,
+)
 from shoal.practice import Answer, Visit
 from tests.engine.conftest import Field, Pages, html, serving, spec
 
@@ -246,3 +258,27 @@ async def test_many_heavy_pages_do_not_pile_up(crawler: Field) -> None:
         seen = await crawler.crawl(spec(per_host=24), site.url())
     assert seen.frontier.pages == 25
     assert seen.stored.skipped["off_scope"] == 24 * 8_000
+
+
+@pytest.mark.parametrize("limit", [field.name for field in dataclasses.fields(Limits)])
+def test_which_limit_ended_a_job_can_be_read_from_its_reason(limit: str) -> None:
+    state, reason = ended(limit, spec(), Figures(pages=1))
+    assert (state, reason) == (JobState.LIMITED, reached(limit))
+    assert reached_limit(f"{reason}; what was left waits: a.example backs off") == limit
+
+
+@pytest.mark.parametrize("rest", ["empty", "cancelled"])
+def test_no_limit_is_read_from_the_reason_of_another_end(rest: str) -> None:
+    assert reached_limit(ended(rest, spec(), Figures())[1]) is None
+
+
+async def test_a_page_is_requested_by_the_one_url_that_its_links_have(crawler: Field) -> None:
+    asked = []
+
+    def listing(visit: Visit) -> Answer:
+        asked.append(visit.target)
+        return html()
+
+    async with serving({"/": html("/list?b=2&a=1#top", "/list?a=1&b=2&utm_source=x"), "/list": listing}) as site:
+        await crawler.crawl(spec(), site.url())
+    assert asked == ["/list?a=1&b=2"]

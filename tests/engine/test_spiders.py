@@ -25,6 +25,18 @@ class Thing(Item, key="name"):
     price: Decimal = css("i")
 
 
+class Parcel(Item):
+    name: str
+    content: Any
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 def thing(name: str, price: str, *hrefs: str) -> Answer:
     return html(*hrefs, body=f"<b>{name}</b><i>{price}</i>")
 
@@ -129,6 +141,27 @@ async def test_a_mapping_that_cannot_be_kept_is_rejected_by_field_and_type(crawl
         and "more: builtin_function_or_method" in first["reason"]
     )
     assert first["data"]["name"] == "A" and "(1, 2): keys must be str" in second["reason"]
+
+
+async def test_an_item_that_cannot_be_kept_is_rejected_alone_by_field_and_type(crawler: Field) -> None:
+    @spider()
+    def shop(page: Page) -> Iterator[Any]:
+        yield Parcel(name="A", content={"a"})
+        yield Parcel(name="B", content=[object()])
+        yield Parcel(name="C", content=Parcel(name="D", content=b"\xff"))
+        yield Parcel(name="E", content=nested(300))
+        yield {"name": "F", "content": nested(300)}
+        yield Parcel(name="G", content=None)
+
+    async with serving({"/": html()}) as site:
+        items = await crawl(crawler, shop, site.url())
+    assert items == [{"name": "A", "content": ["a"]}, {"name": "G", "content": None}]
+    rejects = list(list_rejects(crawler.home.store, "job", {}))
+    assert [reject["type"] + reject["data"]["name"] for reject in rejects] == ["ParcelB", "ParcelC", "ParcelE", "dictF"]
+    reasons = [reject["reason"] for reject in rejects]
+    assert reasons[0] == "content: object cannot be kept: give text, numbers, dates, lists or dicts"
+    assert reasons[1].startswith("content: bytes cannot be kept")
+    assert all(reason.startswith("content: ") and "depth" in reason for reason in reasons[2:])
 
 
 @pytest.mark.parametrize("misdeed", ["loop", "memory", "endless"])

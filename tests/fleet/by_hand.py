@@ -81,9 +81,9 @@ class FleetShell(Here):
 
         self.by_hand(act)
 
-    def end(self, job: str, state: JobState) -> None:
+    def end(self, job: str, state: JobState, reason: str | None = None) -> None:
         async def act(fleet: Fleet) -> None:
-            set_state(fleet.store, job, state, time.time())
+            set_state(fleet.store, job, state, time.time(), reason)
 
         self.by_hand(act)
 

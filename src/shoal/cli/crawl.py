@@ -20,7 +20,7 @@ from shoal.urls.exclusions import read_exclusions
 
 @click.command(cls=Command)
 @click.option("-o", "--output", metavar="FILE", help="Write the data here: .jsonl, .csv or .parquet; - for stdout.")
-@click.option("--concurrency", type=Whole(min=1), default=64, show_default=True, metavar="N", help="In flight in all.")
+@click.option("--concurrency", type=Whole(), default=64, show_default=True, metavar="N", help="In flight in all.")
 @asked_options
 def crawl(
     session: Session,

@@ -35,7 +35,7 @@ FAULTS_SHOWN = 5
 @click.option("--rules", metavar="FILE", help="Rules in YAML or JSON.")
 @click.option("--spider", metavar="SPIDER", help="shop.py, shop.py:name or package.module:name.")
 @click.option("-o", "--output", metavar="FILE", help="Also write the items: .jsonl, .csv or .parquet.")
-@click.option("--processes", type=Whole(min=1), metavar="N", help="Default: one for each core.")
+@click.option("--processes", type=Whole(), metavar="N", help="Default: one for each core.")
 @click.option(
     "--max-failure-rate",
     type=Share(),

@@ -34,7 +34,7 @@ _VALUE_NAMED = re.compile(r"""('.*?'|".*?") is no """)
 @click.option("--type", metavar="T", help="Only items of this type.")
 @click.option(
     "--limit",
-    type=Whole(min=1),
+    type=Whole(),
     metavar="N",
     help=f"At most N items. Default: {ROWS_SHOWN}; with --json all.",
 )

@@ -40,7 +40,7 @@ GROUPS_SHOWN = 100
 
 
 @click.command(cls=Command)
-@click.option("--limit", type=Whole(min=1), default=20, show_default=True, metavar="N", help="At most N jobs.")
+@click.option("--limit", type=Whole(), default=20, show_default=True, metavar="N", help="At most N jobs.")
 def jobs(session: Session, limit: int) -> None:
     """List the jobs, newest first.
 

@@ -54,22 +54,8 @@ class Rate(click.ParamType[float]):
         return rate
 
 
-class Count(click.ParamType[int]):
-    name = "count"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            number = int(value)
-        except ValueError:
-            number = 0
-        if not 1 <= number <= 10**15:
-            self.fail(f"{value!r} cannot be used: give a whole number from 1 to 10^15", param, ctx)
-        return number
-
-
-_AT_LEAST_1 = Count()
 _OPTIONS = (
-    click.option("--max-pages", type=_AT_LEAST_1, metavar="N", help="Store at most N pages."),
+    click.option("--max-pages", type=Whole(), metavar="N", help="Store at most N pages."),
     click.option("--max-depth", type=Whole(0, 10**6), metavar="N", help="Follow links at most N deep."),
     click.option("--max-bytes", type=Size(), metavar="SIZE", help="Stop after this much, e.g. 500M."),
     click.option(
@@ -78,7 +64,7 @@ _OPTIONS = (
         metavar="TIME",
         help="Stop after this long, e.g. 90 or 10m; what is in flight has 10 s more.",
     ),
-    click.option("--max-pages-per-host", type=_AT_LEAST_1, metavar="N", help="Store at most N pages of a host."),
+    click.option("--max-pages-per-host", type=Whole(), metavar="N", help="Store at most N pages of a host."),
     click.option(
         "--scope",
         type=click.Choice([kind.value for kind in ScopeKind]),
@@ -95,7 +81,7 @@ _OPTIONS = (
         metavar="R",
         help="Requests per second per host; 0: no limit.",
     ),
-    click.option("--per-host", type=_AT_LEAST_1, default=2, show_default=True, metavar="N", help="In flight per host."),
+    click.option("--per-host", type=Whole(), default=2, show_default=True, metavar="N", help="In flight per host."),
     click.option(
         "--group",
         type=click.Choice(["host", "domain"]),

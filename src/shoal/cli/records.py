@@ -34,7 +34,7 @@ Cause = tuple[str, int | None]
 @click.option("--host", metavar="H", help="Only pages of this host.")
 @click.option(
     "--limit",
-    type=Whole(min=1),
+    type=Whole(),
     metavar="N",
     help=f"At most N pages. Default: {ROWS_SHOWN}; with --json all.",
 )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import click
 
 from shoal.cli.numbers import Whole
-from shoal.cli.options import Count, Duration, Size
+from shoal.cli.options import Duration, Size
 from shoal.cli.reach import ReachedJob
 from shoal.cli.run import run_job
 from shoal.cli.session import Command, Session
@@ -21,11 +21,11 @@ from shoal.urls.exclusions import read_exclusions
 
 @click.command(cls=Command)
 @click.argument("job")
-@click.option("--max-pages", "pages", type=Count(), metavar="N", help="From now on, N pages in all.")
-@click.option("--max-pages-per-host", "pages_per_host", type=Count(), metavar="N", help="N pages of a host in all.")
+@click.option("--max-pages", "pages", type=Whole(), metavar="N", help="From now on, N pages in all.")
+@click.option("--max-pages-per-host", "pages_per_host", type=Whole(), metavar="N", help="N pages of a host in all.")
 @click.option("--max-bytes", "bytes", type=Size(), metavar="SIZE", help="This much in all, e.g. 500M.")
 @click.option("--max-seconds", "seconds", type=Duration(), metavar="TIME", help="This long in all, e.g. 90 or 10m.")
-@click.option("--concurrency", type=Whole(min=1), default=64, show_default=True, metavar="N", help="In flight in all.")
+@click.option("--concurrency", type=Whole(), default=64, show_default=True, metavar="N", help="In flight in all.")
 def resume(session: Session, job: str, concurrency: int, **limits: float | None) -> None:
     """Continue JOB (an id, the beginning of one, or "last").
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shoal.cli.terminal import safe
 from shoal.cli.words import count, duration, plural, size
-from shoal.model import JobSpec, Limits, Politeness
+from shoal.model import JobSpec, Limits, Politeness, reached_limit
 from shoal.store.jobs import Job
 
 _RAISED_BY = {
@@ -17,8 +17,7 @@ _RAISED_BY = {
 
 def higher_limit(job: Job) -> str:
     """The option of `resume` with which a job goes on that a limit ended."""
-    reached = (option for name, option in _RAISED_BY.items() if f"limit of {name} " in (job.reason or ""))
-    return next(reached, "--max-pages N")
+    return _RAISED_BY[reached_limit(job.reason) or "pages"]
 
 
 def terms(spec: JobSpec) -> dict[str, str]:

@@ -35,7 +35,7 @@ JSON_EVERY_S = 5.0
 @click.command(cls=Command)
 @click.option(
     "--workers",
-    type=Whole(min=0),
+    type=Whole(0),
     default=os.cpu_count() or 1,
     show_default="one per core",
     metavar="N",

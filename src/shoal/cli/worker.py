@@ -18,7 +18,7 @@ lanes_option = click.option(
     "--lanes", default=",".join(Lane), show_default=True, metavar="L,L", help="Serve jobs of these lanes, best first."
 )
 concurrency_option = click.option(
-    "--concurrency", type=Whole(min=1), metavar="M", help="Requests in flight in each. [default: 64]"
+    "--concurrency", type=Whole(), metavar="M", help="Requests in flight in each. [default: 64]"
 )
 
 
@@ -26,7 +26,7 @@ concurrency_option = click.option(
 @lanes_option
 @click.option(
     "--processes",
-    type=Whole(min=1),
+    type=Whole(),
     default=os.cpu_count() or 1,
     show_default="one per core",
     metavar="N",

@@ -37,7 +37,10 @@ class JobCalls(Transport):
         return cast(Submitted, self._post("/jobs", {**named, **options}, key))
 
     def append(self, id: str, urls: Iterable[str]) -> Appended:
-        """Any number of them, some at a time; the job goes on with them if it had ended."""
+        """Any number of them, some at a time; the job goes on with them if it had ended.
+
+        If it fails half-way, what went before is kept: sent again, it counts as duplicates.
+        """
         remaining, sent = iter(urls), 0
         total: Appended = {"id": id, "accepted": 0, "duplicates": 0, "rejected": [], "rejected_count": 0}
         while some := list(islice(remaining, BATCH)):

@@ -22,6 +22,9 @@ from shoal.errors import (
     UsageError,
 )
 from shoal.fleet.append import TooMuchQueued
+from shoal.jobs.place import nothing_to
+from shoal.model import reached_limit
+from shoal.store.jobs import Job
 from shoal.telemetry import Events
 
 MEDIA = "application/problem+json"
@@ -81,6 +84,17 @@ def register(app: Flask) -> None:
 def conflict(detail: str, retry_s: int | None = None) -> Problem:
     """What was asked for does not go with how things stand."""
     return Problem(409, detail, headers={} if retry_s is None else {"Retry-After": str(retry_s)})
+
+
+def has_ended(wish: str, job: Job) -> Problem:
+    """Of a wish for a job that is still worked on; one that a limit ended is told the call that lets it go on."""
+    limit = reached_limit(job.reason)
+    if limit is None or wish not in ("resume", "change"):
+        return conflict(nothing_to(wish, job, job.state))
+    return conflict(
+        f"job {job.id} is {job.state}, {job.reason}: only with a higher limit can it go on, by PATCH "
+        f'/api/v1/jobs/{job.id} with {{"limits": {{"{limit}": N}}}}, N above {getattr(job.spec.limits, limit)}'
+    )
 
 
 def _answer(problem: Problem) -> Response:

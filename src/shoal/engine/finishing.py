@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from shoal.frontier.contract import Frontier
-from shoal.model import Figures, JobSpec, JobState
+from shoal.model import Figures, JobSpec, JobState, reached
 from shoal.store.figures import failed_in_callbacks
 from shoal.store.jobs import Job, end_if_seeded, set_state
 from shoal.store.quality import last_quality, measure_quality, verdict
@@ -53,7 +53,7 @@ def ended(rest: str, spec: JobSpec, figures: Figures) -> tuple[JobState, str | N
         return JobState.FAILED, f"{dead / (pages + dead):.1%} of requests are dead letters"
     if rest == "empty":
         return JobState.DONE, None
-    return JobState.LIMITED, f"its limit of {rest} is reached"
+    return JobState.LIMITED, reached(rest)
 
 
 def _judge_quality(store: Store, job: Job) -> str | None:

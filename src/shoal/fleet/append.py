@@ -19,15 +19,6 @@ from shoal.store.waiting import waiting
 PART = 2_000
 
 
-class TooMuchQueued(Unavailable):
-    """The frontier has no room for what the job has already."""
-
-    def __init__(self, job: str, line: int) -> None:
-        kept = f"; lines up to {line:,} are kept, send the rest later" if line else ""
-        super().__init__(f"as many URLs of job {job} are queued as may be{kept}")
-        self.line = line
-
-
 @dataclass
 class Added:
     accepted: int = 0
@@ -42,6 +33,16 @@ class Added:
         self.duplicates += part.duplicates
         self.rejected += noted.rejected
         self.bad += noted.bad[: BAD_KEPT - len(self.bad)]
+
+
+class TooMuchQueued(Unavailable):
+    """The frontier has no room for what the job has already. Says what became of the lines that were stored before."""
+
+    def __init__(self, job: str, line: int, added: Added) -> None:
+        counts = f"{added.accepted:,} accepted, {added.duplicates:,} duplicates, {added.rejected:,} rejected"
+        kept = f"lines up to {line:,} are kept ({counts}), send the rest later"
+        nothing = "nothing of this call is kept, send it later"
+        super().__init__(f"as many URLs of job {job} are queued as may be; {kept if line else nothing}")
 
 
 class _Noted:
@@ -68,19 +69,19 @@ async def append(fleet: Fleet, job: Job, given: Iterable[Input], *, whole: bool 
     await fleet.frontier.connection.check()
     added, line, offset = Added(), 0, None
     if whole:
-        _check_room(fleet, job, line)
+        _check_room(fleet, job, line, added)
         await _store(fleet, job, given, offset, added)
         return added
     for part in _parts(given):
-        _check_room(fleet, job, line)
+        _check_room(fleet, job, line, added)
         offset = await _store(fleet, job, part, offset, added)
         line = part[-1].line
     return added
 
 
-def _check_room(fleet: Fleet, job: Job, line: int) -> None:
+def _check_room(fleet: Fleet, job: Job, line: int, added: Added) -> None:
     if waiting(fleet.store, job.id, 1):
-        raise TooMuchQueued(job.id, line)
+        raise TooMuchQueued(job.id, line, added)
 
 
 def _parts(given: Iterable[Input]) -> Iterator[list[Input]]:

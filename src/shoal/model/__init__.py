@@ -4,7 +4,20 @@ A fingerprint is a signed 64-bit integer inside (SQLite, PostgreSQL and Redis in
 16 hex digits wherever a person or a program outside reads it.
 """
 
-from shoal.model.job import ENDED, Asker, Input, JobSpec, JobState, Lane, Limits, Politeness, ScopeKind, Webhook
+from shoal.model.job import (
+    ENDED,
+    Asker,
+    Input,
+    JobSpec,
+    JobState,
+    Lane,
+    Limits,
+    Politeness,
+    ScopeKind,
+    Webhook,
+    reached,
+    reached_limit,
+)
 from shoal.model.record import (
     DeadLetter,
     Drop,
@@ -53,4 +66,6 @@ __all__ = [
     "Trail",
     "Webhook",
     "fingerprint_hex",
+    "reached",
+    "reached_limit",
 ]

@@ -73,6 +73,17 @@ class Limits:
         return any(theirs is not None and (ours is None or ours > theirs) for ours, theirs in pairs)
 
 
+def reached(limit: str) -> str:
+    """The reason of a job that a limit ended, by its name in Limits; others may add words behind it."""
+    return f"its limit of {limit} is reached"
+
+
+def reached_limit(reason: str | None) -> str | None:
+    """The name of the limit that ended a job, if `reached` told why it ended."""
+    names = (limit.name for limit in dataclasses.fields(Limits))
+    return next((name for name in names if (reason or "").startswith(reached(name))), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Politeness:
     """How a job treats a host."""

@@ -101,7 +101,8 @@ def _sorted_out(found: list[Any], page: Page) -> Findings:
     for cls, alike in groupby(found, type):
         if issubclass(cls, Item):
             findings.types.add(cls)
-            findings.items += map(record_of, alike)
+            for each in alike:
+                _add_item(findings, each)
         elif issubclass(cls, Request):
             findings.requests += map(_keepable, alike)
         elif issubclass(cls, Mapping):
@@ -119,18 +120,23 @@ def _keepable(request: Request) -> Request:
     return request
 
 
+def _add_item(findings: Findings, item: Item) -> None:
+    try:
+        findings.items.append(record_of(item))
+    except ValueError as error:
+        findings.rejects.append(_unkeepable(type(item).__name__, dict(item), error))
+
+
 def _add_plain(findings: Findings, found: Mapping[Any, Any]) -> None:
     try:
-        plain = _plain(dict(found))
-    except (TypeError, ValueError):
-        findings.rejects.append(_unkeepable(found))
-    else:
-        findings.items.append(ItemRecord(PLAIN, json_text(plain)))
+        findings.items.append(ItemRecord(PLAIN, _text(dict(found))))
+    except (TypeError, ValueError) as error:
+        findings.rejects.append(_unkeepable(PLAIN, found, error))
 
 
-def _plain(value: Any) -> Any:
+def _text(value: Any) -> str:
     """As JSON has it. Raises TypeError and ValueError for what it cannot have."""
-    return json.loads(json.dumps(value, default=_jsonable))
+    return json_text(json.loads(json.dumps(value, default=_jsonable)))
 
 
 def _jsonable(value: Any) -> Any:
@@ -138,20 +144,22 @@ def _jsonable(value: Any) -> Any:
     try:
         return to_jsonable_python(value)
     except ValueError as error:
+        if isinstance(value, Item):
+            return dict(value)  # so that the value which cannot be kept is named, and not the item around it
         raise TypeError(f"{type(value).__name__} cannot be kept: give text, numbers, dates, lists or dicts") from error
 
 
-def _unkeepable(found: Mapping[Any, Any]) -> RejectRecord:
-    """With what of it can be kept, and of the rest its looks."""
+def _unkeepable(kind: str, found: Mapping[Any, Any], error: Exception) -> RejectRecord:
+    """With what of it can be kept, and of the rest its looks; `error` is told if no field by itself is at fault."""
     data: dict[str, Any] = {}
     faults = []
     for name, value in found.items():
         try:
-            data |= _plain({name: value})
-        except (TypeError, ValueError) as error:
+            data |= json.loads(_text({name: value}))
+        except (TypeError, ValueError) as fault:
             data[str(name)] = f"{value!r:.80}"
-            faults.append(f"{name}: {error}")
-    return RejectRecord(PLAIN, data, "; ".join(faults))
+            faults.append(f"{name}: {fault}")
+    return RejectRecord(kind, data, "; ".join(faults) or str(error))
 
 
 def _place(callback: Callable[..., Any], error: BaseException) -> str:

@@ -1,8 +1,9 @@
-"""The one spelling of a URL: equal requests get equal text, and no byte that a server reads is changed.
+"""The one spelling of a URL: equal requests get equal text, which is also what is sent to the server.
 
 Parsing is WHATWG's, as browsers do it (host, port, dot segments, backslashes, tabs). On top of that the
 fragment, userinfo, tracking parameters and session ids go, the query is sorted by name, and percent-escapes
-get one spelling. `canonical` is idempotent and raises nothing but InvalidURL.
+get one spelling. To a server for which only equal names have an order, and escapes mean what they stand for,
+the rest says the same as before. `canonical` is idempotent and raises nothing but InvalidURL.
 """
 
 from __future__ import annotations

@@ -8,11 +8,10 @@ from shoal.control.auth import require_for, require_to_feed
 from shoal.control.bridge import bridge
 from shoal.control.figures import find
 from shoal.control.models.changes import Changed, ChangeQuery, JobChange
-from shoal.control.problems import conflict
+from shoal.control.problems import conflict, has_ended
 from shoal.control.routes import SUBMIT, Reply, Routes
 from shoal.fleet.changes import Preview, change_job, preview
 from shoal.fleet.place import Fleet
-from shoal.jobs.place import nothing_to
 from shoal.model import ENDED, JobSpec, JobState
 from shoal.store.jobs import Job
 
@@ -32,7 +31,7 @@ def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
     """
     found = find(id)
     if found.state in ENDED and not _reopens(body, found):
-        raise conflict(nothing_to("change", found, found.state))
+        raise has_ended("change", found)
     require_for(body.model_dump(exclude_unset=True).get("politeness", {}), None)
     if query.preview:
         return _previewed(found, _applied(body, found.spec))

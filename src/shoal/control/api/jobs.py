@@ -11,12 +11,11 @@ from shoal.control.cursor import cursor, place_of
 from shoal.control.figures import figures_of, find
 from shoal.control.idempotency import claimed_job_id
 from shoal.control.models.jobs import Created, JobFigures, JobList, JobOrder, JobsQuery, Steered
-from shoal.control.problems import conflict
+from shoal.control.problems import conflict, has_ended
 from shoal.control.routes import READ, SUBMIT, Reply, Routes
 from shoal.errors import FrontierLost, UnknownJob
 from shoal.fleet.place import Fleet
 from shoal.fleet.submit import Submitted, submit_asked
-from shoal.jobs.place import nothing_to
 from shoal.model import ENDED, JobState
 from shoal.store.inputs import input_counts
 from shoal.store.jobs import Job, load_job
@@ -95,7 +94,10 @@ def pause(id: str) -> Reply:
 
 @routes.post("/jobs/<id>/resume", SUBMIT, answers={200: Steered})
 def resume(id: str) -> Reply:
-    """Let a paused job go on."""
+    """Let a paused job go on.
+
+    One that a limit ended goes on by a change of that limit, which the answer names.
+    """
     found = _steerable(id, "resume")
     said = bridge().run_apart(lambda fleet: fleet.resume(found))
     return _steered(found, JobState.RUNNING if found.started_at else JobState.QUEUED, said)
@@ -111,7 +113,7 @@ def cancel(id: str) -> Reply:
 def _steerable(id: str, wish: str) -> Job:
     found = find(id)
     if found.state in ENDED:
-        raise conflict(nothing_to(wish, found, found.state))
+        raise has_ended(wish, found)
     return found
 
 
