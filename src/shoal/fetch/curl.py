@@ -208,7 +208,7 @@ class Fetcher:
             await self._multi.perform(transfer.curl)
         except pycurl.error as error:
             code, message = error.args
-            if (call.truncate and code == pycurl.E_WRITE_ERROR) or _leads_on(transfer):
+            if (call.truncate and code == pycurl.E_WRITE_ERROR) or transfer.is_all_here or _leads_on(transfer):
                 return None
             if code == pycurl.E_ABORTED_BY_CALLBACK:
                 self._note_closing(origin_of(call.url))

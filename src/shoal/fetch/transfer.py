@@ -17,6 +17,7 @@ import pycurl
 
 from shoal.errors import UsageError
 from shoal.fetch.cookies import Jar
+from shoal.fetch.exchange import length_despite_coding
 from shoal.fetch.guard import Guard
 from shoal.fetch.intake import FREE_BYTES, Hold, Intake
 
@@ -65,6 +66,8 @@ class Transfer:
         """Of a big body, until `forget`."""
         self._intake = intake
         self._max_bytes = 0
+        self._length: int | None = None
+        """Of the body, where libcurl would not see its end."""
         self.dialled = False
         """A connection was tried, as the guard allowed."""
         self.refused = False
@@ -88,6 +91,11 @@ class Transfer:
     @property
     def received_bytes(self) -> int:
         return self.head.tell() + self.body.tell()
+
+    @property
+    def is_all_here(self) -> bool:
+        """Although libcurl waits for more."""
+        return length_despite_coding(self.head.getvalue()) == self.body.tell()
 
     def forget(self) -> None:
         """What came, and what it was told of its host."""
@@ -151,10 +159,19 @@ class Transfer:
         size = self.body.tell() + len(chunk)
         if size > FREE_BYTES and not self._may_hold(size):
             return int(pycurl.WRITEFUNC_PAUSE)
-        return self.body.write(chunk)
+        return self._write(chunk)
 
     def _take_first(self, chunk: bytes) -> int:
-        return self.body.write(chunk[: self._max_bytes - self.body.tell()])
+        return self._write(chunk[: self._max_bytes - self.body.tell()])
+
+    def _write(self, chunk: bytes) -> int:
+        if not self.body.tell():
+            self._length = length_despite_coding(self.head.getvalue())
+        if self._length is None:
+            return self.body.write(chunk)
+        self.body.write(chunk[: self._length - self.body.tell()])
+        # Not what it gave, so that libcurl ends the transfer.
+        return 0 if self.body.tell() == self._length else len(chunk)
 
     def _may_hold(self, size: int) -> bool:
         if self.hold is None:
