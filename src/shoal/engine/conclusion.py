@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 
 from shoal.engine import ending
 from shoal.engine.aside import Aside
@@ -29,6 +28,7 @@ from shoal.model import (
     Target,
     Trail,
 )
+from shoal.store.archive.warc import digest
 from shoal.store.earlier import EarlierPage
 from shoal.urls import left_out
 from shoal.urls.canonical import MAX_CHARS
@@ -304,7 +304,7 @@ def page_record(lease: Lease, answer: Exchange) -> PageRecord:
         parent=lease.trail.parent,
         content_type=content_type_of(answer),
         bytes=len(answer.body),
-        digest="sha256:" + hashlib.sha256(answer.body).hexdigest(),
+        digest=answer.body_digest or digest(answer.body),
         attempts=lease.attempt + 1,
         duration_ms=round(answer.latency_s * 1000),
         fetched_at=answer.started_at,

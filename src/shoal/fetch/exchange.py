@@ -88,6 +88,9 @@ class Exchange:
     hold: Hold | None = None
     """Of a big body: what it takes of the intake until `let_go`."""
     is_packed: bool = False
+    body_digest: str = ""
+    """Of a big body, if it was taken ahead; so is that of `raw`."""
+    raw_digest: str = ""
 
     @property
     def is_small(self) -> bool:
