@@ -16,6 +16,7 @@ from typing import Any
 import pycurl
 
 from shoal.errors import UsageError
+from shoal.fetch.clock import Clock
 from shoal.fetch.cookies import Jar
 from shoal.fetch.exchange import length_despite_coding
 from shoal.fetch.guard import Guard
@@ -61,6 +62,7 @@ class Transfer:
     def __init__(self, guard: Guard, spoilt: set[int], intake: Intake, options: Options) -> None:
         """`spoilt` are the local ports of connections that must not be used again."""
         self.curl = pycurl.Curl()
+        self.clock = Clock(self.curl)
         self.body = self.head = BytesIO()
         self.hold: Hold | None = None
         """Of a big body, until `forget`."""
@@ -104,6 +106,8 @@ class Transfer:
         if self.hold is not None:
             self.hold.release()
             self.hold = None
+        if self.clock.forget():
+            self._current = ()
 
     def prepare(self, call: Fetch) -> None:
         settings = _settings(call)
@@ -134,7 +138,7 @@ class Transfer:
         self._max_bytes = call.max_bytes
         curl.setopt(pycurl.PROXY, call.proxy)
         curl.setopt(pycurl.HTTPHEADER, header_lines(call, call.headers))
-        curl.setopt(pycurl.TIMEOUT_MS, max(1, int(call.deadline_s * 1000)))
+        self.clock.set(call.deadline_s)
         if not call.truncate:
             curl.setopt(pycurl.MAXFILESIZE_LARGE, call.max_bytes)
         if call.jar is not None:
@@ -176,10 +180,14 @@ class Transfer:
     def _may_hold(self, size: int) -> bool:
         if self.hold is None:
             self.hold = Hold(self._intake, self._go_on)
-        return self.hold.takes(size)
+        takes = self.hold.takes(size)
+        if not takes:
+            self.clock.stop()
+        return takes
 
     def _go_on(self) -> int:
         """Says how large the body may become."""
+        self.clock.go_on()
         length = int(self.curl.getinfo(pycurl.CONTENT_LENGTH_DOWNLOAD_T))
         with suppress(pycurl.error):
             # Of a transfer that has ended meanwhile, which whoever waits for it is being told.
