@@ -55,6 +55,8 @@ class Headers:
 
     def get_all(self, name: str) -> list[str]:
         wanted = name.lower()
+        if wanted not in self._first:
+            return []
         return [value for name, value in self.pairs if name.lower() == wanted]
 
     def __contains__(self, name: str) -> bool:
