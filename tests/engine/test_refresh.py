@@ -228,6 +228,32 @@ async def test_a_host_that_cannot_deal_with_the_condition_is_asked_without(crawl
     assert after["/"]["attempts"] == 1
 
 
+@pytest.mark.parametrize(("retries", "attempts"), [(4, 2), (0, 1)])
+async def test_a_host_that_fails_at_the_condition_is_tried_again_without(
+    crawler: Field, retries: int, attempts: int
+) -> None:
+    root = Recorded({"ETag": '"abc"'}, 500)
+    _, after = await twice(crawler, {"/": root, "/a": html()}, retries=retries)
+    assert root.conditions == [{}, {"if-none-match": '"abc"'}, {}]
+    assert statuses(after) == {"/": (200, False), "/a": (200, False)}
+    assert after["/"]["attempts"] == attempts
+
+
+async def test_a_host_that_fails_whatever_it_is_asked_gets_no_more_attempts_than_there_are(crawler: Field) -> None:
+    asked: list[str | None] = []
+
+    def failing(visit: Visit) -> Answer:
+        asked.append(visit.headers.get("if-none-match"))
+        return Answer(503, b"") if asked[1:] else html()._replace(headers={"ETag": '"abc"'})
+
+    async with serving({"/": failing}) as site:
+        await crawl(crawler, "one", spec(), site.url())
+        await crawl(crawler, "two", spec(refresh=True, retries=1), site.url())
+        letter = crawler.ending(site.url(), "two")
+    assert asked == [None, '"abc"', None]
+    assert (letter.reason, letter.status, letter.attempts) == ("http", 503, 2)
+
+
 async def test_a_host_that_says_so_whatever_it_is_asked_is_believed_the_second_time(crawler: Field) -> None:
     pages = {"/": html("/gone"), "/gone": html()._replace(headers={"ETag": '"abc"'})}
 

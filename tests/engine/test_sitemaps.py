@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 
-from shoal.engine.sitemaps import MOST_NAMED
+from shoal.engine.sitemaps import MOST_BY_ROBOTS, MOST_NAMED
 from shoal.model import PageRecord
 from shoal.practice import Answer, Visit
 from tests.engine.conftest import Field, Pages, html, serving, spec
@@ -80,6 +80,23 @@ async def test_an_index_names_no_more_than_the_protocol_allows(crawler: Field) -
         seen = await crawler.crawl(spec(sitemaps=True, limits={"pages": 2}), site.url())
     assert seen.stored.skipped == {"too_many_sitemaps": 10}
     assert seen.frontier.found == 2 + OF_AN_INDEX
+
+
+async def test_a_robots_txt_names_so_many_and_the_rest_is_told(crawler: Field) -> None:
+    named = [f"/part?{n}" for n in range(MOST_BY_ROBOTS + 10)]
+    tries = itertools.count()
+
+    def robots(visit: Visit) -> Answer:
+        return Answer(200, "".join(f"Sitemap: {visit.origin(visit.host)}{path}\n" for path in 2 * named).encode())
+
+    def page(_visit: Visit) -> Answer:
+        # The lease that meets the file need not be the one that ends as a page.
+        return html() if next(tries) else Answer(503, b"")
+
+    async with serving({"/": page, "/robots.txt": robots}) as site:
+        seen = await crawler.crawl(spec(sitemaps=True), site.url())
+    assert seen.stored.skipped == {"too_many_sitemaps": 10}
+    assert set(crawler.pages()) == {"/", *named[:MOST_BY_ROBOTS]}
 
 
 async def test_what_is_written_wrong_in_one_entry_costs_no_other(crawler: Field) -> None:

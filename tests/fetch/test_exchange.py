@@ -37,6 +37,7 @@ def test_headers_keep_their_order_and_ignore_case() -> None:
     headers = Headers([("B", "1"), ("a", "2"), ("b", "3")])
     assert list(headers) == [("B", "1"), ("a", "2"), ("b", "3")]
     assert (headers.get("b"), headers.get_all("B"), headers.get("c", "none")) == ("1", ["1", "3"], "none")
+    assert headers.get_all("c") == []
     assert "A" in headers
     assert len(headers) == 3
 

@@ -10,12 +10,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from shoal.fetch.curl import Fetcher
-from shoal.fetch.exchange import Exchange
+from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.guard import Guard
 from shoal.fetch.intake import FREE_BYTES, MOST_AHEAD, PATIENCE_S, Intake
 from shoal.fetch.transfer import Fetch
 from tests.fetch.conftest import AGENT
-from tests.fetch.site import Asked, Route, Site, answer
+from tests.fetch.site import Asked, Route, Site, answer, hang
 
 BIG = 1_000_000
 MANY = 12
@@ -106,16 +106,50 @@ async def test_a_transfer_that_ends_while_it_waits_gives_its_place_back(site: Si
     async with fetching(intake) as fetcher:
         held = [await big(fetcher, site) for _ in range(1 + MOST_AHEAD)]
         before = intake.bytes
-        late = await fetcher.fetch_packed(Fetch(site.url + "/big", deadline_s=PATIENCE_S / 4))
-        assert not isinstance(late, Exchange)
         cancelled = asyncio.create_task(big(fetcher, site))
-        await until(lambda: len(site.asked) == len(held) + 2)
+        await until(lambda: len(site.asked) == len(held) + 1)
         cancelled.cancel()
         await asyncio.gather(cancelled, return_exceptions=True)
         assert intake.bytes == before
         for each in held:
             each.let_go()
         assert (await big(fetcher, site)).hold is not None
+
+
+LIMIT_S = 1.5 * PATIENCE_S
+
+
+@asynccontextmanager
+async def paused(fetcher: Fetcher, site: Site, path: str) -> AsyncIterator[asyncio.Task[Exchange | Failure]]:
+    """A transfer that pauses for longer than its limit of time: another is before it."""
+    site.routes["/big"] = answer(bytes(BIG), headers=("Connection: close",))
+    held = [await big(fetcher, site) for _ in range(1 + MOST_AHEAD)]
+    before = asyncio.create_task(big(fetcher, site))
+    await until(lambda: len(site.asked) == len(held) + 1)
+    yield asyncio.create_task(fetcher.fetch_packed(Fetch(site.url + path, deadline_s=LIMIT_S)))
+    await before
+
+
+async def test_the_time_in_which_a_transfer_pauses_is_not_its_hosts(site: Site) -> None:
+    began = time.monotonic()
+    async with fetching(Intake(BIG)) as fetcher, paused(fetcher, site, "/big") as late:
+        came = await late
+        assert isinstance(came, Exchange) and len(came.raw) == BIG
+        assert time.monotonic() - began > LIMIT_S > came.latency_s
+
+
+async def test_a_transfer_that_paused_has_what_was_left_of_its_time_and_the_next_one_all(site: Site) -> None:
+    site.routes["/drip"], site.routes["/silent"] = unending(BIG, BIG // 2), hang
+    async with fetching(Intake(BIG)) as fetcher:
+        async with paused(fetcher, site, "/drip") as late:
+            began = time.monotonic()
+            ended = await asyncio.wait_for(late, 20)
+            assert isinstance(ended, Failure) and ended.kind == "timeout"
+            assert time.monotonic() - began > LIMIT_S + PATIENCE_S
+            assert ended.latency_s < 4 * LIMIT_S
+        after = await fetcher.fetch_packed(Fetch(site.url + "/silent", deadline_s=LIMIT_S))
+        assert isinstance(after, Failure) and after.kind == "timeout"
+        assert after.latency_s < LIMIT_S + PATIENCE_S
 
 
 async def test_whoever_fetches_without_holding_waits_for_nobody(site: Site) -> None:

@@ -27,7 +27,7 @@ def capture(work: Work, call: Fetch, answer: Exchange | Failure, end: Ending) ->
         request=request_bytes(work, call),
         head=answer.head,
         raw=answer.raw,
-        digest=page.digest if page is not None and digested else digest(answer.raw),
+        digest=answer.raw_digest or (page.digest if page is not None and digested else digest(answer.raw)),
         status=answer.status,
         content_type=answer.headers.get("content-type"),
         content_encoding=answer.headers.get("content-encoding"),

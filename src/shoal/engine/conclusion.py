@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 
 from shoal.engine import ending
 from shoal.engine.aside import Aside
 from shoal.engine.ending import Ending, add_links, add_refusal, add_skips
-from shoal.engine.policy import MAX_HOPS, retry_wait_s, verdict
+from shoal.engine.policy import MAX_HOPS, SERVER_FAILED, retry_wait_s, verdict
 from shoal.engine.reading import BIG_BYTES, Ask, PageRead, read_page, read_part
 from shoal.engine.refresh import CONDITION_REFUSED, HTML_TYPES, NOT_MODIFIED, Known
 from shoal.engine.settler import OFFERED_AT_ONCE
@@ -29,6 +28,7 @@ from shoal.model import (
     Target,
     Trail,
 )
+from shoal.store.archive.warc import digest
 from shoal.store.earlier import EarlierPage
 from shoal.urls import left_out
 from shoal.urls.canonical import MAX_CHARS
@@ -62,6 +62,9 @@ async def conclude(
     if outcome is Outcome.DROP:
         return ending.drop(lease, kind, detail)
     if outcome is Outcome.RETRY:
+        on_condition = known is not None and known.reusable
+        if on_condition and status is not None and status >= SERVER_FAILED:
+            return _failed_on_condition(work, lease, kind, status)
         return _failed(work, lease, kind, status, detail)
     return ending.dead(lease, kind, status, detail)
 
@@ -72,6 +75,13 @@ def _failed(work: Work, lease: Lease, kind: str, status: int | None, detail: str
         trail = lease.trail._replace(priority=LAST) if kind == FailureKind.TIMEOUT else None
         return ending.retry(lease, kind, status, retry_wait_s(lease.attempt), trail=trail)
     return ending.dead(lease, kind, status, detail)
+
+
+def _failed_on_condition(work: Work, lease: Lease, kind: str, status: int) -> Ending:
+    """It may be the condition that the host fails at: whatever attempts are left, one is made without."""
+    end = ending.retry(lease, kind, status, retry_wait_s(lease.attempt), trail=_asked_before(lease))
+    end.completion.counted = lease.attempt < work.spec.retries
+    return end
 
 
 async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None, aside: Aside | None) -> Ending:
@@ -215,9 +225,13 @@ def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:
 
 
 def _once_more(lease: Lease) -> Ending:
-    """No attempt that failed. That it was asked before is known by its own fingerprint in the chain."""
-    trail = lease.trail._replace(chain=(*lease.trail.chain, lease.target.fingerprint))
-    return Ending(lease, Completion(lease.token, Outcome.RETRY, trail=trail, counted=False))
+    """No attempt that failed."""
+    return Ending(lease, Completion(lease.token, Outcome.RETRY, trail=_asked_before(lease), counted=False))
+
+
+def _asked_before(lease: Lease) -> Trail:
+    """That it was is known by its own fingerprint in the chain."""
+    return lease.trail._replace(chain=(*lease.trail.chain, lease.target.fingerprint))
 
 
 def _loop(work: Work, there: Target, location: str) -> str:
@@ -290,7 +304,7 @@ def page_record(lease: Lease, answer: Exchange) -> PageRecord:
         parent=lease.trail.parent,
         content_type=content_type_of(answer),
         bytes=len(answer.body),
-        digest="sha256:" + hashlib.sha256(answer.body).hexdigest(),
+        digest=answer.body_digest or digest(answer.body),
         attempts=lease.attempt + 1,
         duration_ms=round(answer.latency_s * 1000),
         fetched_at=answer.started_at,

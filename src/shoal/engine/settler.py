@@ -108,6 +108,8 @@ class Settler:
             work = self._works[batch.job]
             found = (offer for ending in endings if ending.lease.job == batch.job for offer in ending.offers)
             batch.offers = self._kept.texts(work, found)
+            batch.add_skipped(work.skipped)
+            work.skipped.clear()
             await self._insist(self._save, batch)
             await self._save_changes(work)
         for offers in offered_together(endings):

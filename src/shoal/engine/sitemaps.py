@@ -13,6 +13,9 @@ from shoal.model import LAST, Offer, PageRecord, Trail
 MOST_NAMED = (50_000, 100)
 """Sitemaps that an index may name, and an index named by that one; any further in names none. The protocol allows the
 first, and no index within an index: some sites have them, but without a bound each of them may name as many again."""
+MOST_BY_ROBOTS = 1_000
+"""Sitemaps that a robots.txt may name. They go before all pages, and their URLs are read on the event loop."""
+_TOO_MANY = "too_many_sitemaps"
 _BY_HOST = Trail(priority=1, callback=SITEMAP)
 
 
@@ -42,13 +45,16 @@ class Listing:
     def _within_room(self, urls: list[str]) -> list[str]:
         named = urls[: self._room]
         self._room -= len(named)
-        add_skips(self._done, {"too_many_sitemaps": len(urls) - len(named)})
+        add_skips(self._done, {_TOO_MANY: len(urls) - len(named)})
         return named
 
 
 def sitemaps_of_host(work: Work, urls: Iterable[str]) -> Offer:
     """Those that its robots.txt names, or the usual one."""
-    return _offer(work, urls, _BY_HOST)
+    # Some files name them anew for every crawler.
+    named = list(dict.fromkeys(urls))
+    work.skipped[_TOO_MANY] += len(named[MOST_BY_ROBOTS:])
+    return _offer(work, named[:MOST_BY_ROBOTS], _BY_HOST)
 
 
 def _offer(work: Work, urls: Iterable[str], trail: Trail) -> Offer:

@@ -15,6 +15,7 @@ from shoal.engine import ending, refusal
 from shoal.engine.aside import Aside, Unread
 from shoal.engine.capturing import capture
 from shoal.engine.conclusion import conclude, is_big
+from shoal.engine.digesting import digest_aside
 from shoal.engine.ending import Ending
 from shoal.engine.keeping import KeptOffers
 from shoal.engine.mark import Mark
@@ -100,6 +101,8 @@ class Travels:
         end: Ending | Back = Back()
         try:
             async with self._unpacking.unpacked(answer, call) as whole:
+                if isinstance(whole, Exchange):
+                    await digest_aside(whole)
                 end = await self._read(lease, work, known, late_s, call, whole)
         finally:
             if isinstance(end, Ending) and end.capture is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,9 @@ class Work:
         self.newly_admitted: list[str] = []
         self.new_types: list[ItemType] = []
         self.cookies_changed = False
-        """These three are the Settler's to store and to take back."""
+        self.skipped: Counter[str] = Counter()
+        """Links by reason, where no page counts them."""
+        # These four are the Settler's to store and to take back.
 
     @property
     def proxy(self) -> str:

@@ -208,7 +208,7 @@ class Fetcher:
             await self._multi.perform(transfer.curl)
         except pycurl.error as error:
             code, message = error.args
-            if (call.truncate and code == pycurl.E_WRITE_ERROR) or _leads_on(transfer):
+            if (call.truncate and code == pycurl.E_WRITE_ERROR) or transfer.is_all_here or _leads_on(transfer):
                 return None
             if code == pycurl.E_ABORTED_BY_CALLBACK:
                 self._note_closing(origin_of(call.url))
@@ -227,7 +227,7 @@ class Fetcher:
 
     def _exchange(self, transfer: Transfer, call: Fetch, started_at: float) -> Exchange | Failure:
         info = transfer.curl.getinfo
-        status, ip, latency_s = info(pycurl.RESPONSE_CODE), info(pycurl.PRIMARY_IP), info(pycurl.TOTAL_TIME)
+        status, ip, latency_s = info(pycurl.RESPONSE_CODE), info(pycurl.PRIMARY_IP), transfer.clock.ran_s
         if call.proxy and status == 407:
             return Failure(FailureKind.PROXY, "the proxy refuses our credentials", latency_s)
         if not call.proxy and not self._guard.allows(ip):
@@ -302,7 +302,7 @@ def _leads_on(transfer: Transfer) -> bool:
 
 
 def _failure(transfer: Transfer, call: Fetch, code: int, message: str) -> Failure:
-    latency_s = transfer.curl.getinfo(pycurl.TOTAL_TIME)
+    latency_s = transfer.clock.ran_s
     if transfer.refused and not transfer.dialled:
         return _refusal(transfer.guard, latency_s)
     if code == pycurl.E_ABORTED_BY_CALLBACK:

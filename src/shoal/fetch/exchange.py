@@ -15,6 +15,8 @@ from shoal.fetch.intake import Hold
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 _BLANKS = (b"\n\r\n", b"\n\n")
 _FOLD = re.compile(r"\r?\n[ \t]+")
+_NO_CODING = re.compile(rb"\ntransfer-encoding:[ \t,]*+(?:identity|\r?\n)", re.IGNORECASE)
+_MOST_DIGITS = 15
 
 
 class FailureKind(StrEnum):
@@ -53,6 +55,8 @@ class Headers:
 
     def get_all(self, name: str) -> list[str]:
         wanted = name.lower()
+        if wanted not in self._first:
+            return []
         return [value for name, value in self.pairs if name.lower() == wanted]
 
     def __contains__(self, name: str) -> bool:
@@ -86,6 +90,9 @@ class Exchange:
     hold: Hold | None = None
     """Of a big body: what it takes of the intake until `let_go`."""
     is_packed: bool = False
+    body_digest: str = ""
+    """Of a big body, if it was taken ahead; so is that of `raw`."""
+    raw_digest: str = ""
 
     @property
     def is_small(self) -> bool:
@@ -125,6 +132,21 @@ def final_head(received: bytes) -> bytes:
 
 def is_whole(head: bytes) -> bool:
     return head.endswith(_BLANKS)
+
+
+def length_despite_coding(received: bytes) -> int | None:
+    """Of a body whose transfer coding is `identity` or empty, out of all header lines of its transfer.
+
+    To browsers it ends by its Content-Length; libcurl obeys RFC 9112 and waits until the connection is closed.
+    """
+    if _NO_CODING.search(received) is None:
+        return None
+    _, headers = parse_head(final_head(received))
+    codings = ",".join(headers.get_all("transfer-encoding")).lower().replace("identity", "")
+    length = headers.get("content-length")
+    if "transfer-encoding" not in headers or codings.strip(" \t,") or not length.isdecimal():
+        return None
+    return int(length) if len(length) <= _MOST_DIGITS else None
 
 
 def parse_head(head: bytes) -> tuple[str, Headers]:

@@ -16,7 +16,9 @@ from typing import Any
 import pycurl
 
 from shoal.errors import UsageError
+from shoal.fetch.clock import Clock
 from shoal.fetch.cookies import Jar
+from shoal.fetch.exchange import length_despite_coding
 from shoal.fetch.guard import Guard
 from shoal.fetch.intake import FREE_BYTES, Hold, Intake
 
@@ -60,11 +62,14 @@ class Transfer:
     def __init__(self, guard: Guard, spoilt: set[int], intake: Intake, options: Options) -> None:
         """`spoilt` are the local ports of connections that must not be used again."""
         self.curl = pycurl.Curl()
+        self.clock = Clock(self.curl)
         self.body = self.head = BytesIO()
         self.hold: Hold | None = None
         """Of a big body, until `forget`."""
         self._intake = intake
         self._max_bytes = 0
+        self._length: int | None = None
+        """Of the body, where libcurl would not see its end."""
         self.dialled = False
         """A connection was tried, as the guard allowed."""
         self.refused = False
@@ -89,6 +94,11 @@ class Transfer:
     def received_bytes(self) -> int:
         return self.head.tell() + self.body.tell()
 
+    @property
+    def is_all_here(self) -> bool:
+        """Although libcurl waits for more."""
+        return length_despite_coding(self.head.getvalue()) == self.body.tell()
+
     def forget(self) -> None:
         """What came, and what it was told of its host."""
         self.body = self.head = BytesIO()
@@ -96,6 +106,8 @@ class Transfer:
         if self.hold is not None:
             self.hold.release()
             self.hold = None
+        if self.clock.forget():
+            self._current = ()
 
     def prepare(self, call: Fetch) -> None:
         settings = _settings(call)
@@ -126,7 +138,7 @@ class Transfer:
         self._max_bytes = call.max_bytes
         curl.setopt(pycurl.PROXY, call.proxy)
         curl.setopt(pycurl.HTTPHEADER, header_lines(call, call.headers))
-        curl.setopt(pycurl.TIMEOUT_MS, max(1, int(call.deadline_s * 1000)))
+        self.clock.set(call.deadline_s)
         if not call.truncate:
             curl.setopt(pycurl.MAXFILESIZE_LARGE, call.max_bytes)
         if call.jar is not None:
@@ -151,18 +163,31 @@ class Transfer:
         size = self.body.tell() + len(chunk)
         if size > FREE_BYTES and not self._may_hold(size):
             return int(pycurl.WRITEFUNC_PAUSE)
-        return self.body.write(chunk)
+        return self._write(chunk)
 
     def _take_first(self, chunk: bytes) -> int:
-        return self.body.write(chunk[: self._max_bytes - self.body.tell()])
+        return self._write(chunk[: self._max_bytes - self.body.tell()])
+
+    def _write(self, chunk: bytes) -> int:
+        if not self.body.tell():
+            self._length = length_despite_coding(self.head.getvalue())
+        if self._length is None:
+            return self.body.write(chunk)
+        self.body.write(chunk[: self._length - self.body.tell()])
+        # Not what it gave, so that libcurl ends the transfer.
+        return 0 if self.body.tell() == self._length else len(chunk)
 
     def _may_hold(self, size: int) -> bool:
         if self.hold is None:
             self.hold = Hold(self._intake, self._go_on)
-        return self.hold.takes(size)
+        takes = self.hold.takes(size)
+        if not takes:
+            self.clock.stop()
+        return takes
 
     def _go_on(self) -> int:
         """Says how large the body may become."""
+        self.clock.go_on()
         length = int(self.curl.getinfo(pycurl.CONTENT_LENGTH_DOWNLOAD_T))
         with suppress(pycurl.error):
             # Of a transfer that has ended meanwhile, which whoever waits for it is being told.

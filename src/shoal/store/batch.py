@@ -53,6 +53,10 @@ class Batch:
     offers: list[str] = field(default_factory=list)
     """What the records lead to, kept for a frontier that is lost; each time the batch is saved."""
 
+    def add_skipped(self, links: Mapping[str, int]) -> None:
+        """By reason; those that no page counts."""
+        self.tallies.update({(SKIPPED, reason): (n, None) for reason, n in links.items() if n})
+
     def add_failure(self, kind: str, status: int | None, host: str, sample: str) -> None:
         """Counts an attempt that failed."""
         key = (FAILED, failure_key(kind, status, host))
