@@ -13,6 +13,7 @@ from shoal.fetch.curl import Fetcher
 from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.guard import Guard
 from shoal.fetch.intake import FREE_BYTES, MOST_AHEAD, PATIENCE_S, Intake
+from shoal.fetch.multi import EpollMulti
 from shoal.fetch.transfer import Fetch
 from tests.fetch.conftest import AGENT
 from tests.fetch.site import Asked, Route, Site, answer, hang
@@ -98,6 +99,22 @@ async def test_those_who_drip_hold_nobody_up_for_long(site: Site) -> None:
         for drip in drips:
             drip.cancel()
         await asyncio.gather(*drips, return_exceptions=True)
+
+
+async def test_a_body_that_has_waited_spoils_no_connection(site: Site) -> None:
+    site.routes["/big"] = answer(bytes(BIG))
+    async with fetching(Intake(BIG)) as fetcher:
+        held = [await big(fetcher, site) for _ in range(1 + MOST_AHEAD)]
+        connections = site.connections
+        waiting = asyncio.create_task(big(fetcher, site))
+        multi = fetcher._multi
+        assert isinstance(multi, EpollMulti)
+        await until(lambda: bool(multi.spoilt))
+        for each in held:
+            each.let_go()
+        (await waiting).let_go()
+        (await big(fetcher, site)).let_go()
+        assert (multi.spoilt, site.connections) == (set(), connections)
 
 
 async def test_a_transfer_that_ends_while_it_waits_gives_its_place_back(site: Site) -> None:

@@ -188,6 +188,8 @@ class Transfer:
     def _go_on(self) -> int:
         """Says how large the body may become."""
         self.clock.go_on()
+        # What came meanwhile was asked for, though nobody was waiting for it.
+        self._spoilt.discard(int(self.curl.getinfo(pycurl.LOCAL_PORT)))
         length = int(self.curl.getinfo(pycurl.CONTENT_LENGTH_DOWNLOAD_T))
         with suppress(pycurl.error):
             # Of a transfer that has ended meanwhile, which whoever waits for it is being told.
