@@ -228,6 +228,14 @@ async def test_a_host_that_cannot_deal_with_the_condition_is_asked_without(crawl
     assert after["/"]["attempts"] == 1
 
 
+@pytest.mark.parametrize("status", [500, 503])
+async def test_a_host_that_fails_at_the_condition_is_tried_again_without(crawler: Field, status: int) -> None:
+    root = Recorded({"ETag": '"abc"'}, status)
+    _, after = await twice(crawler, {"/": root, "/a": html()}, retries=1)
+    assert root.conditions == [{}, {"if-none-match": '"abc"'}, {}]
+    assert statuses(after) == {"/": (200, False), "/a": (200, False)}
+
+
 async def test_a_host_that_says_so_whatever_it_is_asked_is_believed_the_second_time(crawler: Field) -> None:
     pages = {"/": html("/gone"), "/gone": html()._replace(headers={"ETag": '"abc"'})}
 
