@@ -44,6 +44,13 @@ async def test_a_file_that_is_not_html_is_stored_without_extraction(crawler: Fie
     assert crawler.pages() == {"/": 200, "/a.pdf": 200}
 
 
+async def test_links_of_a_page_in_another_charset_are_asked_for_as_browsers_do(crawler: Field) -> None:
+    page = Answer(200, '<a href="/é?q=é&r=1">x</a>'.encode("latin-1"), "text/html; charset=iso-8859-1")
+    async with serving({"/": page}) as site:
+        await crawler.crawl(spec(), site.url())
+    assert crawler.pages() == {"/": 200, "/%C3%A9?q=%E9&r=1": 404}
+
+
 @pytest.mark.parametrize("words", [0, 30_000])
 async def test_a_page_whose_compression_is_broken_is_read_as_far_as_it_goes_and_told_of(
     crawler: Field, words: int

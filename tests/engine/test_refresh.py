@@ -228,15 +228,12 @@ async def test_a_host_that_cannot_deal_with_the_condition_is_asked_without(crawl
     assert after["/"]["attempts"] == 1
 
 
-@pytest.mark.parametrize(("retries", "attempts"), [(4, 2), (0, 1)])
-async def test_a_host_that_fails_at_the_condition_is_tried_again_without(
-    crawler: Field, retries: int, attempts: int
-) -> None:
-    root = Recorded({"ETag": '"abc"'}, 500)
-    _, after = await twice(crawler, {"/": root, "/a": html()}, retries=retries)
+@pytest.mark.parametrize("status", [500, 503])
+async def test_a_host_that_fails_at_the_condition_is_tried_again_without(crawler: Field, status: int) -> None:
+    root = Recorded({"ETag": '"abc"'}, status)
+    _, after = await twice(crawler, {"/": root, "/a": html()}, retries=1)
     assert root.conditions == [{}, {"if-none-match": '"abc"'}, {}]
     assert statuses(after) == {"/": (200, False), "/a": (200, False)}
-    assert after["/"]["attempts"] == attempts
 
 
 async def test_a_host_that_fails_whatever_it_is_asked_gets_no_more_attempts_than_there_are(crawler: Field) -> None:

@@ -66,6 +66,17 @@ async def test_items_and_links_come_from_the_callbacks_alone(crawler: Field) -> 
     assert set(crawler.pages()) == {"/", "/a"}
 
 
+async def test_a_page_in_another_charset_is_followed_as_browsers_do(crawler: Field) -> None:
+    @spider()
+    def shop(page: Page) -> Iterator[Any]:
+        yield from page.follow("a")
+
+    page = Answer(200, '<a href="/é?q=é&r=1">x</a>'.encode("latin-1"), "text/html; charset=iso-8859-1")
+    async with serving({"/": page}) as site:
+        await crawl(crawler, shop, site.url())
+    assert crawler.pages() == {"/": 200, "/%C3%A9?q=%E9&r=1": 404}
+
+
 async def test_equal_keys_are_one_item_and_the_last_wins(crawler: Field) -> None:
     @spider()
     def shop(page: Page) -> Iterator[Any]:

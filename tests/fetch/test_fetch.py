@@ -116,6 +116,11 @@ async def test_redirects_are_handed_over_not_followed(fetcher: Fetcher, site: Si
     assert (await got(fetcher, f"{site.url}/plain")).location is None
 
 
+async def test_a_redirect_in_another_charset_keeps_its_bytes(fetcher: Fetcher, site: Site) -> None:
+    site.routes["/from"] = answer(b"", "302 Found", ("Location: /t\xfcr?q=\xfc&r=a b",))
+    assert (await got(fetcher, f"{site.url}/from")).location == f"{site.url}/t%FCr?q=%FC&r=a%20b"
+
+
 async def test_conditional_requests_ask_with_both_validators(fetcher: Fetcher, site: Site) -> None:
     site.routes["/a"] = answer(b"", "304 Not Modified", ('ETag: "v1"',))
     page = await got(fetcher, f"{site.url}/a", etag='"v1"', last_modified="Mon, 05 Oct 2026 10:00:00 GMT")

@@ -7,7 +7,7 @@ import asyncio
 from shoal.engine import ending
 from shoal.engine.aside import Aside
 from shoal.engine.ending import Ending, add_links, add_refusal, add_skips
-from shoal.engine.policy import MAX_HOPS, SERVER_FAILED, retry_wait_s, verdict
+from shoal.engine.policy import MAX_HOPS, retry_wait_s, verdict
 from shoal.engine.reading import BIG_BYTES, Ask, PageRead, read_page, read_part
 from shoal.engine.refresh import CONDITION_REFUSED, HTML_TYPES, NOT_MODIFIED, Known
 from shoal.engine.settler import OFFERED_AT_ONCE
@@ -62,9 +62,6 @@ async def conclude(
     if outcome is Outcome.DROP:
         return ending.drop(lease, kind, detail)
     if outcome is Outcome.RETRY:
-        on_condition = known is not None and known.reusable
-        if on_condition and status is not None and status >= SERVER_FAILED:
-            return _failed_on_condition(work, lease, kind, status)
         return _failed(work, lease, kind, status, detail)
     return ending.dead(lease, kind, status, detail)
 
@@ -75,13 +72,6 @@ def _failed(work: Work, lease: Lease, kind: str, status: int | None, detail: str
         trail = lease.trail._replace(priority=LAST) if kind == FailureKind.TIMEOUT else None
         return ending.retry(lease, kind, status, retry_wait_s(lease.attempt), trail=trail)
     return ending.dead(lease, kind, status, detail)
-
-
-def _failed_on_condition(work: Work, lease: Lease, kind: str, status: int) -> Ending:
-    """It may be the condition that the host fails at: whatever attempts are left, one is made without."""
-    end = ending.retry(lease, kind, status, retry_wait_s(lease.attempt), trail=_asked_before(lease))
-    end.completion.counted = lease.attempt < work.spec.retries
-    return end
 
 
 async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None, aside: Aside | None) -> Ending:
@@ -225,13 +215,9 @@ def _redirect(work: Work, lease: Lease, answer: Exchange) -> Ending:
 
 
 def _once_more(lease: Lease) -> Ending:
-    """No attempt that failed."""
-    return Ending(lease, Completion(lease.token, Outcome.RETRY, trail=_asked_before(lease), counted=False))
-
-
-def _asked_before(lease: Lease) -> Trail:
-    """That it was is known by its own fingerprint in the chain."""
-    return lease.trail._replace(chain=(*lease.trail.chain, lease.target.fingerprint))
+    """No attempt that failed. That it was asked before is known by its own fingerprint in the chain."""
+    trail = lease.trail._replace(chain=(*lease.trail.chain, lease.target.fingerprint))
+    return Ending(lease, Completion(lease.token, Outcome.RETRY, trail=trail, counted=False))
 
 
 def _loop(work: Work, there: Target, location: str) -> str:

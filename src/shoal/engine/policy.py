@@ -8,8 +8,6 @@ from shoal.fetch.exchange import REDIRECTS, Exchange, Failure, FailureKind
 from shoal.model import Outcome
 
 RETRY_STATUSES = frozenset({408, 429})
-SERVER_FAILED = 500
-"""This status and all above."""
 RETRY_WAITS_S = (1.0, 2.0, 4.0, 8.0)
 JITTER = 0.1
 MAX_HOPS = 20
@@ -24,7 +22,7 @@ def verdict(answer: Exchange | Failure) -> Outcome:
         if answer.kind is FailureKind.ADDRESS_REFUSED:
             return Outcome.DROP
         return Outcome.DEAD if answer.kind in HOPELESS else Outcome.RETRY
-    if answer.status in RETRY_STATUSES or answer.status >= SERVER_FAILED:
+    if answer.status in RETRY_STATUSES or answer.status >= 500:
         return Outcome.RETRY
     if answer.status in REDIRECTS and answer.location is not None:
         return Outcome.REDIRECT

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from shoal.extract.page import MAX_HTML_BYTES, read
 from shoal.extract.sitemaps import Sitemap
-from shoal.fetch.charset import to_utf8
+from shoal.fetch.charset import charset, to_utf8
+from shoal.fetch.queries import queries_in
 
 BIG_BYTES = 256 * 1024
 """Of a page that is read aside: a smaller one takes the event loop 5 ms as a rule and 0.1 s at worst, all links."""
@@ -72,7 +73,7 @@ def read_page(ask: Ask, body: bytes) -> PageRead:
         reading.language,
         reading.base,
         reading.canonical,
-        reading.hrefs,
+        reading.hrefs if html is body else queries_in(charset(body, ask.content_type)[0], reading.hrefs),
         reading.nofollowed,
         reading.beyond,
         reading.raw_text() if kept else None,

@@ -62,7 +62,8 @@ class Refresh:
 def _reusable(lease: Lease, page: EarlierPage) -> bool:
     good = 200 <= page.status < 300 or page.status == NOT_MODIFIED
     plain = lease.target.is_plain and lease.trail.callback != SITEMAP
-    asked_before = lease.target.fingerprint in lease.trail.chain
+    # Some hosts fail at the condition itself, by a 500 or by hanging up, and would at every attempt.
+    asked_before = lease.attempt > 0 or lease.target.fingerprint in lease.trail.chain
     # A page that asked not to be indexed was read but not kept, and its links with it.
     kept = page.packed is not None or page.content_type not in HTML_TYPES
     return good and plain and not asked_before and kept and bool(page.etag or page.last_modified)

@@ -27,13 +27,13 @@ def to_utf8(body: bytes, content_type: str) -> bytes:
     """Valid UTF-8 without byte order mark or NUL; the body itself wherever it already is that."""
     if _plain_ascii(body):
         return body
-    codec, bom = _charset(body, content_type)
+    codec, bom = charset(body, content_type)
     if codec == "utf-8" and not bom and b"\0" not in body and _is_utf8(body):
         return body
     return _decoded(body[bom:], codec).encode()
 
 
-def _charset(body: bytes, content_type: str) -> tuple[str, int]:
+def charset(body: bytes, content_type: str) -> tuple[str, int]:
     """The Python codec to read the body with, and the length of its byte order mark."""
     for mark, codec in _BOMS:
         if body.startswith(mark):

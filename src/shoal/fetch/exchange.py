@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from urllib.parse import quote
 
 import ada_url
 
@@ -17,6 +18,7 @@ _BLANKS = (b"\n\r\n", b"\n\n")
 _FOLD = re.compile(r"\r?\n[ \t]+")
 _NO_CODING = re.compile(rb"\ntransfer-encoding:[ \t,]*+(?:identity|\r?\n)", re.IGNORECASE)
 _MOST_DIGITS = 15
+_ASCII = "".join(map(chr, range(128)))
 
 
 class FailureKind(StrEnum):
@@ -112,12 +114,18 @@ class Exchange:
         """Where a redirect leads, absolute; None if this is no redirect or leads nowhere."""
         if self.status not in REDIRECTS or "location" not in self.headers:
             return None
-        # Browsers read the field as UTF-8; latin-1 only carried the bytes.
-        spelt = self.headers.get("location").encode("latin-1").decode("utf-8", "replace")
         try:
-            return str(ada_url.join_url(self.url, spelt))
+            return str(ada_url.join_url(self.url, _spelt(self.headers.get("location").encode("latin-1"))))
         except ValueError:
             return None
+
+
+def _spelt(location: bytes) -> str:
+    """Browsers read the field as UTF-8; bytes of another charset go back to the host as they came."""
+    try:
+        return location.decode()
+    except UnicodeDecodeError:
+        return quote(location, safe=_ASCII)
 
 
 def final_head(received: bytes) -> bytes:

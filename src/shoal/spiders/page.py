@@ -15,6 +15,8 @@ from shoal.extract.joining import join, joined
 from shoal.extract.json_text import parsed_json
 from shoal.extract.page import MAX_TITLE, Reading, read
 from shoal.extract.selectors import Css
+from shoal.fetch.charset import charset
+from shoal.fetch.queries import queries_in
 from shoal.spiders.item import Item, Reject
 from shoal.spiders.picks import Data, Place, pick_by_spelling
 from shoal.spiders.plan import plan_of
@@ -144,7 +146,10 @@ class Page:
     ) -> Iterator[Request]:
         """Requests for where the matching elements lead (href or src), or for the URLs that the selector gives."""
         callback = _name(to)
-        for url in joined(self.base_url, self._links(selector)):
+        links = self._links(selector)
+        if self.html and self.html is not self.body:
+            links = queries_in(charset(self.body, self.headers.get("content-type", ""))[0], links)
+        for url in joined(self.base_url, links):
             yield Request(url, callback=callback, meta=meta, priority=priority)
 
     def request(
