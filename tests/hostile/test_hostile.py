@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +18,12 @@ import pytest
 from shoal.practice import Entry, Hostile, HostTruth, Running, running
 from shoal.practice.hostile.codings import BROKEN, TITLE
 from shoal.practice.hostile.mazes import SHELVES
+from shoal.practice.hostile.site import GOOD_PATHS, SILENT
 from shoal.practice.hostile.sitemaps import DTD, NESTED, wild_sitemaps
 from shoal.practice.hostile.twisted import CLIMBING, FORMULAS, PASSWORD
 from shoal.urls.traps import RULES
 from tests.cli.conftest import Here, Ran, Shell, assert_balanced
+from tests.cli.crawling import until
 
 MAX_RSS_KB = 400_000
 PAGES_PER_HOST = 180
@@ -236,6 +239,26 @@ def test_bombs_and_floods_leave_another_host_its_rate(
     starts = [entry.t_start for entry in site.log()[since:] if (entry.host, entry.path[:6]) == (GOOD, "/good/")]
     assert len(starts) == PACED
     assert (PACED - 1) / (starts[-1] - starts[0]) >= 0.9 * RATE
+
+
+def test_drips_and_silence_leave_another_host_its_rate(tmp_path: Path) -> None:
+    with running(Hostile(), log=tmp_path / "site.log") as site:
+        bad = [site.url(f"/framing/{name}.html?{n}") for name in ("drip", "silence") for n in range(10)]
+        bad += [site.url(path, SILENT) for path in GOOD_PATHS]
+        good = [site.url(path, GOOD) for path in GOOD_PATHS[:PACED]]
+        asked = ("--scope", "listed", "--allow-private", "--rate", str(RATE), "--per-host", "10")
+        with Shell(tmp_path).start("crawl", *bad, *good, *asked) as process:
+            try:
+                starts = until(lambda: _starts_of_good(site))
+            finally:
+                process.kill()
+    assert (PACED - 1) / (starts[-1] - starts[0]) >= 0.9 * RATE
+
+
+def _starts_of_good(site: Running) -> list[float]:
+    """When all of them have been asked for."""
+    starts = [entry.t_start for entry in site.log() if (entry.host, entry.path[:6]) == (GOOD, "/good/")]
+    return starts if len(starts) == PACED else []
 
 
 def test_without_leave_nothing_of_it_is_asked(crawled: Crawled, tmp_path_factory: pytest.TempPathFactory) -> None:

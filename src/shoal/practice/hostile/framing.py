@@ -27,6 +27,7 @@ def bad_framing() -> list[Habit]:
         _raw(
             "Promises (103) without end", "interim", "too_large", itertools.repeat(b"HTTP/1.1 103 Early Hints\r\n\r\n")
         ),
+        _raw("Go on (100) without end", "continue", "too_large", itertools.repeat(b"HTTP/1.1 100 Continue\r\n\r\n")),
         _raw("Chunks without end", "chunks", "too_large", [_CHUNKED], itertools.repeat(_CHUNK)),
         _raw("A body that breaks off", "truncated", "protocol", [_OK + b"Content-Length: 1000\r\n\r\n<p>That is"]),
         _raw("Chunks that break off", "torn", "protocol", [_CHUNKED + b"1000\r\n<p>That is"]),
