@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 
 from shoal.engine.finishing import ended
+from shoal.frontier.sqlite import SqliteFrontier
 from shoal.model import (
     DeadLetter,
     Drop,
@@ -198,6 +199,24 @@ async def test_a_private_address_is_dropped_unless_allowed(crawler: Field) -> No
     assert isinstance(end, Drop)
     assert end.reason == "address_refused"
     assert site.port
+
+
+@pytest.mark.parametrize("robots", [True, False])
+async def test_an_address_that_is_refused_is_never_called_unreachable(crawler: Field, robots: bool) -> None:
+    """However long the job has met it: nobody was asked, and so nobody failed to answer."""
+    refused = [f"http://169.254.169.254/{n}" for n in range(4)]
+    clock = time.time
+    ahead_s = 0.0
+    crawler.home.frontier = SqliteFrontier(crawler.home.path / "frontier.db", lambda: clock() + ahead_s)
+
+    def later(visit: Visit) -> Answer:
+        nonlocal ahead_s
+        ahead_s = 30.0
+        return html(refused[-1])
+
+    async with serving({"/": html("/later")._replace(delay_s=0.3), "/later": later}) as site:
+        seen = await crawler.crawl(spec(robots=robots, scope=ScopeKind.ANY), *refused[:-1], site.url())
+    assert (seen.frontier.dropped, seen.frontier.dead) == ({"address_refused": len(refused)}, 0)
 
 
 async def test_a_page_that_breaks_reading_ends_alone(crawler: Field) -> None:

@@ -91,6 +91,18 @@ async def test_a_robots_file_that_cannot_be_had_means_not_now(crawler: Field) ->
     assert visits["/"] == 0
 
 
+async def test_a_robots_file_behind_a_refused_address_is_asked_for_once_not_by_each_page(crawler: Field) -> None:
+    visits: Counter[str] = Counter()
+    moved = Answer(302, b"", headers={"Location": "http://169.254.169.254/robots.txt"})
+    paths = [f"/{number}" for number in range(20)]
+    pages: Pages = {"/robots.txt": counted(moved, visits)} | dict.fromkeys(paths, counted(html(), visits))
+    async with serving(pages) as site:
+        seen = await crawler.crawl(spec(), *map(site.url, paths))
+    assert seen.frontier.dropped == {"address_refused": len(paths)}
+    # Again after a while, on a machine that takes so long.
+    assert visits.keys() == {"/robots.txt"} and visits["/robots.txt"] < 4
+
+
 async def test_each_attempt_is_another_answer_to_the_question_for_robots(crawler: Field) -> None:
     visits: Counter[str] = Counter()
 

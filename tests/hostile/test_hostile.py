@@ -10,20 +10,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shoal.practice import Entry, Hostile, HostTruth, Running, running
+from shoal.practice.hostile.codings import BROKEN, TITLE
 from shoal.practice.hostile.mazes import SHELVES
-from shoal.practice.hostile.twisted import CLIMBING, FORMULA, PASSWORD
+from shoal.practice.hostile.site import GOOD_PATHS, SILENT
+from shoal.practice.hostile.sitemaps import DTD, NESTED, wild_sitemaps
+from shoal.practice.hostile.twisted import CLIMBING, FORMULAS, PASSWORD
+from shoal.urls.traps import RULES
 from tests.cli.conftest import Here, Ran, Shell, assert_balanced
+from tests.cli.crawling import until
 
 MAX_RSS_KB = 400_000
-PAGES_PER_HOST = 120
+PAGES_PER_HOST = 180
 """More than any host has that ends by itself."""
 RATE, PACED = 4, 11
-GOOD, DOWN, UNENDING = "127.0.0.2", "127.0.0.6", "127.0.0.7"
+WORST, GOOD, HUGE, UNENDING = "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.7"
+ROBOTS = "/robots.txt"
 
 
 @dataclass
@@ -65,7 +72,7 @@ class Crawled:
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     shoal, hostile = Here(tmp_path_factory.mktemp("hostile")), Hostile(hurried=True)
     with running(hostile, log=shoal.folder / "site.log") as site:
-        limits = ("--max-pages-per-host", str(PAGES_PER_HOST), "--max-seconds", "40", "--retries", "0")
+        limits = ("--max-pages-per-host", str(PAGES_PER_HOST), "--max-seconds", "60", "--retries", "0")
         asked = ("--scope", "any", "--sitemaps", "--allow-private", "--rate", "0", "--json", "-o", "pages.jsonl")
         ran, max_rss_kb = _run(shoal, "crawl", site.url(), *limits, *asked)
         assert_balanced(shoal, ran)
@@ -103,6 +110,9 @@ def test_the_crawl_ends_well_and_within_its_memory(crawled: Crawled) -> None:
 def test_every_good_page_is_there(crawled: Crawled) -> None:
     expected = crawled.expected("pages") | crawled.expected("unlinked")
     assert {page: crawled.pages.get(page) for page in expected} == expected
+    titles = {crawled.path(record["url"])[1]: record["title"] for record in crawled.records if record["status"] == 200}
+    good = {path: title for path, title in titles.items() if path.startswith("/good/")}
+    assert good == {path: path for path in good}
 
 
 def test_what_cannot_be_had_is_dead_with_its_reason(crawled: Crawled) -> None:
@@ -114,7 +124,27 @@ def test_what_cannot_be_had_is_dead_with_its_reason(crawled: Crawled) -> None:
 def test_redirects_end_where_they_leave_http_or_never_end(crawled: Crawled) -> None:
     moves = crawled.expected("redirects")
     assert crawled.ran.summary["redirects"] == len(moves)
-    assert crawled.ran.summary["skipped"]["not_http"] == sum(not there.startswith("/") for there in moves.values())
+    left = sum(not there.startswith(("/", "http://")) for there in moves.values())
+    assert crawled.ran.summary["skipped"]["not_http"] == left
+
+
+def test_what_could_be_unpacked_is_a_page_and_its_fault_is_told(crawled: Crawled) -> None:
+    titles = {crawled.path(record["url"])[1]: record["title"] for record in crawled.records}
+    assert {path: titles.get(path) for path in BROKEN} == dict.fromkeys(BROKEN, TITLE)
+    told = [line for line in crawled.ran.lines if line["type"] == "error" and line["kind"] == "broken_coding"]
+    assert [line["count"] for line in told][-1:] == [len(BROKEN)]
+
+
+def test_sitemaps_are_asked_for_once_and_nothing_that_their_xml_names(crawled: Crawled) -> None:
+    asked = Counter(entry.path for entry in crawled.log if entry.host == WORST)
+    assert {path: asked[path] for path in wild_sitemaps()} == dict.fromkeys(wild_sitemaps(), 1)
+    assert sum(path.startswith(NESTED) for path in asked) == 3
+    assert crawled.ran.summary["skipped"]["too_many_sitemaps"] == 1
+    assert not [path for path in asked if path.startswith(DTD)]
+
+
+def test_of_a_huge_robots_txt_no_more_is_taken_than_is_read(crawled: Crawled) -> None:
+    assert [entry.status for entry in crawled.log if (entry.host, entry.path) == (HUGE, ROBOTS)] == [None]
 
 
 def test_links_beyond_the_most_of_a_page_are_told(crawled: Crawled) -> None:
@@ -123,10 +153,16 @@ def test_links_beyond_the_most_of_a_page_are_told(crawled: Crawled) -> None:
 
 def test_nothing_forbidden_is_asked_for(crawled: Crawled) -> None:
     forbidden = crawled.expected("dropped")
-    assert forbidden and crawled.ran.summary["dropped"] == {"robots": len(forbidden)}
+    assert crawled.ran.summary["dropped"] == Counter(forbidden.values())
+    assert crawled.ran.summary["dropped"].keys() == {"robots", "address_refused"}
     assert not forbidden.keys() & {(entry.host, entry.path) for entry in crawled.log}
     assert not any(entry.path.startswith("/private/") for entry in crawled.log)
-    assert {entry.path for entry in crawled.log if entry.host == DOWN} == {"/robots.txt"}
+
+
+def test_hosts_whose_robots_txt_cannot_be_had_or_says_so_are_left_alone(crawled: Crawled) -> None:
+    alone = {host for host, truth in crawled.truth.items() if not truth.pages and host in crawled.site.addresses}
+    assert len(alone) == 7
+    assert {entry.path for entry in crawled.log if entry.host in alone} == {ROBOTS}
 
 
 def test_ways_without_end_are_left_soon(crawled: Crawled) -> None:
@@ -141,7 +177,7 @@ def test_ways_without_end_are_left_soon(crawled: Crawled) -> None:
 
 def test_what_was_left_out_as_a_trap_is_told_by_rule(crawled: Crawled) -> None:
     traps = {trap["rule"]: trap for trap in crawled.ran.summary["traps"]}
-    assert traps.keys() >= {"repeated_segment", "query_params", "calendar"}
+    assert traps.keys() == RULES.keys() - {"queries"}
     assert sum(trap["links"] for trap in traps.values()) == crawled.ran.summary["skipped"]["trap"]
     calendar = traps["calendar"]
     assert len(calendar["samples"]) == 3 and all("/calendar/20" in url for url in calendar["samples"])
@@ -151,15 +187,17 @@ def test_what_was_left_out_as_a_trap_is_told_by_rule(crawled: Crawled) -> None:
 def test_pages_of_many_sessions_are_asked_for_once(crawled: Crawled) -> None:
     asked = Counter(entry.path for entry in crawled.log if entry.path.startswith("/shelf/"))
     assert asked == dict.fromkeys(SHELVES, 1)
-    assert "--keep-params PHPSESSID" in crawled.dead["127.0.0.1", "/members.html"]["detail"]
+    assert "--keep-params PHPSESSID" in crawled.dead[WORST, "/members.html"]["detail"]
 
 
 def test_titles_and_texts_are_kept_without_what_steers_a_terminal(crawled: Crawled) -> None:
     titles = {crawled.path(record["url"])[1]: record["title"] for record in crawled.records}
-    assert titles["/charset/utf-16.html"] == titles["/charset/unknown.html"] == "Café"
+    read = ("utf-16", "utf-16-be", "unknown")
+    assert {titles[f"/charset/{name}.html"] for name in read} == {"Café"}
     shown = crawled.shoal("pages", crawled.ran.summary["job"], "--limit", "1000")
     assert shown.code == 0 and "Sale HTTP" in shown.out
-    assert not [char for char in shown.out if char != "\n" and not char.isprintable()]
+    told = shown.out + "".join(crawled.shoal(of, crawled.ran.summary["job"]).out for of in ("dead", "job"))
+    assert not [char for char in told + crawled.ran.err if char != "\n" and not char.isprintable()]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -172,11 +210,12 @@ def test_odd_bytes_can_be_exported(crawled: Crawled, ending: str) -> None:
         with written.open(newline="", encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
         assert len(rows) == len(crawled.records)
-        assert [row["title"] for row in rows if FORMULA in row["title"]] == [f"'{FORMULA}"]
+        defused = {f"'{formula}" for formula in FORMULAS.values()}
+        assert {row["title"] for row in rows if row["title"].lstrip("'") in FORMULAS.values()} == defused
 
 
 def test_no_file_is_named_after_a_url(crawled: Crawled) -> None:
-    assert ("127.0.0.1", CLIMBING) in crawled.pages
+    assert (WORST, CLIMBING) in crawled.pages
     names = {path.name for path in crawled.shoal.folder.rglob("*")}
     assert not [name for name in names if "passwd" in name or "%2F" in name or ".html" in name]
 
@@ -192,7 +231,7 @@ def test_bombs_and_floods_leave_another_host_its_rate(
     crawled: Crawled, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     shoal, site, since = Shell(tmp_path_factory.mktemp("rate")), crawled.site, len(crawled.site.log())
-    bad = [site.url(path) for path in crawled.truth["127.0.0.1"].broken if path.startswith(("/bombs/", "/framing/"))]
+    bad = [site.url(path) for path in crawled.truth[WORST].broken if path.startswith(("/bombs/", "/framing/"))]
     good = [site.url(f"/good/{number}.html", GOOD) for number in range(1, PACED + 1)]
     urls = [url for pair in zip_longest(bad, good) for url in pair if url]
     limits = ("--scope", "listed", "--retries", "0", "--max-seconds", "5")
@@ -200,6 +239,26 @@ def test_bombs_and_floods_leave_another_host_its_rate(
     starts = [entry.t_start for entry in site.log()[since:] if (entry.host, entry.path[:6]) == (GOOD, "/good/")]
     assert len(starts) == PACED
     assert (PACED - 1) / (starts[-1] - starts[0]) >= 0.9 * RATE
+
+
+def test_drips_and_silence_leave_another_host_its_rate(tmp_path: Path) -> None:
+    with running(Hostile(), log=tmp_path / "site.log") as site:
+        bad = [site.url(f"/framing/{name}.html?{n}") for name in ("drip", "silence") for n in range(10)]
+        bad += [site.url(path, SILENT) for path in GOOD_PATHS]
+        good = [site.url(path, GOOD) for path in GOOD_PATHS[:PACED]]
+        asked = ("--scope", "listed", "--allow-private", "--rate", str(RATE), "--per-host", "10")
+        with Shell(tmp_path).start("crawl", *bad, *good, *asked) as process:
+            try:
+                starts = until(lambda: _starts_of_good(site))
+            finally:
+                process.kill()
+    assert (PACED - 1) / (starts[-1] - starts[0]) >= 0.9 * RATE
+
+
+def _starts_of_good(site: Running) -> list[float]:
+    """When all of them have been asked for."""
+    starts = [entry.t_start for entry in site.log() if (entry.host, entry.path[:6]) == (GOOD, "/good/")]
+    return starts if len(starts) == PACED else []
 
 
 def test_without_leave_nothing_of_it_is_asked(crawled: Crawled, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
@@ -19,6 +20,7 @@ LINKS = "/twisted/links/"
 HEAVY = (LINKS, "/twisted/attributes.html", "/twisted/ways.html", "/twisted/depth.html")
 GOOD = "127.0.0.2"
 RATE, PACED = 5, 13
+STARVING_BYTES = 50_000_000
 
 SPIDER = """
 import os, signal
@@ -53,7 +55,21 @@ def test_a_million_links_leave_another_host_its_rate(site: Running, tmp_path: Pa
     assert (PACED - 1) / (starts[-1] - starts[0]) >= 0.9 * RATE
 
 
-def test_a_page_that_crashes_its_reader_is_blamed_alone(site: Running, tmp_path: Path) -> None:
+def crash(reader: int) -> None:
+    os.kill(reader, signal.SIGSEGV)
+
+
+def starve(reader: int) -> None:
+    """As soon as it has set itself the bound it starts with, a lower one: the page takes more."""
+    os.kill(reader, signal.SIGCONT)
+    until(lambda: resource.prlimit(reader, resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY)
+    resource.prlimit(reader, resource.RLIMIT_AS, (STARVING_BYTES, STARVING_BYTES))
+
+
+@pytest.mark.parametrize(("end", "words"), [(crash, "SIGSEGV"), (starve, "MB of memory")])
+def test_a_page_that_ends_its_reader_is_blamed_alone(
+    site: Running, tmp_path: Path, end: Callable[[int], None], words: str
+) -> None:
     shoal = Here(tmp_path)
     good = {site.url(f"/good/{number}.html") for number in range(1, 21)}
     asked = ("--scope", "listed", "--allow-private", "--rate", "0", "--json")
@@ -61,7 +77,7 @@ def test_a_page_that_crashes_its_reader_is_blamed_alone(site: Running, tmp_path:
         reader = reader_of(process.pid)
         os.kill(reader, signal.SIGSTOP)
         job = until(lambda: [job for job in shoal("jobs", "--json").lines if job["pages"] >= len(good)])[0]["id"]
-        os.kill(reader, signal.SIGSEGV)
+        end(reader)
         os.kill(reader, signal.SIGCONT)
         out, err = process.communicate(timeout=WITHIN_S)
     ran = Ran(process.returncode, out, err)
@@ -69,7 +85,7 @@ def test_a_page_that_crashes_its_reader_is_blamed_alone(site: Running, tmp_path:
     assert (ran.code, ran.summary["dead"]) == (0, 1) and "Traceback" not in ran.err
     (letter,) = shoal("dead", job, "--json").lines
     assert (letter["url"], letter["reason"]) == (site.url(LINKS), "poison")
-    assert "SIGSEGV" in letter["detail"]
+    assert words in letter["detail"]
     assert good <= {page["url"] for page in shoal("pages", job, "--limit", "1000", "--json").lines}
 
 

@@ -16,7 +16,7 @@ from shoal.engine.patience import Patience
 from shoal.engine.robots_known import KnownRobots
 from shoal.engine.work import Work
 from shoal.errors import FrontierLost
-from shoal.fetch.exchange import Failure, FailureKind
+from shoal.fetch.exchange import Failure
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.frontier.contract import Frontier
 from shoal.model import Lease
@@ -82,8 +82,11 @@ class Permissions:
         origin = origin_of(lease.target.url)
         if origin in self._asking:
             return ASKING
-        robots = self._known.get(origin, work.agent)
-        return _judge(robots, lease, asked=False) if robots is not None and _fresh(robots) else None
+        for known in (self._known, work.refused):
+            robots = known.get(origin, work.agent)
+            if robots is not None and _fresh(robots):
+                return _judge(robots, lease, asked=False)
+        return None
 
     async def ask(self, lease: Lease, work: Work) -> Permission:
         known = self.known(lease, work)
@@ -104,8 +107,7 @@ class Permissions:
                 robots = await self._read_aside(robots)
         finally:
             self._asking.discard(origin)
-        if not _is_refused(robots):
-            self._known.put(robots.read())
+        (work.refused if robots.is_refused else self._known).put(robots.read())
         if not robots.not_now:
             await self._tell_frontier(lease, _crawl_delay_s(robots))
         return _judge(robots, lease, asked)
@@ -145,11 +147,6 @@ class Permissions:
                 return await asyncio.to_thread(robots.read)
         finally:
             self._unread -= 1
-
-
-def _is_refused(robots: RobotsFile) -> bool:
-    """By the guard of one job, which says nothing about others."""
-    return robots.failure is not None and robots.failure.kind is FailureKind.ADDRESS_REFUSED
 
 
 def _fresh(robots: RobotsFile) -> bool:

@@ -62,7 +62,7 @@ def by_robots(lease: Lease, work: Work, permission: Permission) -> Ending | None
         return forbidden
     kind, status, detail = failure_of(robots)
     if kind == "address_refused":
-        return ending.drop(lease, kind, detail, started=False)
+        return ending.drop(lease, kind, detail, started=permission.asked)
     if lease.attempt < work.spec.retries:
         # By then robots.txt is asked for anew: each attempt is one more answer to that question. The first waits are
         # longer for it, and all of them grow a step later, so that together they take as long as any.

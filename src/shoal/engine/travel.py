@@ -30,7 +30,7 @@ from shoal.engine.starts import Given, Starts
 from shoal.engine.unpacking import Unpacking
 from shoal.engine.work import SITEMAP, Work
 from shoal.errors import FrontierLost
-from shoal.fetch.exchange import Exchange, Failure, retry_after_s
+from shoal.fetch.exchange import Exchange, Failure, FailureKind, retry_after_s
 from shoal.fetch.transfer import Fetch
 from shoal.frontier.contract import Frontier
 from shoal.model import Landing, Lease, Offer, Outcome
@@ -148,7 +148,7 @@ class Travels:
         robots = permission.robots
         if robots is None or not robots.not_now:
             await self._offer_sitemaps_of(lease, work, robots.rules.sitemaps if robots else [])
-        if robots is not None and permission.say is Say.NOT_NOW and permission.asked:
+        if robots is not None and permission.say is Say.NOT_NOW and permission.asked and not robots.is_refused:
             self.on_landing(refusal.robots_landing(lease, robots))
         return refusal.by_robots(lease, work, permission)
 
@@ -165,6 +165,9 @@ class Travels:
         await self._overflow.offer([offer])
 
     def _land(self, lease: Lease, answer: Exchange | Failure, late_s: float) -> None:
+        if isinstance(answer, Failure) and answer.kind is FailureKind.ADDRESS_REFUSED:
+            # Nobody was asked: the host is none that does not answer, and its clock has nothing to learn.
+            return
         if isinstance(answer, Failure):
             landing = Landing(lease.token, answer.latency_s, None, answer.kind.value, late_s=late_s)
         else:

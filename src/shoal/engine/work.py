@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from shoal.engine.robots_known import KnownRobots
 from shoal.fetch.cookies import Jar
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.robots import product_token
@@ -75,6 +76,8 @@ class Work:
             self.scope.admit(url)
         traps = Traps(spec.allow_traps, made_at)
         self.resolver = Resolver(self.scope, traps, self.params, spec.politeness.group)
+        self.refused = KnownRobots()
+        """What the job's guard kept it from, so that an origin is asked once and not by each of its pages."""
         self._mapped: set[str] = set()
         self._admitted_here: set[str] = set()
         self.newly_admitted: list[str] = []

@@ -55,6 +55,11 @@ class RobotsFile:
         return ""
 
     @property
+    def is_refused(self) -> bool:
+        """By the guard of one job, which says nothing about others."""
+        return self.failure is not None and self.failure.kind is FailureKind.ADDRESS_REFUSED
+
+    @property
     def has_rules(self) -> bool:
         """Whether there is a file that says anything, to whomever."""
         return bool(self._text().strip())

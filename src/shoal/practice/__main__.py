@@ -12,6 +12,7 @@ import signal
 import sys
 from pathlib import Path
 
+from shoal.practice.asking import Asking
 from shoal.practice.door import Conditions
 from shoal.practice.hostile import Hostile
 from shoal.practice.log import DISCARD, RequestLog
@@ -29,7 +30,9 @@ def main() -> int:
     return 0
 
 
-def _site(options: argparse.Namespace) -> Shop | Hostile:
+def _site(options: argparse.Namespace) -> Shop | Hostile | Asking:
+    if options.asking:
+        return Asking()
     if options.hostile:
         return Hostile(hurried=options.hurried)
     return Shop(
@@ -54,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--untroubled", action="store_true", help="leave out what fails, moves or is forbidden")
     parser.add_argument("--hostile", action="store_true", help="in place of the shop, all that a site can do wrong")
     parser.add_argument("--hurried", action="store_true", help="of the hostile site, leave out silence and drips")
+    parser.add_argument("--asking", action="store_true", help="in place of the shop, all that a site may ask for")
     parser.add_argument("--latency", type=float, default=0, metavar="MS", help="before each answer")
     parser.add_argument("--latency-jitter", type=float, default=0, metavar="MS", help="at most this much more")
     parser.add_argument("--log", type=Path, default=DISCARD, metavar="FILE", help="one JSON line per request")
@@ -68,7 +72,7 @@ def _count(text: str) -> int:
     return number
 
 
-async def _serve(site: Shop | Hostile, options: argparse.Namespace) -> None:
+async def _serve(site: Shop | Hostile | Asking, options: argparse.Namespace) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

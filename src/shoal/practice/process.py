@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
 
 from shoal.errors import Unavailable
+from shoal.practice.asking import Asking
 from shoal.practice.hostile import Hostile
 from shoal.practice.log import DISCARD, Entry, read_log
 from shoal.practice.site import Shop
@@ -50,7 +51,7 @@ class Running:
 
 @contextmanager
 def running(
-    site: Shop | Hostile, *, log: Path = DISCARD, port: int = 0, latency_ms: float = 0, jitter_ms: float = 0
+    site: Shop | Hostile | Asking, *, log: Path = DISCARD, port: int = 0, latency_ms: float = 0, jitter_ms: float = 0
 ) -> Iterator[Running]:
     """Starts the site's server in a child process, and ends it when the block is left."""
     argv = [sys.executable, "-m", "shoal.practice", "--with-parent", f"--port={port}", f"--log={log}"]
@@ -62,7 +63,9 @@ def running(
             _end(child)
 
 
-def _site_options(site: Shop | Hostile) -> list[str]:
+def _site_options(site: Shop | Hostile | Asking) -> list[str]:
+    if isinstance(site, Asking):
+        return ["--asking"]
     if isinstance(site, Hostile):
         return ["--hostile", *(["--hurried"] if site.hurried else [])]
     return _shop_options(site)

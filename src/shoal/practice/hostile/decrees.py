@@ -1,96 +1,83 @@
-"""What a hostile site tells programs: robots.txt that is too long, no such file or never there, and wild sitemaps."""
+"""What a hostile site tells programs in its robots.txt: too much, something else, not now, or to keep away for ever."""
 
 from __future__ import annotations
 
 import gzip
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from shoal.practice.hostile.bombs import sitemap_bomb
 from shoal.practice.hostile.framing import NEVER_S
-from shoal.practice.truth import HostTruth
+from shoal.practice.hostile.never import NEVER
 from shoal.practice.visit import PLAIN, Answer, Site, Visit, redirect
 
 ROBOTS = "/robots.txt"
 ROBOTS_BYTES = 1_000_000_000
-ROBOTS_HOPS = 12
-ENTRIES = 1_000_000
-LISTED = "/good/listed.html"
-LISTED_TRUTH = HostTruth(unlinked={LISTED: 200})
-"""Of the wild sitemaps: for all their size they tell of one page."""
+READ_BYTES = 512_000
+"""As much as a visitor must read of it."""
+ROBOTS_HOPS, FOLLOWED_HOPS = 12, 5
+RULES = 20_000
 _RULES = b"User-agent: *\nDisallow: /private/\n"
-_ENTITIES = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 
 
 def plain_robots(visit: Visit) -> Answer:
     return Answer(200, _RULES, PLAIN)
 
 
-def wild_sitemaps() -> Mapping[str, Site]:
-    """With the robots.txt that names them."""
-    sites: dict[str, Site] = {
-        "/sitemap-itself.xml": _itself,
-        "/sitemap-entities.xml": _entities,
-        "/sitemap-bomb.xml.gz": sitemap_bomb(),
-        "/sitemap-million.xml.gz": _million,
-    }
-
+def robots_with(sitemaps: Iterable[str]) -> Site:
     def robots(visit: Visit) -> Answer:
-        lines = "".join(f"Sitemap: {visit.origin(visit.host)}{path}\n" for path in sites)
+        lines = "".join(f"Sitemap: {visit.origin(visit.host)}{path}\n" for path in sitemaps)
         return Answer(200, _RULES + lines.encode(), PLAIN)
 
-    return {ROBOTS: robots, **sites}
+    return robots
 
 
 def huge_robots(visit: Visit) -> Answer:
+    """What stands behind the part that is read forbids all."""
     line = b"Disallow: /no/%s\n" % (b"x" * 1_000)
-    piece = line * 64
+    piece = b"Disallow: /\n" * 4_096
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % ROBOTS_BYTES
-    return Answer(200, b"", raw=itertools.chain([head, _RULES], itertools.repeat(piece, ROBOTS_BYTES // len(piece))))
+    begun = _RULES + line * (READ_BYTES // len(line) + 1)
+    return Answer(200, b"", raw=itertools.chain([head, begun], itertools.repeat(piece, ROBOTS_BYTES // len(piece))))
+
+
+def many_rules(visit: Visit) -> Answer:
+    """Each of which a visitor may have to try for each path."""
+    rules = "".join(f"Disallow: /*a*b*c*{number}$\n" for number in range(RULES))
+    return Answer(200, _RULES + rules.encode(), PLAIN)
 
 
 def page_for_robots(visit: Visit) -> Answer:
     return Answer(200, b"<!doctype html><title>Oops</title><pre>\nUser-agent: *\nDisallow: /\n</pre>")
 
 
-def moved_robots() -> Mapping[str, Site]:
-    paths = (ROBOTS, *(f"/robots-{number}.txt" for number in range(ROBOTS_HOPS)))
-    return {here: redirect(301, there) for here, there in itertools.pairwise(paths)}
+def moved_robots(hops: int) -> Mapping[str, Site]:
+    paths = (ROBOTS, *(f"/robots-{number}.txt" for number in range(hops)))
+    moves = {here: redirect(301, there) for here, there in itertools.pairwise(paths)}
+    return {**moves, paths[-1]: plain_robots}
 
 
-def failing_robots(visit: Visit) -> Answer:
-    return Answer(503, b"down for maintenance\n", PLAIN)
+def robots_at_never() -> Site:
+    return redirect(302, f"http://{NEVER}/robots.txt")
+
+
+def failing_robots(status: int) -> Site:
+    return lambda visit: Answer(status, b"not now\n", PLAIN)
+
+
+def torn_robots(visit: Visit) -> Answer:
+    """Packed, and not all of it there: what is missing may forbid anything."""
+    whole = gzip.compress(_RULES + b"Disallow: /good/\n" * 100, mtime=0)
+    return Answer(200, whole[: len(whole) // 2], PLAIN, {"Content-Encoding": "gzip"})
+
+
+def no_robots(visit: Visit) -> Answer:
+    """Whoever asks is hung up on."""
+    return Answer(200, b"", raw=())
 
 
 def silent_robots(visit: Visit) -> Answer:
     return Answer(200, b"", PLAIN, delay_s=NEVER_S)
 
 
-def _itself(visit: Visit) -> Answer:
-    origin = visit.origin(visit.host)
-    itself = f"<sitemap><loc>{origin}{visit.path}</loc></sitemap>"
-    # An index and a list in one, which readers take for either.
-    return _xml(f"<sitemapindex>{itself * 100}<url><loc>{origin}{LISTED}</loc></url></sitemapindex>")
-
-
-def _million(visit: Visit) -> Answer:
-    """All of them the same page: what is tried is the reading."""
-    entry = f"<url><loc>{visit.origin(visit.host)}{LISTED}</loc></url>"
-    # Members of one file, so that a thousand entries are compressed once.
-    body = _gzip("<urlset>") + _gzip(entry * 1_000) * (ENTRIES // 1_000) + _gzip("</urlset>")
-    return Answer(200, body, "application/gzip")
-
-
-def _gzip(text: str) -> bytes:
-    return gzip.compress(text.encode(), 6, mtime=0)
-
-
-def _entities(visit: Visit) -> Answer:
-    external = '<!ENTITY file SYSTEM "file:///etc/passwd"><!ENTITY l0 "laugh">'
-    doctype = f"<!DOCTYPE urlset [{external}{_ENTITIES}]>"
-    place = f"{visit.origin(visit.host)}/private/"
-    return _xml(f"{doctype}<urlset><url><loc>{place}&file;</loc></url><url><loc>{place}&l9;</loc></url></urlset>")
-
-
-def _xml(text: str) -> Answer:
-    return Answer(200, f'<?xml version="1.0"?>{text}'.encode(), "application/xml")
+def delaying_robots(delay: str) -> Site:
+    return lambda visit: Answer(200, b"User-agent: *\nCrawl-delay: %s\n" % delay.encode(), PLAIN)

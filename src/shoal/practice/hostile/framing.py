@@ -11,6 +11,8 @@ from shoal.practice.visit import Answer, Visit
 
 NEVER_S = 3_600.0
 DRIP_S = 0.2
+UNASKED_S = 0.5
+"""For which a connection stays open after an answer that nobody asked for."""
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 _HEADER = b"X-More: %s\r\n" % (b"x" * 1_000)
 _CHUNKED = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -25,6 +27,7 @@ def bad_framing() -> list[Habit]:
         _raw(
             "Promises (103) without end", "interim", "too_large", itertools.repeat(b"HTTP/1.1 103 Early Hints\r\n\r\n")
         ),
+        _raw("Go on (100) without end", "continue", "too_large", itertools.repeat(b"HTTP/1.1 100 Continue\r\n\r\n")),
         _raw("Chunks without end", "chunks", "too_large", [_CHUNKED], itertools.repeat(_CHUNK)),
         _raw("A body that breaks off", "truncated", "protocol", [_OK + b"Content-Length: 1000\r\n\r\n<p>That is"]),
         _raw("Chunks that break off", "torn", "protocol", [_CHUNKED + b"1000\r\n<p>That is"]),
@@ -37,6 +40,8 @@ def bad_framing() -> list[Habit]:
         _raw("Nothing at all", "nothing", "protocol", []),
         _raw("A switch nobody asked for", "switch", "protocol", [b"HTTP/1.1 101 Switching Protocols\r\n\r\n"]),
         _nowhere(),
+        _long_head(),
+        _unasked(),
     ]
 
 
@@ -57,6 +62,27 @@ def slow_framing() -> list[Habit]:
 def _nowhere() -> Habit:
     path = "/framing/nowhere.html"
     return Habit("A redirect to nowhere", path, {path: lambda visit: Answer(302, b"")}, HostTruth(pages={path: 302}))
+
+
+def _long_head() -> Habit:
+    """Longer than many readers of archives take, and within what a visitor must."""
+    path = "/framing/long-head.html"
+    head = {f"X-More-{number}": "x" * 1_000 for number in range(200)} | {"X-Line": "x" * 90_000}
+    page = Answer(200, b"<!doctype html><title>A long head</title>", headers=head)
+    return Habit("A head of 290 KB", path, {path: lambda visit: page}, HostTruth(pages={path: 200}))
+
+
+def _unasked() -> Habit:
+    """A page, and behind it one that nobody asked for; whoever asks next must not take it for an answer."""
+    path = "/framing/unasked.html"
+    unasked = b"<!doctype html><title>Unasked</title>"
+    page = b"<!doctype html><title>Asked</title>"
+    pieces = [b"%sContent-Length: %d\r\n\r\n%s" % (_OK, len(body), body) for body in (page, unasked)]
+
+    def answer(visit: Visit) -> Answer:
+        return Answer(200, b"", raw=[b"".join(pieces)], pause_s=UNASKED_S)
+
+    return Habit("An answer too many", path, {path: answer}, HostTruth(pages={path: 200}))
 
 
 def _raw(says: str, name: str, reason: str, *pieces: Iterable[bytes], pause_s: float = 0.0) -> Habit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import secrets
+from urllib.parse import quote
 
 from shoal.practice.habits import Habit
 from shoal.practice.truth import HostTruth
@@ -68,7 +69,9 @@ def growing() -> list[Habit]:
     return [
         Habit("Ever deeper", "/deeper/", {"/deeper/*": _deeper}, HostTruth(endless={"/deeper/": 10})),
         Habit("Ever longer", "/longer/x", {"/longer/*": _longer}, HostTruth(endless={"/longer/": 16})),
+        Habit("Ever further down", "/stairs/", {"/stairs/*": _stairs}, HostTruth(endless={"/stairs/": 30})),
         Habit("Ever more filters", "/filters", {"/filters": _more_filters}, HostTruth(endless={"/filters": 30})),
+        Habit("Log in, then on", "/login", {"/login": _login}, HostTruth(endless={"/login": 10})),
         Habit(
             "A calendar", "/calendar/", {"/calendar/*": _calendar}, HostTruth(endless={"/calendar/": MONTHS_AHEAD + 3})
         ),
@@ -94,7 +97,18 @@ def _deeper(visit: Visit) -> Answer:
 
 
 def _longer(visit: Visit) -> Answer:
-    return _links(visit.path * 2 if len(visit.path) < 100 else visit.path + visit.path[-100:].replace("/", "-") * 4)
+    """One name, so that nothing but its length tells."""
+    return _links(visit.path + visit.path.removeprefix("/longer/") * 2)
+
+
+def _stairs(visit: Visit) -> Answer:
+    """No part twice, so that nothing but their number tells."""
+    return _links(f"{visit.path}{visit.path.count('/')}/")
+
+
+def _login(visit: Visit) -> Answer:
+    """Remembers where the visitor came from, which is here."""
+    return _links(f"/login?next={quote(visit.target, safe='')}")
 
 
 def _more_filters(visit: Visit) -> Answer:

@@ -12,16 +12,19 @@ from html import escape
 from itertools import chain
 
 from shoal.practice.habits import Habit
-from shoal.practice.hostile import decrees
+from shoal.practice.hostile import decrees, sitemaps
 from shoal.practice.hostile.bombs import bombs
+from shoal.practice.hostile.codings import broken_codings
 from shoal.practice.hostile.framing import bad_framing, slow_framing
 from shoal.practice.hostile.mazes import bad_redirects, growing, unending
+from shoal.practice.hostile.never import NEVER, REFUSED, ways_to_it
 from shoal.practice.hostile.twisted import twisted
 from shoal.practice.truth import HostTruth
 from shoal.practice.visit import Answer, Routes, Site, Visit
 
 GOOD_PATHS = tuple(f"/good/{number}.html" for number in range(1, 21))
 PRIVATE = "/private/orders.html"
+SILENT, FIRST_MORE = "127.0.0.8", 9
 _GOOD = HostTruth(pages=dict.fromkeys(("/", *GOOD_PATHS), 200))
 _FORBIDDING = _GOOD | HostTruth(dropped={PRIVATE: "robots"})
 
@@ -41,7 +44,7 @@ class Host:
         return truth
 
     def routes(self, neighbours: list[Host]) -> Routes:
-        good = chain(GOOD_PATHS, [PRIVATE, decrees.LISTED])
+        good = chain(GOOD_PATHS, [PRIVATE, *sitemaps.TOLD_BY_SITEMAPS.unlinked])
         table: dict[str, Site] = dict.fromkeys(good, _good_page)
         for habit in self.habits:
             table |= habit.routes
@@ -68,36 +71,58 @@ class Hostile:
         return self._routes[visit.host].answer(visit)
 
     def truth(self) -> dict[str, HostTruth]:
-        """By address, what a crawler must make of each host if it reads sitemaps and is told when to stop."""
-        return {host.address: host.whole_truth() for host in self._hosts}
+        """By address, what a crawler must make of each host if it reads sitemaps and is told when to stop.
+
+        One of the addresses has no door here, and must not be dialled.
+        """
+        return {host.address: host.whole_truth() for host in self._hosts} | {NEVER: REFUSED}
 
     @cached_property
     def _hosts(self) -> list[Host]:
-        plain: Mapping[str, Site] = {decrees.ROBOTS: decrees.plain_robots}
         hosts = [
             self._worst(),
-            Host("127.0.0.2", plain, _FORBIDDING),
+            Host("127.0.0.2", {decrees.ROBOTS: decrees.plain_robots}, _FORBIDDING),
             Host("127.0.0.3", {decrees.ROBOTS: decrees.huge_robots}, _FORBIDDING),
             Host("127.0.0.4", {decrees.ROBOTS: decrees.page_for_robots}, _GOOD),
-            Host("127.0.0.5", decrees.moved_robots(), _GOOD),
-            Host("127.0.0.6", {decrees.ROBOTS: decrees.failing_robots}, HostTruth(dead={"/": 503})),
-            Host("127.0.0.7", plain, _FORBIDDING, unending()),
+            Host("127.0.0.5", decrees.moved_robots(decrees.ROBOTS_HOPS), _GOOD),
+            Host("127.0.0.6", {decrees.ROBOTS: decrees.failing_robots(503)}, HostTruth(dead={"/": 503})),
+            Host("127.0.0.7", {decrees.ROBOTS: decrees.plain_robots}, _FORBIDDING, unending()),
+            *_more_decrees(),
         ]
         if not self.hurried:
             silent = {decrees.ROBOTS: decrees.silent_robots}
-            hosts.append(Host("127.0.0.8", silent, HostTruth(broken={"/": "timeout"})))
+            hosts.append(Host(SILENT, silent, HostTruth(broken={"/": "timeout"})))
         return hosts
 
     def _worst(self) -> Host:
-        habits = [*bombs(), *bad_framing(), *bad_redirects(), *growing(), *twisted()]
+        habits = [*bombs(), *broken_codings(), *bad_framing(), *bad_redirects(), *growing(), *twisted(), *ways_to_it()]
         if not self.hurried:
             habits += slow_framing()
-        return Host("127.0.0.1", decrees.wild_sitemaps(), _FORBIDDING | decrees.LISTED_TRUTH, habits)
+        named = sitemaps.wild_sitemaps()
+        told = {decrees.ROBOTS: decrees.robots_with(named), **named, **sitemaps.deeper_sitemaps()}
+        return Host("127.0.0.1", told, _FORBIDDING | sitemaps.TOLD_BY_SITEMAPS, habits)
 
     @cached_property
     def _routes(self) -> dict[str, Routes]:
         first, *others = self._hosts
         return {first.address: first.routes(others)} | {host.address: host.routes([]) for host in others}
+
+
+def _more_decrees() -> list[Host]:
+    """More that a robots.txt may do, a host each."""
+    refusing = HostTruth(dropped={"/": "address_refused"})
+    keep_away = HostTruth(dropped=dict.fromkeys(("/", sitemaps.USUAL), "robots"))
+    told: list[tuple[Mapping[str, Site], HostTruth]] = [
+        (decrees.moved_robots(decrees.FOLLOWED_HOPS), _FORBIDDING),
+        ({decrees.ROBOTS: decrees.many_rules}, _FORBIDDING),
+        ({decrees.ROBOTS: decrees.failing_robots(429)}, HostTruth(dead={"/": 429})),
+        ({decrees.ROBOTS: decrees.torn_robots}, HostTruth(broken={"/": "undecodable"})),
+        ({decrees.ROBOTS: decrees.no_robots}, HostTruth(broken={"/": "protocol"})),
+        ({decrees.ROBOTS: decrees.robots_at_never()}, refusing),
+        ({decrees.ROBOTS: decrees.delaying_robots("301"), sitemaps.USUAL: sitemaps.empty}, keep_away),
+        ({decrees.ROBOTS: decrees.delaying_robots("9" * 309), sitemaps.USUAL: sitemaps.empty}, keep_away),
+    ]
+    return [Host(f"127.0.0.{number}", robots, truth) for number, (robots, truth) in enumerate(told, FIRST_MORE)]
 
 
 def _good_page(visit: Visit) -> Answer:

@@ -14,19 +14,21 @@ MANY = 1_000_000
 DEPTH = 100_000
 WAYS = 60_000
 USER, PASSWORD = "ann", "pebble"
-FORMULA = "=HYPERLINK(1)"
+FORMULAS = {"equals": "=HYPERLINK(1)", "plus": "+1+cmd", "minus": "-1+cmd", "at": "@SUM(1)"}
 CLIMBING = "/names/..%2F..%2F..%2Fetc%2Fpasswd"
 UGLY_TITLE = "Sale\r\nHTTP/1.1 200 OK\x1b[2J\x1b[31m\x07 red\x00"
 _LEAF = b"<!doctype html><title>Leaf</title><h1>Leaf</h1>"
+_CLIMBING_FILE = Answer(200, _LEAF, headers={"Content-Disposition": 'attachment; filename="../../etc/passwd"'})
 _TEXT = "<!doctype html><title>Caf\u00e9</title><h1>Caf\u00e9</h1>"
 _ODD_BODIES = {
     "lie": ("text/html; charset=utf-8", _TEXT.encode("latin-1")),
     "nul": (HTML, b"<!doctype html><title>Nu\0l</title>\0<p>a\0b<a href='/charset/l\0eaf'>x</a>"),
     "surrogates": (HTML, b"<!doctype html><title>\xed\xa0\x80 &#xD800; \xff\xfe</title><p>\xed\xb0\x80"),
     "utf-16": ("text/html", _TEXT.encode("utf-16-le")),
+    "utf-16-be": ("text/html", _TEXT.encode("utf-16-be")),
     "utf-16-lie": ("text/html; charset=utf-16", _TEXT.encode()),
     "unknown": ('text/html; charset="\x01no-such"', _TEXT.encode()),
-    "formula": (HTML, f"<!doctype html><title>{FORMULA}</title>".encode()),
+    **{name: (HTML, f"<!doctype html><title>{formula}</title>".encode()) for name, formula in FORMULAS.items()},
     "title": (HTML, f"<!doctype html><title>{UGLY_TITLE}</title><p>\x1b]0;owned\x07".encode()),
 }
 
@@ -45,7 +47,7 @@ def twisted() -> list[Habit]:
             HostTruth(pages={"/twisted/links/": 200, "/twisted/links/leaf": 200}),
         ),
         _credentials(),
-        Habit("A name that climbs", CLIMBING, {CLIMBING: lambda visit: Answer(200, _LEAF)}, _page(CLIMBING)),
+        Habit("A name that climbs", CLIMBING, {CLIMBING: lambda visit: _CLIMBING_FILE}, _page(CLIMBING)),
         *(_odd(name, content_type, body) for name, (content_type, body) in _ODD_BODIES.items()),
     ]
 
