@@ -141,7 +141,7 @@ class Up:
     async def _look_around(self) -> None:
         while True:
             self.seen = await self._glances.take()
-            if self.seen.redis_fault is None:
+            if self.seen.redis_answers:
                 self._redis_at = time.monotonic()
             await asyncio.sleep(LOOK_AROUND_EVERY_S)
 
