@@ -81,7 +81,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 class DiskFull(Unavailable):
     def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: the disk is full: make room, then resume")
+        super().__init__(f"{path}: the disk is full: make room")
         self.path = path
 
 

@@ -121,6 +121,17 @@ def test_without_redis_it_still_answers_and_says_so(tmp_path: Path) -> None:
     assert not any(name.startswith("shoal_requests") for name, _ in told)
 
 
+def test_of_a_full_redis_nobody_is_told_to_be_gone(tmp_path: Path) -> None:
+    """It takes no word of who is at work, and whoever watches `shoal_workers` would look for the wrong fault."""
+    with fleet_shell(tmp_path) as fleet, api_over(fleet.settings) as api:
+        scraped(api)
+        fleet.redis.client.config_set("maxmemory", 1)
+        told = samples(scraped(api))
+        assert "at its maxmemory: raise it" in api.get("/stats")["redis_fault"]
+    assert told["shoal_up", ("redis",)] == 1
+    assert not any(name.startswith(("shoal_workers", "shoal_processes")) for name, _ in told)
+
+
 def pages_of(told: Samples) -> dict[str, float]:
     return {
         "ended": told["shoal_requests_ended_total", ("batch", "done")],

@@ -40,6 +40,12 @@ def test_a_role_that_makes_progress_is_well(shoal: Shell, worker: Life) -> None:
     assert ran.code == 0 and "worker" in ran.out and "makes progress" in ran.out
 
 
+def test_a_silence_is_told_before_it_is_a_fault(shoal: Shell, worker: Life) -> None:
+    worker.progressed(time.monotonic() - 31)
+    ran = shoal("health")
+    assert ran.code == 0 and "makes progress, last 3" in ran.out and "s ago" in ran.out
+
+
 def test_a_role_that_waits_for_a_server_is_alive_and_says_so(shoal: Shell, worker: Life) -> None:
     worker.progressed(time.monotonic(), "Redis at there:6379 does not answer")
     ran = shoal("health")

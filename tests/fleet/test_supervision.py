@@ -18,25 +18,60 @@ def test_a_part_whose_log_was_removed_is_looked_after_all_the_same(tmp_path: Pat
         part.kill()
 
 
-def ended(tmp_path: Path, script: str) -> str:
-    """What is said of a part that ran this."""
+def running(tmp_path: Path, script: str) -> Part:
     part = Part("worker", ["sh", "-c", script], {"PATH": "/usr/bin:/bin"}, tmp_path, lambda _: time.monotonic(), 1.0)
     part.start()
-    deadline = time.monotonic() + 10
-    while not (told := part.look(60)):
+    return part
+
+
+def told(part: Part) -> str:
+    deadline = time.monotonic() + 20
+    while not (words := part.look(60)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    return told
+    return words
+
+
+def ended(tmp_path: Path, script: str) -> str:
+    """What is said of a part that ran this."""
+    return told(running(tmp_path, script))
 
 
 def test_what_ended_is_told_with_its_last_line(tmp_path: Path) -> None:
-    told = ended(
+    words = ended(
         tmp_path, "echo Traceback; echo \"ModuleNotFoundError: No module named 'packaging'\" >&2; echo; exit 1"
     )
-    assert "ended with code 1" in told and told.endswith(": ModuleNotFoundError: No module named 'packaging'")
+    assert "ended with code 1" in words and words.endswith(": ModuleNotFoundError: No module named 'packaging'")
 
 
 def test_the_last_line_is_of_the_process_that_ended_and_an_event_in_words(tmp_path: Path) -> None:
     event = '{"at": "2026-11-15T12:00:00Z", "event": "library", "message": "the port is taken"}'
     assert ended(tmp_path, f"echo '{event}'; exit 1").endswith(": the port is taken")
     assert ended(tmp_path, "exit 3").endswith("worker.log has its last words")
+
+
+def test_what_was_said_before_a_kill_is_not_told_as_its_reason(tmp_path: Path) -> None:
+    assert ended(tmp_path, "echo all is well; kill -9 $$").endswith("worker.log has its last words")
+
+
+def test_a_killed_part_is_started_again_although_a_process_of_its_own_lived_on(tmp_path: Path) -> None:
+    """That one holds the lock, as the API's processes do for a second when their master is killed."""
+    part = running(tmp_path, "sleep 600 & kill -9 $$")
+    assert "was ended by SIGKILL" in told(part)
+    try:
+        assert "worker is started again" in told(part)
+    finally:
+        part.kill()
+
+
+def test_a_part_that_cannot_be_started_is_told_and_tried_again(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.symlink_to("/bin/true")
+    part = Part("worker", [str(program)], {}, tmp_path, lambda _: time.monotonic(), 1.0)
+    part.start()
+    assert "ended with code 0" in told(part)
+    program.unlink()
+    assert "worker could not be started: [Errno 2]" in told(part)
+    program.symlink_to("/bin/true")
+    assert "worker is started again" in told(part)
+    part.kill()

@@ -153,6 +153,7 @@ def test_other_terminals_find_it_and_a_killed_worker_is_replaced_and_nothing_is_
         up.process.terminate()
         assert up.ended() == 0 and nothing_runs(shoal)
         assert "Redis is now ready to exit" in up.log("redis")
+        assert "frontier_lost" not in up.log("tend"), "a new Redis without jobs has lost nothing"
         up.until_said("everything has ended")
     assert origin not in shoal("config", "show").out
     figures = shoal("job", job, "--json").lines[0]

@@ -11,6 +11,9 @@ from shoal.cli.terminal import safe
 from shoal.errors import Unavailable
 from shoal.fleet.health import Condition, conditions
 
+SOON_S = 10.0
+"""A silence that is longer is told: a slow page's, as a rule, but also how a process begins to be stuck."""
+
 
 @click.command(cls=Command)
 def health(session: Session) -> None:
@@ -46,4 +49,5 @@ def _line(condition: Condition) -> str:
         return f"{who}  no progress for {condition.silent_s:.0f} s: {safe(condition.fault)}"
     if condition.waiting_for:
         return f"{who}  alive, but waits: {safe(condition.waiting_for)}"
-    return f"{who}  makes progress"
+    silent_s = condition.silent_s or 0.0
+    return f"{who}  makes progress" + (f", last {silent_s:.0f} s ago" if silent_s > SOON_S else "")

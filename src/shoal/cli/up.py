@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -22,7 +23,8 @@ from shoal.cli.words import count, duration, plural, size
 from shoal.cli.worker import concurrency_option, lanes_option, served_lanes
 from shoal.control.first_token import FILE, make_first_token
 from shoal.errors import Unavailable
-from shoal.fleet.glance import AtWork
+from shoal.fleet.glance import AtWork, Glance
+from shoal.fleet.supervision import Part
 from shoal.fleet.up import Up, Wanted
 from shoal.model import Lane
 
@@ -151,7 +153,7 @@ class View:
             sys.stderr.flush()
             self._drawn = len(lines)
         elif not self._session.quiet:
-            self._session.say(f"{time.strftime('%H:%M:%S')} {plain(fleet)}")
+            self._session.say(f"{time.strftime('%H:%M:%S')} {plain(fleet.seen, fleet.parts)}")
 
 
 def block(fleet: Up) -> list[str]:
@@ -170,10 +172,12 @@ def block(fleet: Up) -> list[str]:
     return lines
 
 
-def plain(fleet: Up) -> str:
-    seen = fleet.seen
-    down = [f"{part.name} is down" for part in fleet.parts if part.pid is None]
-    faults = [fault for fault in (seen.redis_fault, seen.database_fault) if fault]
+def plain(seen: Glance, parts: Sequence[Part]) -> str:
+    down = [f"{part.name} is down" for part in parts if part.pid is None]
+    servers = [fault for fault in (seen.redis_fault, seen.database_fault) if fault]
+    # What keeps the processes, such as a full disk, unless it is just that.
+    waits = [] if servers else [child.entry.waiting_for for child in seen.at_work if child.entry.waiting_for]
+    faults = [*servers, *dict.fromkeys(waits)]
     return "; ".join([_sums(seen.at_work), f"{plural(seen.jobs, 'job')} to do", *down, *map(safe, faults)])
 
 

@@ -29,6 +29,7 @@ from shoal.control.bridge import Bridge
 from shoal.errors import Unavailable
 from shoal.fleet.roster import Entry, entries, serving
 from shoal.fleet.tally import BEYOND, BUCKETS_S, BYTES, ENDED, FAILED, TOOK_MS, WITHIN, Series, tallied
+from shoal.frontier.redis.connection import Memory
 from shoal.frontier.redis.outlook import Survey
 from shoal.model import JobState, Lane, Outcome
 from shoal.store.jobs import count_jobs
@@ -79,8 +80,7 @@ class Seen:
     counts: dict[Series, int]
     survey: Survey
     roster: list[Entry]
-    memory_bytes: int
-    memory_limit_bytes: int
+    memory: Memory
 
 
 class _Fleet(Collector):
@@ -120,14 +120,8 @@ class _Fleet(Collector):
 
 async def _look(over: Bridge) -> Seen:
     frontier = over.frontier
-    memory = await frontier.connection.memory()
-    return Seen(
-        await tallied(frontier),
-        await frontier.survey(),
-        await entries(frontier.connection),
-        memory.used_bytes,
-        memory.limit_bytes,
-    )
+    roster = await entries(frontier.connection)
+    return Seen(await tallied(frontier), await frontier.survey(), roster, await frontier.connection.memory())
 
 
 def _counters(counts: dict[Series, int]) -> Iterator[Metric]:
@@ -173,9 +167,11 @@ def _gauges(seen: Seen) -> Iterator[Metric]:
         {lane: lanes[lane].overdue_s for lane in Lane},
     )
     yield _one("shoal_lease_age_seconds", "The age of the oldest lease.", seen.survey.lease_s)
-    yield _one("shoal_frontier_memory_bytes", "What Redis uses.", seen.memory_bytes)
-    yield _one("shoal_frontier_memory_limit_bytes", "What Redis may use; 0: anything.", seen.memory_limit_bytes)
-    yield from _of_roster(seen.roster)
+    yield _one("shoal_frontier_memory_bytes", "What Redis uses.", seen.memory.used_bytes)
+    yield _one("shoal_frontier_memory_limit_bytes", "What Redis may use; 0: anything.", seen.memory.limit_bytes)
+    if not seen.memory.is_full:
+        # There nobody can write down that they are at work: none on the roster does not mean that none is.
+        yield from _of_roster(seen.roster)
 
 
 def _of_roster(roster: list[Entry]) -> Iterator[Metric]:

@@ -90,10 +90,11 @@ class Care:
             await self._frontier.override(word.host, rate=word.rate, paused=word.paused)
         lost = [job for job in jobs if job.started_at]
         self._rebuilt = [self._bring_in(job, "restored", self._restoring.rebuild(job)) for job in lost]
-        words = f"Redis is new, or was restarted: {len(lost)} jobs are restored from the store"
-        log.info("frontier_lost", words, jobs=len(lost))
         if not lost:
-            self._ring()
+            return self._ring()
+        jobs_are = "1 job is" if len(lost) == 1 else f"{len(lost)} jobs are"
+        words = f"Redis is new, or was restarted: {jobs_are} restored from the store"
+        log.info("frontier_lost", words, jobs=len(lost))
 
     async def _look_after(self, job: Job) -> None:
         if job.awaits_urls:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from shoal.errors import Unavailable
+from shoal.errors import FrontierFull, Unavailable
 from shoal.fleet import roster
 from shoal.fleet.place import Fleet
 from shoal.store.jobs import unfinished
@@ -26,7 +26,10 @@ class AtWork:
 
 @dataclass(frozen=True, slots=True)
 class Glance:
+    redis_answers: bool = False
     redis_fault: str | None = None
+    """In words, why nothing goes on there. One that answers may be full, or have a full disk; nobody is on its roster
+    then."""
     redis_bytes: int = 0
     database_fault: str | None = None
     jobs: int = 0
@@ -40,17 +43,21 @@ class Glances:
         self._ended: dict[str, deque[tuple[float, int]]] = {}
 
     async def take(self) -> Glance:
-        redis_fault, used_bytes, children = await self._redis()
+        seen = await self._redis()
         database_fault, jobs = await asyncio.to_thread(self._jobs)
-        return Glance(redis_fault, used_bytes, database_fault, jobs, self._at_work(children))
+        return replace(seen, database_fault=database_fault, jobs=jobs)
 
-    async def _redis(self) -> tuple[str | None, int, list[roster.Entry]]:
+    async def _redis(self) -> Glance:
         connection = self._fleet.frontier.connection
+        answers, children = False, []
         try:
-            found = await roster.entries(connection)
-            return None, await connection.used_bytes(), [entry for entry in found if entry.role == "child"]
-        except Unavailable as fault:
-            return str(fault), 0, []
+            memory = await connection.memory()
+            answers = True
+            children = [entry for entry in await roster.entries(connection) if entry.role == "child"]
+            fault = str(FrontierFull(connection.address)) if memory.is_full else None
+        except Unavailable as error:
+            fault = str(error)
+        return Glance(answers, fault, memory.used_bytes if answers else 0, at_work=self._at_work(children))
 
     def _jobs(self) -> tuple[str | None, int]:
         try:

@@ -1,6 +1,6 @@
 """How a Celery worker of ours logs: our lines and Celery's warnings in one form, its chatter only when asked for.
 
-That Redis is away is said by the watch, once; Celery would say it at every try.
+That Redis is away or full is said by the watch, once; Celery would say it at every try.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from billiard.util import get_logger
 from celery import signals
 from celery.platforms import SecurityWarning
 from celery.worker.consumer.consumer import CONNECTION_ERROR, CONNECTION_RETRY
+from redis.exceptions import RedisError
 
 from shoal.settings import Settings
 from shoal.telemetry.roles import set_up_role
@@ -21,6 +22,7 @@ from shoal.telemetry.roles import set_up_role
 _CONSUMER = "celery.worker.consumer.consumer"
 _OFTEN = "Frequent restarts detected"
 """With a trace, every second that a full Redis takes nothing."""
+_TIMERS = "kombu.asynchronous.hub"
 _REQUEST = "celery.worker.request"
 _LATE = "Soft time limit"
 """Also of a slice that ended while the broker was away; one that does not end is told of by its task."""
@@ -46,6 +48,7 @@ def _set_up(loglevel: int, **_: Any) -> None:
     get_logger().propagate = True
     if not _verbose:
         logging.getLogger(_CONSUMER).addFilter(_is_news)
+        logging.getLogger(_TIMERS).addFilter(_is_not_of_redis)
         logging.getLogger(_REQUEST).addFilter(_is_of_a_slice)
         # Celery logs Python's warnings, which are for programmers.
         logging.getLogger("py.warnings").setLevel(logging.ERROR)
@@ -58,6 +61,10 @@ def _set_up_child(**_: Any) -> None:
 def _is_news(record: logging.LogRecord) -> bool:
     again = record.msg == CONNECTION_ERROR or _about(record) == CONNECTION_RETRY or record.msg.startswith(_OFTEN)
     return not again
+
+
+def _is_not_of_redis(record: logging.LogRecord) -> bool:
+    return not isinstance(_about(record), RedisError)
 
 
 def _is_of_a_slice(record: logging.LogRecord) -> bool:

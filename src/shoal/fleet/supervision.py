@@ -26,6 +26,7 @@ STEADY_S = 60.0
 """Whatever ran for so long is started again without a pause."""
 LOG_BYTES = 10_000_000
 LAST_BYTES = 4_000
+ID_BYTES = 20
 LOOK_EVERY_S = 0.05
 
 
@@ -72,8 +73,8 @@ class Part:
                 pass_fds=[lock],
                 start_new_session=True,
             )
-            os.truncate(lock, 0)
-            os.pwrite(lock, str(self._process.pid).encode(), 0)
+            # Over the last one's, of the same length: that takes no room of a disk that is full.
+            os.pwrite(lock, f"{self._process.pid:<{ID_BYTES}}".encode(), 0)
         assert self._process.stdin is not None
         self._process.stdin.write(self.feed.encode())
         self._process.stdin.close()
@@ -83,13 +84,13 @@ class Part:
         """Sees to it that it runs; gives the words for what had to be done."""
         self._bound_log()
         if self._process is None:
-            if time.monotonic() < self._due_at:
-                return None
-            self.start()
-            return f"{self.name} is started again, process {self.pid}"
+            # What the last one left was killed too, and may not be gone yet.
+            is_due = time.monotonic() >= self._due_at and left_behind(self.home, self.name) is None
+            return self._start_again() if is_due else None
         code = self._process.poll()
         if code is not None:
-            return self._down(_ended_with(code))
+            # Whoever is killed has no time for words: those before say nothing of it.
+            return self._down(_ended_with(code), None if code == -signal.SIGKILL else self._last_words())
         progressed_at = self.progressed_at(self._process.pid)
         if progressed_at is None or progressed_at < self._started_at:
             # What was seen before it started says nothing of it.
@@ -98,17 +99,29 @@ class Part:
         if silent <= silent_s:
             return None
         self.kill()
-        return self._down(f"made no progress for {silent:.0f} s and was killed")
+        return self._down(f"made no progress for {silent:.0f} s and was killed", None)
 
-    def _down(self, why: str) -> str:
+    def _start_again(self) -> str:
+        try:
+            self.start()
+        except OSError as error:
+            return f"{self.name} could not be started: {error}; {self._pause()}"
+        return f"{self.name} is started again, process {self.pid}"
+
+    def _down(self, why: str, last_words: str | None) -> str:
         assert self._process is not None
         pid, self._process = self._process.pid, None
+        kill_group(pid)
         steady = time.monotonic() - self._started_at > STEADY_S
-        self._ends = 0 if steady else self._ends + 1
+        self._ends = -1 if steady else self._ends
+        told = f"{self.name}, process {pid}, {why}; {self._pause()}; {self.log} has its last words"
+        return f"{told}: {last_words}" if last_words else told
+
+    def _pause(self) -> str:
+        self._ends += 1
         pause_s = PAUSES_S[min(self._ends, len(PAUSES_S) - 1)]
         self._due_at = time.monotonic() + pause_s
-        told = f"{self.name}, process {pid}, {why}; again in {pause_s:g} s; {self.log} has its last words"
-        return f"{told}: {words}" if (words := self._last_words()) else told
+        return f"again in {pause_s:g} s" if pause_s else "again at once"
 
     def _last_words(self) -> str | None:
         with suppress(OSError), self.log.open("rb") as log:
@@ -126,7 +139,7 @@ class Part:
 
     def kill(self) -> None:
         if self._process is not None:
-            self._process.kill()
+            kill_group(self._process.pid)
             self._process.wait()
 
     def _bound_log(self) -> None:
@@ -144,8 +157,15 @@ def left_behind(home: Path, name: str) -> int | None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return int(os.pread(lock, 20, 0))
+            return int(os.pread(lock, ID_BYTES, 0))
     return None
+
+
+def kill_group(pid: int) -> None:
+    """A part and what it started: its own processes hold its lock, and the API's its port. While one of them lives
+    nobody else gets that number."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 class _lock_file:

@@ -26,7 +26,7 @@ from shoal.fleet.life import signs
 from shoal.fleet.listening import check_port
 from shoal.fleet.own_redis import own_redis
 from shoal.fleet.place import Fleet
-from shoal.fleet.supervision import Part, left_behind
+from shoal.fleet.supervision import Part, kill_group, left_behind
 from shoal.jobs.place import make_folder
 from shoal.settings import UP_FILE, Settings, next_database
 
@@ -123,8 +123,7 @@ class Up:
             deadline = time.monotonic() + within_s
             while left_behind(self.settings.home, name):
                 if time.monotonic() > deadline:
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
+                    kill_group(pid)
                 await asyncio.sleep(0.05)
 
     async def _until_redis_answers(self) -> None:
@@ -140,7 +139,7 @@ class Up:
     async def _look_around(self) -> None:
         while True:
             self.seen = await self._glances.take()
-            if self.seen.redis_fault is None:
+            if self.seen.redis_answers:
                 self._redis_at = time.monotonic()
             await asyncio.sleep(LOOK_AROUND_EVERY_S)
 

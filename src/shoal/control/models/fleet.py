@@ -99,7 +99,7 @@ class Stats(Told):
     in_flight: int
     requests_per_second: float = Field(description="Since it was last asked for, at most ten seconds ago.")
     redis_bytes: int
-    redis_fault: str | None
+    redis_fault: str | None = Field(description="That it does not answer, or is full; nobody is seen at work then.")
 
 
 class TokenShown(Told):

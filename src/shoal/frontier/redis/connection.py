@@ -55,6 +55,10 @@ class Memory(NamedTuple):
     limit_bytes: int
     """0: none."""
 
+    @property
+    def is_full(self) -> bool:
+        return 0 < self.limit_bytes <= self.used_bytes
+
 
 class Connection:
     def __init__(self, url: str, bounds: Bounds, broken: Callable[[], None]) -> None:
@@ -96,11 +100,7 @@ class Connection:
         return Memory(int(told["used_memory"]), int(told["maxmemory"]))
 
     async def memory_is_full(self) -> bool:
-        memory = await self.memory()
-        return 0 < memory.limit_bytes <= memory.used_bytes
-
-    async def used_bytes(self) -> int:
-        return (await self.memory()).used_bytes
+        return (await self.memory()).is_full
 
     async def run_id(self) -> str:
         """Another one after every start of the server."""
