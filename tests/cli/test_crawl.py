@@ -16,6 +16,7 @@ import pytest
 
 from shoal.practice import Running, Shop, running
 from tests.cli.conftest import Shell
+from tests.frontier.redis_server import free_port
 from tests.politeness import assert_polite
 
 ALLOWED = ("--allow-private", "--rate", "0")
@@ -25,12 +26,6 @@ def truth_of(site: Running, shop: Shop) -> dict[str, int]:
     return {
         site.url(path, host): status for host, known in shop.truth().items() for path, status in known.pages.items()
     }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_a_crawl_stores_every_page_and_writes_it(shoal: Shell, site: Running) -> None:

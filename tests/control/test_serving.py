@@ -87,8 +87,7 @@ def served(fleet: FleetShell, *options: str, **named: Any) -> Iterator[Served]:
 @contextmanager
 def starting(fleet: FleetShell, *options: str, **named: Any) -> Iterator[Served]:
     """It answers, but its token is not known."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     process = fleet.start("api", "--port", str(port), *options, **named)
     running = Served(process, port, "")
     try:

@@ -25,7 +25,7 @@ from shoal.practice import Running as Site
 from shoal.practice import Shop, running
 from tests.cli.conftest import Here
 from tests.fleet.running import LOOK_EVERY_S
-from tests.frontier.redis_server import redis_program
+from tests.frontier.redis_server import free_port, redis_program
 
 T = TypeVar("T")
 WITHIN_S = 40.0
@@ -223,8 +223,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_starts(shoal: Here) -> 
 
 
 def test_the_port_of_an_api_that_a_killed_up_left_is_not_taken(shoal: Here) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     with upped(shoal, "--workers", "0", "--port", port) as up:
         up.until(lambda: answer_of(up, "/readyz"))
         up.process.kill()

@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,8 @@ from types import TracebackType
 
 import psycopg
 import pytest
+
+from tests.frontier.redis_server import free_port
 
 START_S = 30.0
 PASSWORD = "hush"
@@ -36,7 +37,7 @@ class PostgresServer:
         initdb = [f"{self._programs}/initdb", "-D", str(self._data), "-U", "shoal", "-A", "trust"]
         initdb += ["-E", "UTF8", "--locale=C", "--no-sync"]
         subprocess.run(initdb, check=True, user=self._user, cwd="/", stdout=subprocess.DEVNULL)
-        self.port = _free_port()
+        self.port = free_port()
         self.start()
 
     def __enter__(self) -> PostgresServer:
@@ -125,10 +126,3 @@ def _programs() -> Path:
 def _user() -> str | None:
     """Whom the server runs as; None: as we do."""
     return pwd.getpwnam("postgres").pw_name if os.geteuid() == 0 else None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
