@@ -225,7 +225,7 @@ def test_ctrl_c_once_saves_and_resume_goes_on(shoal: Shell, tmp_path: Path) -> N
         with shoal.start("crawl", site.url(), *ALLOWED, "-o", "pages.jsonl") as process:
             wait_until(lambda: len(site.log()) > 10)
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=60)
         assert process.returncode == 130
         assert "stopping" in err
         assert "resume: shoal resume " in err
@@ -241,7 +241,7 @@ def test_ctrl_c_once_saves_and_resume_goes_on(shoal: Shell, tmp_path: Path) -> N
 
 
 def test_ctrl_c_twice_leaves_at_once_and_is_resumable(shoal: Shell, site: Running) -> None:
-    site.control(latency_ms=3000)
+    site.control(latency_ms=30_000)
     with shoal.start("crawl", site.url(), *ALLOWED) as process:
         wait_until(lambda: any(job["leased"] for job in shoal("jobs", "--json").lines))
         process.send_signal(signal.SIGINT)
@@ -250,9 +250,9 @@ def test_ctrl_c_twice_leaves_at_once_and_is_resumable(shoal: Shell, site: Runnin
             assert process.poll() is None
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     assert process.returncode == 130
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 6
     site.control(latency_ms=0)
     assert shoal("resume", "last", "--quiet").code == 0
 
@@ -325,7 +325,7 @@ def test_credentials_in_a_url_are_used_and_shown_nowhere(shoal: Shell, site: Run
     assert ran.code == 0
 
 
-def wait_until(holds: object, deadline_s: float = 20.0) -> None:
+def wait_until(holds: object, deadline_s: float = 60.0) -> None:
     assert callable(holds)
     give_up = time.monotonic() + deadline_s
     while not holds():

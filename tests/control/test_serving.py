@@ -27,7 +27,7 @@ from tests.fleet.by_hand import FleetShell, fleet_shell
 from tests.frontier.redis_server import free_port
 from tests.store.postgres_server import PostgresServer
 
-START_S = 30.0
+START_S = 60.0
 URL = "https://example.com/"
 BREAKING = """
 import os, sys

@@ -28,7 +28,7 @@ from tests.fleet.running import LOOK_EVERY_S
 from tests.frontier.redis_server import free_port, redis_program
 
 T = TypeVar("T")
-WITHIN_S = 40.0
+WITHIN_S = 60.0
 END_WITHIN_S = 25.0
 PARTS = ("api", "worker", "tend", "redis")
 
@@ -191,7 +191,7 @@ def test_a_worker_that_takes_no_slices_and_a_tend_that_is_stopped_are_found_out_
 
 
 def test_told_twice_it_ends_at_once(shoal: Here, site: Site) -> None:
-    site.control(latency_ms=8000)
+    site.control(latency_ms=60_000)
     with upped(shoal, "--workers", "1") as up:
         up.until_ready()
         job = up.submit(site.url())
@@ -203,7 +203,7 @@ def test_told_twice_it_ends_at_once(shoal: Here, site: Site) -> None:
         assert up.ended() == 0
         # The last of its processes may still be on their way out.
         up.until(lambda: nothing_runs(shoal))
-        assert time.monotonic() - told < 3
+        assert time.monotonic() - told < 8, "to end what it holds it would have ten seconds"
 
 
 def test_without_redis_it_says_how_to_come_by_one(shoal: Here, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from tests.frontier.redis_server import free_port
 
-START_S = 30.0
+START_S = 60.0
 PASSWORD = "hush"
 # What a kill may lose is the server's business, not ours: none of the tests cuts the power.
 _QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=32MB", "autovacuum=off")
@@ -65,7 +65,7 @@ class PostgresServer:
             self._process = subprocess.Popen(command, user=self._user, cwd="/", stdout=log, stderr=log)
         deadline = time.monotonic() + START_S
         while not self._answers():
-            assert time.monotonic() < deadline, (self._folder / "log").read_text()
+            assert time.monotonic() < deadline and self._process.poll() is None, (self._folder / "log").read_text()
             time.sleep(0.02)
 
     def stop(self) -> None:
