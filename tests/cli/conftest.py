@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import pytest
@@ -17,6 +18,17 @@ from tests.cli.in_process import Ran as Ran
 from tests.cli.in_process import run_here
 
 TIMEOUT_S = 60.0
+
+
+class Started(subprocess.Popen[str]):
+    """A test that fails while it runs does not wait for its end, which may never come."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.kill()
+        super().__exit__(kind, error, trace)
 
 
 @dataclass
@@ -36,7 +48,7 @@ class Shell:
         return {**clean, "HOME": str(self.folder), "COLUMNS": "80"}
 
     def start(self, *args: str, env: Mapping[str, str] = {}, **named: Any) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+        return Started(
             [sys.executable, "-m", "shoal", *args],
             cwd=self.folder,
             env={**self.environment, **env},

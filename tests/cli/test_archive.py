@@ -259,7 +259,9 @@ def test_the_setting_says_where_archives_are(shoal: Shell, site: Running, tmp_pa
 def test_an_archive_that_cannot_be_written_ends_the_crawl_and_is_named(shoal: Shell, site: Running) -> None:
     in_the_way = shoal.folder / "file"
     in_the_way.touch()
-    ran = shoal("crawl", site.url(), "--allow-private", env={"SHOAL_ARCHIVE_URL": f"file://{in_the_way}"})
+    ran = shoal(
+        "crawl", site.url(), "--allow-private", "--rate", "0", env={"SHOAL_ARCHIVE_URL": f"file://{in_the_way}"}
+    )
     assert ran.code == 5 and str(in_the_way) in ran.err
     resumed = shoal("resume", "last", "--json").summary
     assert len(kept(shoal, resumed["job"])) == resumed["pages"] > 0

@@ -16,6 +16,7 @@ import pytest
 
 from shoal.practice import Running, Shop, running
 from tests.cli.conftest import Shell
+from tests.frontier.redis_server import free_port
 from tests.politeness import assert_polite
 
 ALLOWED = ("--allow-private", "--rate", "0")
@@ -25,12 +26,6 @@ def truth_of(site: Running, shop: Shop) -> dict[str, int]:
     return {
         site.url(path, host): status for host, known in shop.truth().items() for path, status in known.pages.items()
     }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_a_crawl_stores_every_page_and_writes_it(shoal: Shell, site: Running) -> None:
@@ -230,7 +225,7 @@ def test_ctrl_c_once_saves_and_resume_goes_on(shoal: Shell, tmp_path: Path) -> N
         with shoal.start("crawl", site.url(), *ALLOWED, "-o", "pages.jsonl") as process:
             wait_until(lambda: len(site.log()) > 10)
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=20)
+            _, err = process.communicate(timeout=60)
         assert process.returncode == 130
         assert "stopping" in err
         assert "resume: shoal resume " in err
@@ -246,7 +241,7 @@ def test_ctrl_c_once_saves_and_resume_goes_on(shoal: Shell, tmp_path: Path) -> N
 
 
 def test_ctrl_c_twice_leaves_at_once_and_is_resumable(shoal: Shell, site: Running) -> None:
-    site.control(latency_ms=3000)
+    site.control(latency_ms=30_000)
     with shoal.start("crawl", site.url(), *ALLOWED) as process:
         wait_until(lambda: any(job["leased"] for job in shoal("jobs", "--json").lines))
         process.send_signal(signal.SIGINT)
@@ -255,9 +250,9 @@ def test_ctrl_c_twice_leaves_at_once_and_is_resumable(shoal: Shell, site: Runnin
             assert process.poll() is None
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     assert process.returncode == 130
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 6
     site.control(latency_ms=0)
     assert shoal("resume", "last", "--quiet").code == 0
 
@@ -330,7 +325,7 @@ def test_credentials_in_a_url_are_used_and_shown_nowhere(shoal: Shell, site: Run
     assert ran.code == 0
 
 
-def wait_until(holds: object, deadline_s: float = 20.0) -> None:
+def wait_until(holds: object, deadline_s: float = 60.0) -> None:
     assert callable(holds)
     give_up = time.monotonic() + deadline_s
     while not holds():

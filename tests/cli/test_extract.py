@@ -132,7 +132,7 @@ def test_its_processes_end_with_it(shoal: Shell, site: Running, crawled: str, ho
     with shoal.start("extract", crawled, "--spider", "books.py") as process:
         children = until(lambda: children_of(process.pid, b"multiprocessing"))
         process.send_signal(how)
-        process.wait(timeout=5)
+        process.wait(timeout=20)
     until(lambda: all(map(is_gone, children)))
     assert items(shoal) == []
 

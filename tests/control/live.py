@@ -24,7 +24,7 @@ from tests.fleet.running import Running
 from tests.frontier.redis_server import free_port
 
 SHOP = Shop(hosts=2, categories=3, products=24, troubled=False)
-START_S = 30.0
+START_S = 60.0
 
 
 @dataclass

@@ -39,8 +39,8 @@ def test_without_redis_reads_work_and_writes_say_when_to_come_back(api: Api, fle
     told = api.get(f"/jobs/{job}")
     assert (told["state"], told["pages"], told["dead"]) == ("waiting", 1, 3) and "Redis" in told["limiting"]
     began = time.monotonic()
-    assert api.get("/jobs")["jobs"][0]["pages"] == 1
-    assert time.monotonic() - began < 1, "a Redis that is away is not asked by every reader anew"
+    assert [api.get("/jobs")["jobs"][0]["pages"] for _ in range(4)] == [1] * 4
+    assert time.monotonic() - began < 2.5, "a Redis that is away is not asked by every reader anew"
     for path in ("pages", "items", "dead", "dead?group=reason", "export"):
         assert api("GET", f"/jobs/{job}/{path}").status_code == 200, path
     assert api.get("/stats")["redis_fault"]
@@ -89,13 +89,13 @@ def test_readiness_is_told_within_two_seconds_by_a_database_that_says_nothing(fl
         app = create_app(replace(fleet.settings, database_url=url))
         began = time.monotonic()
         ready = app.test_client().get("/readyz")
-        assert 1.9 < time.monotonic() - began < 3
+        assert 1.9 < time.monotonic() - began < 6
         told = {"status": "unavailable", "redis": "ok", "database": "unavailable"}
         assert ready.status_code == 503
         assert ready.get_json() == {**told, "reason": "the database does not answer within 2 s"}
         began = time.monotonic()
         assert [app.test_client().get("/readyz").status_code for _ in range(8)] == [503] * 8
-        assert time.monotonic() - began < 1, "who asks meanwhile does not wait for it again"
+        assert time.monotonic() - began < 1.9, "who asks meanwhile does not wait for it again"
         app.extensions[NAME].close()
 
 

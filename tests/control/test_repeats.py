@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from sqlalchemy import select, update
 
 from shoal.control.idempotency import WAIT_S
@@ -158,9 +159,15 @@ def request_hash(api: Api) -> str:
         return str(db.execute(select(answers.c.request)).scalar_one())
 
 
+@pytest.fixture
+def one_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not end, however long the calls take."""
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+
+
+@pytest.mark.usefixtures("one_minute")
 def test_a_token_has_its_share_of_submits_in_a_minute(api: Api) -> None:
-    while PER_S - time.time() % PER_S < 5:
-        time.sleep(0.2)
     answered = [api("POST", "/jobs", {}, Scope.SUBMIT) for _ in range(SUBMITS)]
     assert {one.status_code for one in answered} == {422}
     assert (answered[0].headers["RateLimit-Limit"], answered[-1].headers["RateLimit-Remaining"]) == (str(SUBMITS), "0")
@@ -172,6 +179,7 @@ def test_a_token_has_its_share_of_submits_in_a_minute(api: Api) -> None:
     assert api("GET", "/jobs", scope=Scope.SUBMIT).status_code == 200
 
 
+@pytest.mark.usefixtures("one_minute")
 def test_whatever_begins_work_counts_as_a_submit(api: Api) -> None:
     job = api.submit("https://example.com/")
     for path in ("/scrape", "/schedules", "/schedules/none/run", f"/jobs/{job}/dead/retry", f"/jobs/{job}/urls"):

@@ -27,7 +27,7 @@ from tests.fleet.by_hand import FleetShell, fleet_shell
 from tests.frontier.redis_server import free_port
 from tests.store.postgres_server import PostgresServer
 
-START_S = 30.0
+START_S = 60.0
 URL = "https://example.com/"
 BREAKING = """
 import os, sys
@@ -87,8 +87,7 @@ def served(fleet: FleetShell, *options: str, **named: Any) -> Iterator[Served]:
 @contextmanager
 def starting(fleet: FleetShell, *options: str, **named: Any) -> Iterator[Served]:
     """It answers, but its token is not known."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     process = fleet.start("api", "--port", str(port), *options, **named)
     running = Served(process, port, "")
     try:

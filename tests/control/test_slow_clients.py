@@ -166,7 +166,7 @@ def test_many_who_drip_keep_nobody_from_an_answer(api: Served) -> None:
         began = time.monotonic()
         for _ in range(5):
             assert api.get(f"/api/v1/jobs/{job}") == 200
-        assert time.monotonic() - began < 1
-        told = [answered(sock, b"1\r\na\r\n", 4).split()[1] for sock in streams]
+        assert time.monotonic() - began < 3
+        told = [answered(sock, b"1\r\na\r\n", 8).split()[1] for sock in streams]
         assert told.count(b"503") >= THREADS // 2, "half of the threads are never a stream's"
         assert set(told) <= {b"503", b"408"}

@@ -20,7 +20,7 @@ from tests.deploy.composed import ROOT
 from tests.frontier.redis_server import RedisServer, free_port
 
 FILE = ROOT / "deploy" / "supervisord.conf"
-WITHIN_S = 40.0
+WITHIN_S = 60.0
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,15 +51,15 @@ class Field:
         inputs = [Input(line, url, target(url, params, wanted.politeness.group)) for line, url in enumerate(seeds, 1)]
         create_job(self.home.store, job, lambda: wanted, inputs, time.time())
 
-    async def run(self, *jobs: str, for_s: float | None = None) -> None:
-        """Until all rest, or for so long; then stopped gracefully."""
+    async def run(self, *jobs: str, for_s: float | None = None, until: asyncio.Event | None = None) -> None:
+        """Until all rest, or for so long, or until then; stopped gracefully."""
         writer = Writer(self.home.store)
         engine = Engine(self.home.frontier, writer, self.home.mark, 64, f"test-{time.time()}")
         fetcher = Fetcher("shoal/test", Guard(allow_private=True))
         try:
             for job in jobs:
                 await self._prepare(job, engine, fetcher)
-            stopping = asyncio.get_running_loop().call_later(for_s, engine.stop) if for_s else None
+            stopping = asyncio.create_task(_stop(engine, for_s, until)) if for_s or until else None
             self.resting = await engine.run()
             if stopping:
                 stopping.cancel()
@@ -102,6 +102,13 @@ class Field:
 
     def ending(self, url: str, job: str = "job") -> Any:
         return ending(self.home.store, job, target(url, Params(), "host").fingerprint)
+
+
+async def _stop(engine: Engine, for_s: float | None, until: asyncio.Event | None) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(for_s):
+            await (until or asyncio.Event()).wait()
+    engine.stop()
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ async def test_hosts_that_never_answer_or_never_end_do_not_take_every_place(craw
     async with serving(Site(otherwise=quick)) as site, AsyncExitStack() as mute:
         hosts = [await mute.enter_async_context(serving(Site(otherwise=trick))) for _ in range(80)]
         crawler.add("job", spec(rate=10, robots=False, retries=0), *(f"{host.url}/" for host in hosts), f"{site.url}/")
-        crawling = asyncio.create_task(crawler.run("job", for_s=9.0))
+        crawling = asyncio.create_task(crawler.run("job", until=enough))
         async with asyncio.timeout(20):
             await enough.wait()
         await mute.aclose()

@@ -122,7 +122,7 @@ async def serving(site: Site, tls: ssl.SSLContext | None = None) -> AsyncIterato
         await server.wait_closed()
 
 
-async def until(condition: Callable[[], bool], deadline_s: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], deadline_s: float = 20.0) -> None:
     async with asyncio.timeout(deadline_s):
         while not condition():  # noqa: ASYNC110 - what is waited for happens in libcurl
             await asyncio.sleep(0.005)

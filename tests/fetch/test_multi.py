@@ -55,7 +55,7 @@ async def test_a_deadline_holds_while_others_with_later_ones_come_and_go(fetcher
         assert isinstance(await fetcher.fetch(Fetch(f"{site.url}/", deadline_s=30)), Exchange)
     end = await silent
     assert isinstance(end, Failure) and end.kind == "timeout"
-    assert 0.45 < end.latency_s < 2
+    assert 0.45 < end.latency_s < 4
 
 
 async def test_a_deadline_holds_after_an_earlier_one_that_was_not_needed(fetcher: Fetcher, site: Site) -> None:

@@ -114,12 +114,15 @@ def test_no_file_takes_long_to_read_or_to_ask(text: str) -> None:
     began = time.process_time()
     rules = Rules(text, "shoal")
     assert time.process_time() - began < 2
-    asking_s = []
     for path in ("/aaab/c", "/" + "a" * 1_900, "/" + "ab" * 900):
-        began = time.process_time()
-        rules.allows(SITE + path)
-        asking_s.append(time.process_time() - began)
-    assert max(asking_s) < 0.02
+        # Any one of them may be when Python clears up behind all tests before.
+        assert min(seconds_to_ask(rules, SITE + path) for _ in range(3)) < 0.02
+
+
+def seconds_to_ask(rules: Rules, url: str) -> float:
+    began = time.process_time()
+    rules.allows(url)
+    return time.process_time() - began
 
 
 def test_where_too_many_rules_might_fit_the_path_is_taken_as_forbidden() -> None:

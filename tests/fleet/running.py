@@ -33,7 +33,7 @@ from tests.fleet.by_hand import FleetShell
 from tests.frontier.redis_server import RedisServer
 
 T = TypeVar("T")
-START_S = 30.0
+START_S = 60.0
 WITHIN_S = 60.0
 LOOK_EVERY_S = 0.2
 QUICK = {"SHOAL_LEASE_S": "6", "SHOAL_SLICE_S": "3", "SHOAL_ALLOW_PRIVATE": "on"}

@@ -24,7 +24,8 @@ THIRD = PAGES // 3
 CONCURRENCY = 4
 HELD_MOST = 2 * (CONCURRENCY + 4 * CONCURRENCY)
 """By two processes: in flight, and read but not stored."""
-LEAVES_WITHIN_S = 28.0
+LEAVES_WITHIN_S = 40.0
+"""Twenty to end and to save what it holds, a few to say goodbye, and as many again on a busy machine."""
 LONG_LEASES = {"SHOAL_LEASE_S": "30", "SHOAL_CONCURRENCY": str(CONCURRENCY)}
 
 
@@ -79,7 +80,8 @@ def test_a_database_that_is_stopped_is_waited_for_and_told_of(
 def test_a_database_that_stands_still_fills_no_memory(
     postgres: PostgresServer, database_url: str, tmp_path: Path
 ) -> None:
-    with shopping(tmp_path, database_url=database_url, env=LONG_LEASES) as shop:
+    # Noticed after five seconds, not twenty: in one it would be asked for more than may be held.
+    with shopping(tmp_path, database_url=f"{database_url}?tcp_user_timeout=5000", env=LONG_LEASES) as shop:
         shop.fleet.until_pages(shop.job, THIRD)
         with postgres.standing_still():
             done, asked = completed(shop), len(shop.asked())

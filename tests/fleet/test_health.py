@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import re
 import subprocess
 import sys
 import time
@@ -55,7 +56,7 @@ def test_a_role_that_waits_for_a_server_is_alive_and_says_so(shoal: Shell, worke
 def test_a_silent_role_fails_with_its_process_since_when_and_why(shoal: Shell, worker: Life) -> None:
     worker.progressed(time.monotonic() - 75)
     ran = shoal("health")
-    assert ran.code == 5 and "no progress for 75 s: it is stopped, or stuck" in ran.out
+    assert ran.code == 5 and re.search(r"no progress for (7[5-9]|8\d) s: it is stopped, or stuck", ran.out)
     worker.progressed(time.monotonic() - 75, "slices wait in batch")
     (told, ended) = shoal("health", "--json").lines
     assert (told["role"], told["fault"], 74 < told["silent_s"] < 90) == ("worker", "slices wait in batch", True)

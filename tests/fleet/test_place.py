@@ -154,7 +154,7 @@ def test_watching_tells_what_the_job_waits_for_and_ends_with_it(fleet: FleetShel
         fleet.redis.client.delete("{shoal:0}:roster")
         assert "waiting: no worker is up" in watching.stderr.readline()
         fleet.end(job, JobState.DONE)
-        _, err = watching.communicate(timeout=20)
+        _, err = watching.communicate(timeout=60)
     assert watching.returncode == 0
     assert ": done, " in err
 
@@ -170,7 +170,7 @@ def test_watching_goes_on_over_a_restart_of_redis(fleet: FleetShell) -> None:
         assert "does not answer" in watching.stderr.readline()
         fleet.redis.start()
         fleet.end(job, JobState.DONE)
-        watching.communicate(timeout=20)
+        watching.communicate(timeout=60)
     assert watching.returncode == 0
 
 
@@ -180,7 +180,7 @@ def test_ctrl_c_ends_the_watching_and_not_the_job(fleet: FleetShell) -> None:
         assert watching.stderr
         watching.stderr.readline()
         watching.send_signal(signal.SIGINT)
-        _, err = watching.communicate(timeout=20)
+        _, err = watching.communicate(timeout=60)
     assert watching.returncode == 0
     assert f"shoal watch {job}" in err and "Traceback" not in err
 

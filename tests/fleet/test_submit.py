@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from shoal.store.inputs import seed_targets
 from shoal.store.jobs import Job, list_jobs
 from tests.cli.conftest import Here
 from tests.fleet.by_hand import FleetShell, fleet_shell
+from tests.frontier.redis_server import free_port
 
 SPIDER = """
 from shoal import Page, spider
@@ -77,8 +77,7 @@ def test_without_a_fleet_it_says_how_to_start_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("server", ["Redis", "database"])
 def test_a_server_that_is_away_ends_it_at_once_and_nothing_is_stored(fleet: FleetShell, server: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
+    port = free_port()
     away = {
         "Redis": {"SHOAL_REDIS_URL": f"redis://127.0.0.1:{port}/0"},
         "database": {"SHOAL_DATABASE_URL": f"postgresql://shoal@127.0.0.1:{port}/shoal"},

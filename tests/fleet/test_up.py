@@ -25,10 +25,10 @@ from shoal.practice import Running as Site
 from shoal.practice import Shop, running
 from tests.cli.conftest import Here
 from tests.fleet.running import LOOK_EVERY_S
-from tests.frontier.redis_server import redis_program
+from tests.frontier.redis_server import free_port, redis_program
 
 T = TypeVar("T")
-WITHIN_S = 40.0
+WITHIN_S = 60.0
 END_WITHIN_S = 25.0
 PARTS = ("api", "worker", "tend", "redis")
 
@@ -192,7 +192,7 @@ def test_a_worker_that_takes_no_slices_and_a_tend_that_is_stopped_are_found_out_
 
 
 def test_told_twice_it_ends_at_once(shoal: Here, site: Site) -> None:
-    site.control(latency_ms=8000)
+    site.control(latency_ms=60_000)
     with upped(shoal, "--workers", "1") as up:
         up.until_ready()
         job = up.submit(site.url())
@@ -204,7 +204,7 @@ def test_told_twice_it_ends_at_once(shoal: Here, site: Site) -> None:
         assert up.ended() == 0
         # The last of its processes may still be on their way out.
         up.until(lambda: nothing_runs(shoal))
-        assert time.monotonic() - told < 3
+        assert time.monotonic() - told < 8, "to end what it holds it would have ten seconds"
 
 
 def test_without_redis_it_says_how_to_come_by_one(shoal: Here, tmp_path: Path) -> None:
@@ -224,8 +224,7 @@ def test_a_port_that_is_taken_is_refused_before_anything_starts(shoal: Here) -> 
 
 
 def test_the_port_of_an_api_that_a_killed_up_left_is_not_taken(shoal: Here) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = str(probe.getsockname()[1])
+    port = str(free_port())
     with upped(shoal, "--workers", "0", "--port", port) as up:
         up.until(lambda: answer_of(up, "/readyz"))
         up.process.kill()

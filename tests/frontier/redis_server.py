@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,7 +18,7 @@ from typing import Any
 import pytest
 import redis
 
-START_S = 20.0
+START_S = 60.0
 
 
 class RedisServer:
@@ -44,7 +47,7 @@ class RedisServer:
         self._process = subprocess.Popen([redis_program(), *place, *keep, *log, *self._options])
         deadline = time.monotonic() + START_S
         while not self._answers():
-            assert time.monotonic() < deadline, (self._folder / "log").read_text()
+            assert time.monotonic() < deadline and self._process.poll() is None, (self._folder / "log").read_text()
             time.sleep(0.02)
 
     def kill(self) -> None:
@@ -79,9 +82,28 @@ def redis_program() -> str:
     return program
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+def _ports() -> Iterator[int]:
+    """Below those that the system gives to whoever asks for any, and only those of this process of pytest: nobody
+    takes one while its server is being started, or killed and started again.
+    """
+    share, shares = os.environ.get("PYTEST_XDIST_WORKER", "gw0"), os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
     # The bus of a server in cluster mode is 10,000 above.
-    return port if port < 55_000 else free_port()
+    ports = list(range(12_000 + int(share.removeprefix("gw")), 22_000, int(shares)))
+    random.shuffle(ports)
+    return cycle(ports)
+
+
+_PORTS = _ports()
+
+
+def free_port() -> int:
+    return next(port for port in _PORTS if _is_free(port))
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True

@@ -238,7 +238,7 @@ def test_bombs_and_floods_leave_another_host_its_rate(
     shoal("crawl", *urls, *limits, "--allow-private", "--rate", str(RATE), "--json")
     starts = [entry.t_start for entry in site.log()[since:] if (entry.host, entry.path[:6]) == (GOOD, "/good/")]
     assert len(starts) == PACED
-    assert (PACED - 1) / (starts[-1] - starts[0]) >= 0.9 * RATE
+    assert (PACED - 1) / (starts[-1] - starts[0]) >= 0.7 * RATE
 
 
 def test_drips_and_silence_leave_another_host_its_rate(tmp_path: Path) -> None:

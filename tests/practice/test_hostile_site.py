@@ -27,7 +27,7 @@ async def test_raw_bytes_are_sent_as_they_are_and_then_the_line_is_cut(tmp_path:
     async with Server(_raw, ["127.0.0.1"], log=RequestLog(tmp_path / "log")) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
-        assert await asyncio.wait_for(reader.read(), 5) == b"anything"
+        assert await asyncio.wait_for(reader.read(), 20) == b"anything"
         writer.close()
     assert [entry.status for entry in read_log(tmp_path / "log")] == [200]
 
@@ -38,9 +38,9 @@ async def test_what_has_no_end_waits_for_its_visitor_and_ends_with_it(tmp_path: 
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /endless HTTP/1.1\r\n\r\n")
         for _ in range(100):
-            await asyncio.wait_for(reader.readexactly(10_000), 5)
+            await asyncio.wait_for(reader.readexactly(10_000), 20)
         writer.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while server.in_flight("127.0.0.1"):  # noqa: ASYNC110 - it ends in the server's own callback
                 await asyncio.sleep(0.005)
     assert [entry.status for entry in read_log(tmp_path / "log")] == [None]

@@ -22,7 +22,7 @@ def _listens(port: int) -> bool:
 
 
 def _until(true: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while not true():
         assert time.monotonic() < deadline, otherwise
         time.sleep(0.01)

@@ -27,7 +27,7 @@ async def _say(server: Server, sent: bytes, host: str = "127.0.0.1") -> bytes:
     """All that comes back until the server closes."""
     reader, writer = await asyncio.open_connection(host, server.port)
     writer.write(sent)
-    received = await asyncio.wait_for(reader.read(), 5)
+    received = await asyncio.wait_for(reader.read(), 20)
     writer.close()
     await writer.wait_closed()
     return received
@@ -38,7 +38,7 @@ async def _get(url: str) -> tuple[int, bytes]:
 
 
 async def _until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while not true():
         assert time.monotonic() < deadline, "it did not come to be in time"
         await asyncio.sleep(0.005)

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 def get(url: str) -> tuple[int, bytes]:
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=5)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=20)
     try:
         connection.request("GET", parts._replace(scheme="", netloc="").geturl(), headers={"User-Agent": "tests"})
         answer = connection.getresponse()

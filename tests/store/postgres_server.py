@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,7 +17,9 @@ from types import TracebackType
 import psycopg
 import pytest
 
-START_S = 30.0
+from tests.frontier.redis_server import free_port
+
+START_S = 60.0
 PASSWORD = "hush"
 # What a kill may lose is the server's business, not ours: none of the tests cuts the power.
 _QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=32MB", "autovacuum=off")
@@ -36,7 +37,7 @@ class PostgresServer:
         initdb = [f"{self._programs}/initdb", "-D", str(self._data), "-U", "shoal", "-A", "trust"]
         initdb += ["-E", "UTF8", "--locale=C", "--no-sync"]
         subprocess.run(initdb, check=True, user=self._user, cwd="/", stdout=subprocess.DEVNULL)
-        self.port = _free_port()
+        self.port = free_port()
         self.start()
 
     def __enter__(self) -> PostgresServer:
@@ -64,7 +65,7 @@ class PostgresServer:
             self._process = subprocess.Popen(command, user=self._user, cwd="/", stdout=log, stderr=log)
         deadline = time.monotonic() + START_S
         while not self._answers():
-            assert time.monotonic() < deadline, (self._folder / "log").read_text()
+            assert time.monotonic() < deadline and self._process.poll() is None, (self._folder / "log").read_text()
             time.sleep(0.02)
 
     def stop(self) -> None:
@@ -125,10 +126,3 @@ def _programs() -> Path:
 def _user() -> str | None:
     """Whom the server runs as; None: as we do."""
     return pwd.getpwnam("postgres").pw_name if os.geteuid() == 0 else None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
