@@ -123,7 +123,15 @@ class Underway:
             await self._release([lease.token for lease in leases], UNLOADABLE_WAIT_S)
         else:
             self.unloadable.pop(job, None)
-            await self._begin(leases, given)
+            await self._begin_in_time(leases, given)
+
+    async def _begin_in_time(self, leases: Sequence[Lease], given: Given) -> None:
+        """To take a job up takes a while. What should have begun meanwhile is planned anew: begun now, it would come
+        on top of what another process begins by the plan."""
+        late = [lease.token for lease in leases if lease.gap_s and given.late_s(lease) > lease.gap_s]
+        if late:
+            await self._release(late, 0.0)
+        await self._begin([lease for lease in leases if lease.token not in late], given)
 
     def _note_unloadable(self, job: str, why: str) -> None:
         self.unloadable.pop(job, None)
