@@ -80,7 +80,7 @@ def test_a_database_that_is_stopped_is_waited_for_and_told_of(
 def test_a_database_that_stands_still_fills_no_memory(
     postgres: PostgresServer, database_url: str, tmp_path: Path
 ) -> None:
-    # Noticed after five seconds, not twenty: in one it would be asked for more than may be held.
+    # Noticed after five seconds, not twenty: by then more would have been asked for than may be held.
     with shopping(tmp_path, database_url=f"{database_url}?tcp_user_timeout=5000", env=LONG_LEASES) as shop:
         shop.fleet.until_pages(shop.job, THIRD)
         with postgres.standing_still():
