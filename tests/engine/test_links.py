@@ -16,6 +16,7 @@ from shoal.fetch.guard import Guard
 from shoal.model import Lease, Outcome, PageContent, PageRecord, Trail
 from shoal.spiders.page import Request
 from shoal.urls import Params, target
+from shoal.urls.resolve import note_offered
 from tests.engine.conftest import spec
 
 SEED = "http://site.example/"
@@ -47,7 +48,7 @@ def offered(ending: Ending) -> list[str]:
 
 async def test_a_link_that_the_frontier_has_is_not_offered_again(work: Work) -> None:
     first = await read(work, "", "/a", "/b", "b")
-    work.resolver.offered(first.links)
+    note_offered(first.links)
     again = await read(work, "2", "/b", "/c", "c#part", "/a")
     assert (offered(first), offered(again)) == (["a", "b"], ["c"])
 
@@ -65,7 +66,7 @@ async def test_a_link_whose_offer_may_yet_fail_is_offered_by_every_page(work: Wo
 
 async def test_too_deep_links_are_counted_whether_or_not_the_frontier_has_them() -> None:
     work = a_work(limits={"depth": 0})
-    work.resolver.offered(work.resolver.resolve(SEED, ["/a"]).links)
+    note_offered(work.resolver.resolve(SEED, ["/a"]).links)
     assert (await read(work, "", "/a", "/b")).skips == {"too_deep": 2}
 
 
@@ -73,7 +74,7 @@ async def test_what_a_spider_requests_and_the_frontier_has_is_not_offered_again(
     done = await read(work, "")
     offer_requests(work, done, [Request(SEED + "a"), Request(SEED + "b", callback="details")])
     assert offered(done) == ["a", "b"]
-    work.resolver.offered(done.links)
+    note_offered(done.links)
     again = await read(work, "2")
     offer_requests(
         work, again, [Request(SEED + "a"), Request(SEED + "a", method="POST", body=b"x"), Request(SEED + "c")]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from shoal.errors import InvalidURL
 from shoal.model import ScopeKind
 from shoal.urls import PageLinks, Params, Resolver, Scope, Traps, canonical, linked, target
+from shoal.urls.resolve import note_offered
 
 SITE = "https://example.com/"
 PAGE = f"{SITE}shop/list?page=1"
@@ -114,7 +115,7 @@ def test_a_link_that_a_page_has_twice_is_one_link() -> None:
 def test_with_only_new_what_the_frontier_has_is_passed_over_and_skips_count_as_ever() -> None:
     known = resolver()
     hrefs = ["/a", "b", "https://example.com/c", "?page=2", "mailto:x", "http://other.org/"]
-    known.offered(known.resolve(PAGE, hrefs, only_new=True).fresh)
+    note_offered(known.resolve(PAGE, hrefs, only_new=True).fresh)
     links = known.resolve(PAGE, [*hrefs, "/new"], only_new=True)
     # One that hangs on the whole base is known by another spelling, and looked at.
     assert [link.url for link in links.links] == [f"{SITE}shop/list?page=2", None, "http://other.org/", f"{SITE}new"]
@@ -127,13 +128,13 @@ def test_with_only_new_what_the_frontier_has_is_passed_over_and_skips_count_as_e
 def test_what_was_passed_over_is_looked_at_again_when_the_scope_changes() -> None:
     scope = Scope(ScopeKind.HOST, [PAGE], (), ())
     known = Resolver(scope, TRAPS, Params(), "host")
-    known.offered(known.resolve(PAGE, ["/a"], only_new=True).fresh)
+    note_offered(known.resolve(PAGE, ["/a"], only_new=True).fresh)
     assert known.resolve(PAGE, ["/a"], only_new=True).links == []
     late = known.resolve(PAGE, ["/a/late"], only_new=True).fresh
     scope.set_patterns((), ("*/a*",))
     for _ in range(2):
         assert known.resolve(PAGE, ["/a", "/a/late"], only_new=True).skipped == {"excluded": 2}
-        known.offered(late)
+        note_offered(late)
 
 
 def test_answers_stay_right_when_the_memory_is_too_small() -> None:

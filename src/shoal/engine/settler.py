@@ -25,6 +25,7 @@ from shoal.store.items import save_item_types
 from shoal.store.jobs import admit
 from shoal.store.remembered import forget_cookies, save_cookies
 from shoal.store.writer import Writer
+from shoal.urls.resolve import note_offered
 
 MAX_BATCH = 128
 WORTH_A_SAVE = 64
@@ -115,8 +116,7 @@ class Settler:
         for offers in offered_together(endings):
             await self._overflow.offer(offers)
         for ending in endings:
-            if ending.links:
-                self._works[ending.lease.job].resolver.offered(ending.links)
+            note_offered(ending.links)
         # A lease that is complete teaches its host's clock nothing any more.
         await self.report_landings()
         await self._calls.complete([ending.completion for ending in endings])

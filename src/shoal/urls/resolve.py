@@ -33,9 +33,9 @@ class Link:
     """If it is wanted."""
     skip: str | None = None
     """Why it is not."""
-    place: str = ""
     href: str = ""
-    """By these two it is remembered."""
+    offered_there: set[str] | None = None
+    """The hrefs of offered links at the place where it is remembered, if it is."""
     is_offered: bool = False
     """The frontier has it, and need not be told again."""
 
@@ -47,7 +47,7 @@ class PageLinks:
     links: list[Link]
     """One for each href that was looked at, in their order."""
     fresh: list[Link]
-    """Those of them that are wanted, and that the frontier has not been told of. `Resolver.offered` when it is."""
+    """Those of them that are wanted, and that the frontier has not been told of. `note_offered` when it is."""
     skipped: dict[str, int]
     """Occurrences by reason: `off_scope`, `excluded`, `trap:` and a rule, `malformed`, `not_http`, `too_long`."""
     trapped: dict[str, list[str]]
@@ -68,6 +68,14 @@ class PageLinks:
 def targets_of(links: Iterable[Link]) -> list[Target]:
     """Distinct, in scope, in page order."""
     return list({target.url: target for link in links if (target := link.target)}.values())
+
+
+def note_offered(links: Iterable[Link]) -> None:
+    """The frontier has been told of them."""
+    for link in links:
+        link.is_offered = True
+        if link.offered_there is not None:
+            link.offered_there.add(link.href)
 
 
 _NO_LINK = Link()
@@ -133,12 +141,6 @@ class Resolver:
             return PageLinks(found, fresh, {}, {})
         return PageLinks(found, fresh, dict(Counter(link.skip for link in refused if link.skip)), _samples(refused))
 
-    def offered(self, links: Iterable[Link]) -> None:
-        """The frontier has been told of them."""
-        for link in links:
-            link.is_offered = True
-            self._memory.note_offered(link)
-
     def refusal(self, url: str) -> str | None:
         """None, or why a canonical URL is not followed: as of the scope, or `trap:` and the rule it breaks."""
         reason = self._scope.refusal(url)
@@ -176,7 +178,8 @@ class Resolver:
         plain = [href for href in hrefs[: self._memory.room] if PLAIN_PATH.fullmatch(href)]
         urls = [site.origin + path for path in plain]
         targets = map(Target, urls, fingerprints(urls), repeat(site.host))
-        links = dict(zip(plain, map(Link, urls, targets, repeat(None), repeat(site.origin), plain), strict=True))
+        offered = repeat(self._memory.offered_at(site.origin))
+        links = dict(zip(plain, map(Link, urls, targets, repeat(None), plain, offered), strict=True))
         for url, trap in self._traps.of_plain(urls).items():
             if not self._scope.is_seed(url):
                 links[url.removeprefix(site.origin)] = Link(url, skip=trap.reason)
@@ -194,8 +197,7 @@ class Resolver:
         if known is not None:
             return known
         link = self._judge(spelling)
-        link.place, link.href = place, key
-        self._memory.put(link)
+        self._memory.put(place, key, link)
         return link
 
     def _judge(self, spelling: str) -> Link:
@@ -261,19 +263,18 @@ class _Memory:
                 hrefs = list(filterfalse(offered.__contains__, hrefs))
         return hrefs
 
-    def note_offered(self, link: Link) -> None:
-        # It may have been forgotten since, or judged anew.
-        if self._tables.get(link.place, {}).get(link.href) is link:
-            self._offered.setdefault(link.place, set()).add(link.href)
+    def offered_at(self, place: str) -> set[str]:
+        return self._offered.setdefault(place, set())
 
     @property
     def room(self) -> int:
         return max(0, self._capacity - self._held)
 
-    def put(self, link: Link) -> None:
+    def put(self, place: str, href: str, link: Link) -> None:
         # What is longer than any link we take (a picture in a data: URL) is not worth its memory.
-        if self.room and len(link.href) <= MAX_CHARS:
-            self.put_all(link.place, {link.href: link})
+        if self.room and len(href) <= MAX_CHARS:
+            link.href, link.offered_there = href, self.offered_at(place)
+            self.put_all(place, {href: link})
 
     def put_all(self, place: str, links: dict[str, Link]) -> None:
         """No more than there is room for."""
