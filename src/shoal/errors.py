@@ -13,6 +13,7 @@
     │   ├── DiskFull          5  one that has no room to write; nothing of what was to be written is
     │   ├── FrontierLost      5  a frontier that does not know a job which it was given
     │   ├── FrontierFull      5  a Redis at its maxmemory: nothing more is queued or leased until there is room
+    │   ├── FrontierBroken    5  a frontier whose records cannot be used; they are restored from the store
     │   └── TooMuchQueued     5  (fleet/append.py) a frontier that has no room for what a job has already
     ├── TwistedPage           1  (extract/faults.py) a page whose tree would cost far more than its size
     ├── CastError             1  (extract/faults.py) a text that does not spell a value of the wanted kind
@@ -93,6 +94,11 @@ class FrontierLost(Unavailable):
 class FrontierFull(Unavailable):
     def __init__(self, address: str) -> None:
         super().__init__(f"Redis at {address} is at its maxmemory: raise it; nothing is lost until then")
+
+
+class FrontierBroken(Unavailable):
+    def __init__(self, fault: str) -> None:
+        super().__init__(f"the frontier in Redis cannot be used ({fault}): tend restores its jobs from the store")
 
 
 class StaleCall(ShoalError):

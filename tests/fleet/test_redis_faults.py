@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from shoal.fleet.roster import ALIVE_S
+from shoal.frontier.redis.shard import TAG
 from tests.fleet import oracles
 from tests.fleet.proxy import Proxy
 from tests.fleet.running import Running
@@ -65,6 +66,20 @@ def test_a_frontier_that_is_lost_is_rebuilt_from_the_store(tmp_path: Path) -> No
             assert_goes_on(shop)
             shop.assert_nothing_again(stored, lost_at)
         shop.assert_unharmed(repeats=2 * IN_FLIGHT)
+
+
+def test_records_that_make_no_sense_are_made_again_from_the_store(tmp_path: Path) -> None:
+    with shopping(tmp_path) as shop:
+        shop.fleet.until_pages(shop.job, THIRD)
+        client = shop.fleet.redis.client
+        # A set where a list of requests should be: whoever pops from it fails, in the middle of a lease.
+        for key in client.scan_iter(f"{TAG}:q:*"):
+            client.delete(key)
+            client.sadd(key, "nonsense")
+        shop.fleet.until(lambda: "frontier_broken" in shop.fleet.tends[0].said)
+        assert_goes_on(shop)
+        shop.assert_unharmed(repeats=2 * IN_FLIGHT)
+        assert client.get(f"{TAG}:broken") is None
 
 
 @pytest.mark.parametrize("stands_still", [False, True], ids=["killed", "standing still"])

@@ -3,40 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import tempfile
 from collections import defaultdict
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from shoal.errors import UsageError
+from shoal.frontier.clock import Clock
 from shoal.frontier.contract import Caller, Frontier, Terms
 from shoal.frontier.pace import Pace, gap_of, learn, slowdown_at
 from shoal.model import Completion, Landing, Lease, Offer, Outcome, Trail
 from tests.frontier.conftest import Kind, SqliteKind, target
 
-HOSTS = ("a", "b")
+NEW = Clock(0.0, 0.0)
+HOSTS = ("a.test", "one.b.test", "two.b.test")
+SITES = {"a.test": "a.test", "one.b.test": "b.test", "two.b.test": "b.test"}
 JOBS = {
     "plain": Terms(gap_s=0.0, per_host=2),
     "gapped": Terms(gap_s=1.0, per_host=3),
     "limited": Terms(gap_s=0.0, per_host=4, pages=6),
     "brisk": Terms(gap_s=0.1, per_host=4),
     "capped": Terms(gap_s=0.5, per_host=2, pages_per_host=2),
+    "slowest": Terms(gap_s=10_000.0, per_host=10_000, priority=-(10**6), pages=10**15),
+    "quickest": Terms(gap_s=0.0001, per_host=1, priority=10**6, bytes=10**15),
 }
+ABSURD = st.sampled_from([math.inf, -math.inf, math.nan, 1e300, -1e-300, 5e-324, 1e16, -1.0])
 
 
 @dataclass
 class ModelHost:
-    next_at: float = 0.0
+    clock: Clock = NEW
     in_flight: int = 0
     pace: Pace = field(default_factory=Pace)
 
-    @property
-    def clock(self) -> float:
-        return max(self.next_at, self.pace.block_until)
+    def gap_s(self, terms: Terms, now: float) -> float:
+        return gap_of(terms.gap_s, slowdown_at(now, self.pace.slowdown, self.pace.learnt_at), 0.0)
 
 
 @dataclass
@@ -50,6 +58,8 @@ class ModelJob:
     ended: dict[str, Outcome] = field(default_factory=dict)
     permits: int = 0
     taken: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    own_at: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """host -> the job's own next start there"""
 
     def may_start(self, url: str, host: str, now: float) -> bool:
         if self.state != "active" or self.queued[url] > now:
@@ -75,6 +85,7 @@ class CalmMachine(RuleBasedStateMachine):
         self.callers = 1
         self.jobs: dict[str, ModelJob] = {}
         self.hosts = {name: ModelHost() for name in HOSTS}
+        self.sites = dict.fromkeys(SITES.values(), NEW)
         self.leases: dict[int, tuple[Lease, float, bool]] = {}
         """token -> lease, deadline, landed"""
         self.callers_of: dict[int, str] = {}
@@ -142,11 +153,17 @@ class CalmMachine(RuleBasedStateMachine):
             f"{job}: {url}"
             for job, model in self.jobs.items()
             for url in model.queued
-            for host in [self.hosts[url.split("/")[2]]]
-            if model.may_start(url, url.split("/")[2], now)
-            and host.in_flight < model.terms.per_host
-            and host.clock <= now
+            for host in [url.split("/")[2]]
+            if model.may_start(url, host, now)
+            and self.hosts[host].in_flight < model.terms.per_host
+            and self.start_of(model, host) <= now
         ]
+
+    def start_of(self, model: ModelJob, name: str) -> float:
+        host = self.hosts[name]
+        gap_s = host.gap_s(model.terms, self.clock.now)
+        clocks = host.clock.follows(gap_s), self.sites[SITES[name]].follows(gap_s)
+        return max(model.own_at[name], host.pace.block_until, *clocks)
 
     def take(self, lease: Lease, horizon_s: float) -> None:
         model, host = self.jobs[lease.job], self.hosts[lease.target.host]
@@ -154,7 +171,7 @@ class CalmMachine(RuleBasedStateMachine):
         assert model.may_start(url, lease.target.host, self.clock.now)
         assert lease.edition == model.edition
         assert host.in_flight < model.terms.per_host
-        assert start_at >= host.clock - 1e-6
+        assert start_at >= self.start_of(model, lease.target.host) - 1e-6
         assert lease.wait_s <= horizon_s + 1e-6
         assert all(lease.token > token for token in self.leases if lease.token != token)
         if url not in model.held:
@@ -163,8 +180,11 @@ class CalmMachine(RuleBasedStateMachine):
         model.held.discard(url)
         del model.queued[url]
         host.in_flight += 1
-        slowdown = slowdown_at(self.clock.now, host.pace.slowdown, host.pace.learnt_at)
-        host.next_at = start_at + gap_of(model.terms.gap_s, slowdown, 0.0)
+        gap_s = host.gap_s(model.terms, self.clock.now)
+        site = SITES[lease.target.host]
+        host.clock = host.clock.planned(start_at + gap_s, gap_s)
+        self.sites[site] = self.sites[site].planned(start_at + gap_s, gap_s)
+        model.own_at[lease.target.host] = start_at + gap_s
         self.leases[lease.token] = (lease, start_at + 60.0, False)
 
     def some_lease(self, data: st.DataObject) -> Lease:
@@ -236,11 +256,20 @@ class CalmMachine(RuleBasedStateMachine):
     def release(self, data: st.DataObject) -> None:
         lease = self.some_lease(data)
         self.run(self.frontier.release(self.caller.next(), [lease.token]))
-        host, start_at = self.hosts[lease.target.host], self.leases[lease.token][1] - 60.0
-        if abs(host.next_at - (start_at + lease.gap_s)) < 1e-4:
-            host.next_at = start_at
+        self.return_start(lease, self.leases[lease.token][1] - 60.0)
         self.end_lease(lease).queued[lease.target.url] = 0.0
         self.give_permit_back(lease)
+
+    def return_start(self, lease: Lease, start_at: float) -> None:
+        """Left to another by every clock on which none was planned after it."""
+        name, next_at = lease.target.host, start_at + lease.gap_s
+        host, own_at = self.hosts[name], self.jobs[lease.job].own_at
+        if abs(host.clock.next_at - next_at) < 1e-4:
+            host.clock = Clock(start_at, 0.0)
+        if abs(self.sites[SITES[name]].next_at - next_at) < 1e-4:
+            self.sites[SITES[name]] = Clock(start_at, 0.0)
+        if abs(own_at[name] - next_at) < 1e-4:
+            own_at[name] = start_at
 
     @rule()
     def complete_a_token_nobody_holds(self) -> None:
@@ -257,6 +286,33 @@ class CalmMachine(RuleBasedStateMachine):
         model = self.jobs[lease.job]
         model.permits -= 1
         model.taken[lease.target.host] -= 1
+
+    @rule(
+        data=st.data(),
+        host=st.sampled_from(HOSTS),
+        number=ABSURD,
+        verb=st.sampled_from(["open", "change", "met", "override", "land", "late", "retry", "release", "lease"]),
+    )
+    def absurd_numbers_change_nothing(self, data: st.DataObject, host: str, number: float, verb: str) -> None:
+        job = data.draw(st.sampled_from(sorted(self.jobs)))
+        token = data.draw(st.sampled_from([*sorted(self.leases), 1]))
+        call, terms = self.caller.next(), self.jobs[job].terms
+        calls: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+            "open": lambda: self.frontier.open_job(job, terms._replace(gap_s=number)),
+            "change": lambda: self.frontier.change(job, terms._replace(gap_s=number)),
+            "met": lambda: self.frontier.met(job, host, number),
+            "override": lambda: self.frontier.override(host, rate=number, paused=False),
+            "land": lambda: self.frontier.landed(call, [Landing(token, number, 200)]),
+            "late": lambda: self.frontier.landed(call, [Landing(token, 0.1, 200, late_s=number)]),
+            "retry": lambda: self.frontier.complete(call, [Completion(token, Outcome.RETRY, delay_s=number)]),
+            "release": lambda: self.frontier.release(call, [token], number),
+            "lease": lambda: self.frontier.lease(call, 5, horizon_s=number),
+        }
+        # Some that are absurd for a rate are merely short for a time.
+        if verb != "override" and 0 <= number < 1e-300:
+            return
+        with pytest.raises(UsageError):
+            self.run(calls[verb]())
 
     @rule(seconds=st.sampled_from([0.05, 0.3, 1.1, 5.0, 61.0]))
     def advance(self, seconds: float) -> None:

@@ -11,7 +11,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from shoal.frontier.contract import Caller, Ended
 from shoal.model import Lease, Offer, Outcome
 from tests.frontier.conftest import Kind, RedisKind, target
-from tests.frontier.machine import HOSTS, CalmMachine, ModelHost, ModelJob
+from tests.frontier.machine import HOSTS, NEW, SITES, CalmMachine, ModelHost, ModelJob
 from tests.frontier.redis_server import RedisServer
 
 
@@ -67,6 +67,7 @@ class FrontierMachine(CalmMachine):
             rebuilt.queued = dict.fromkeys(pending, 0.0)
         self.leases.clear()
         self.hosts = {name: ModelHost() for name in HOSTS}
+        self.sites = dict.fromkeys(SITES.values(), NEW)
 
     def recall(self, job: str) -> int:
         """Tells the frontier, and the model, how requests of the job had ended; what is pending has not."""

@@ -71,7 +71,7 @@ ONE_FAULT = [
         "2:43: items named 'T' have other fields",
     ),
     (START + "pages: {start: {}}", "2:9: the name 'start' in pages is taken"),
-    (START + "options: {rate: -1}", "2:17: rate is -1; give a number from 0"),
+    (START + "options: {rate: -1}", "2:17: rate is -1; give 0 or a number from 0.0001 to 10,000"),
     (START + "options: {per_host: 0}", "2:21: per_host is 0; give a whole number from 1"),
     (START + "options: {max_change: 2}", "2:23: max_change is 2; give a number from 0 to 1"),
     (START + "options: {scope: hosts}", "2:18: scope is 'hosts' (did you mean host?); give one of 'host'"),

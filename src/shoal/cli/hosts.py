@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from datetime import datetime
 from shutil import get_terminal_size
@@ -14,6 +13,7 @@ from shoal.cli.session import Command, Session
 from shoal.cli.terminal import safe, table
 from shoal.cli.words import duration, plural
 from shoal.errors import UsageError
+from shoal.model.bounds import RATE
 from shoal.store.hosts import Said
 
 HEADER = ("rate", "slowed", "in flight", "next", "crawl-delay", "latency", "host")
@@ -66,8 +66,9 @@ def _rate(text: str) -> float | None:
         rate = float(text)
     except ValueError:
         rate = 0.0
-    if not (rate > 0 and math.isfinite(rate)):
-        raise UsageError(f"--rate {text}: give requests per second, more than 0, or `default`; --pause stops a host")
+    if rate == 0 or not RATE.holds(rate):
+        bounds = f"from {RATE.least:g} to {RATE.most:,}"
+        raise UsageError(f"--rate {text}: give requests per second, {bounds}, or `default`; --pause stops a host")
     return rate
 
 

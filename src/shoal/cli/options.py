@@ -10,6 +10,7 @@ import click
 
 from shoal.cli.numbers import Share, Whole
 from shoal.model import Lane, ScopeKind
+from shoal.model.bounds import BOUNDS, RATE
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,9 +23,10 @@ class Size(click.ParamType[int]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         found = _SIZE.fullmatch(str(value))
-        if not found:
-            self.fail(f"{value!r} is no size: give bytes, or 10k, 5M, 2G", param, ctx)
-        return int(float(found[1]) * 1000 ** " kmgt".index(found[2].lower() or " "))
+        size = int(float(found[1]) * 1000 ** " kmgt".index(found[2].lower() or " ")) if found else -1
+        if not BOUNDS["max_bytes"].holds(size):
+            self.fail(f"{value!r} is no size: give bytes, or 10k, 5M, 2G, up to 1000T", param, ctx)
+        return size
 
 
 class Duration(click.ParamType[float]):
@@ -36,7 +38,10 @@ class Duration(click.ParamType[float]):
             self.fail(f"{value!r} is no duration: give seconds, or 90s, 10m, 2h, 1d", param, ctx)
         if not float(found[1]):
             self.fail("no time at all is left to crawl", param, ctx)
-        return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2].lower()]
+        seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2].lower()]
+        if not BOUNDS["max_seconds"].holds(seconds):
+            self.fail(f"{value!r} is too long: give at most {BOUNDS['max_seconds'].most:,} seconds", param, ctx)
+        return seconds
 
 
 class Rate(click.ParamType[float]):
@@ -47,16 +52,20 @@ class Rate(click.ParamType[float]):
             rate = float(value)
         except ValueError:
             rate = -1.0
-        if rate != 0 and not 1e-6 <= rate <= 1e6:
-            self.fail(
-                f"{value!r} is no rate: give requests per second, such as 2 or 0.1, or 0 for no limit", param, ctx
-            )
+        if not RATE.holds(rate):
+            words = f"give requests per second, from {RATE.least:g} to {RATE.most:,}, or 0 for no limit"
+            self.fail(f"{value!r} is no rate: {words}", param, ctx)
         return rate
 
 
+def _whole(option: str) -> Whole:
+    bound = BOUNDS[option]
+    return Whole(int(bound.least), int(bound.most))
+
+
 _OPTIONS = (
-    click.option("--max-pages", type=Whole(), metavar="N", help="Store at most N pages."),
-    click.option("--max-depth", type=Whole(0, 10**6), metavar="N", help="Follow links at most N deep."),
+    click.option("--max-pages", type=_whole("max_pages"), metavar="N", help="Store at most N pages."),
+    click.option("--max-depth", type=_whole("max_depth"), metavar="N", help="Follow links at most N deep."),
     click.option("--max-bytes", type=Size(), metavar="SIZE", help="Stop after this much, e.g. 500M."),
     click.option(
         "--max-seconds",
@@ -64,7 +73,9 @@ _OPTIONS = (
         metavar="TIME",
         help="Stop after this long, e.g. 90 or 10m; what is in flight has 10 s more.",
     ),
-    click.option("--max-pages-per-host", type=Whole(), metavar="N", help="Store at most N pages of a host."),
+    click.option(
+        "--max-pages-per-host", type=_whole("max_pages_per_host"), metavar="N", help="Store at most N pages of a host."
+    ),
     click.option(
         "--scope",
         type=click.Choice([kind.value for kind in ScopeKind]),
@@ -81,7 +92,9 @@ _OPTIONS = (
         metavar="R",
         help="Requests per second per host; 0: no limit.",
     ),
-    click.option("--per-host", type=Whole(), default=2, show_default=True, metavar="N", help="In flight per host."),
+    click.option(
+        "--per-host", type=_whole("per_host"), default=2, show_default=True, metavar="N", help="In flight per host."
+    ),
     click.option(
         "--group",
         type=click.Choice(["host", "domain"]),
@@ -89,7 +102,7 @@ _OPTIONS = (
         show_default=True,
         help="What shares a rate.",
     ),
-    click.option("--retries", type=Whole(0, 1000), default=4, show_default=True, metavar="N", help="Per request."),
+    click.option("--retries", type=_whole("retries"), default=4, show_default=True, metavar="N", help="Per request."),
     click.option(
         "--lane",
         type=click.Choice([lane.value for lane in Lane]),
@@ -97,7 +110,7 @@ _OPTIONS = (
         show_default=True,
         help="Class of service.",
     ),
-    click.option("--priority", type=Whole(-(10**6), 10**6), default=0, metavar="N", help="Higher goes first."),
+    click.option("--priority", type=_whole("priority"), default=0, metavar="N", help="Higher goes first."),
     click.option("--proxy", multiple=True, metavar="URL", help="Fetch through this proxy."),
     click.option("--header", multiple=True, metavar="K:V", help="Send this header."),
     click.option("--cookie", multiple=True, metavar="K=V", help="Send this cookie where the crawl begins."),

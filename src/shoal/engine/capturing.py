@@ -32,7 +32,7 @@ def capture(work: Work, call: Fetch, answer: Exchange | Failure, end: Ending) ->
         content_type=answer.headers.get("content-type"),
         content_encoding=answer.headers.get("content-encoding"),
         protocol=_PROTOCOLS.get(answer.version, f"http/{answer.version}"),
-        ip="" if call.proxy else answer.ip,
+        ip=answer.ip,
         started_at=answer.started_at,
         body_at=page.archive if page is not None and not_modified else None,
     )

@@ -35,17 +35,22 @@ class Given(NamedTuple):
 
 class Starts:
     def __init__(self) -> None:
-        self._last: dict[str, float] = {}
+        self._last: dict[str, tuple[float, float]] = {}
+        """host -> when it was last asked, and the gap of the job that asked"""
 
     def early_s(self, host: str, gap_s: float) -> float:
-        """How long a request must still wait; 0 or less: it may begin."""
-        last = self._last.get(host)
-        return 0.0 if last is None else last + gap_s - time.monotonic()
+        """How long a request must still wait; 0 or less: it may begin.
+
+        Between the requests of two jobs lies the shorter of their gaps; the longer one is the frontier's to keep.
+        """
+        last, last_gap_s = self._last.get(host, (0.0, 0.0))
+        return last + min(gap_s, last_gap_s) - time.monotonic()
 
     def begin(self, host: str, gap_s: float) -> None:
         if len(self._last) >= HOSTS_REMEMBERED:
             for oldest in sorted(self._last, key=self._last.__getitem__)[: HOSTS_REMEMBERED // 2]:
                 del self._last[oldest]
-        now, due = time.monotonic(), self._last.get(host, 0.0) + gap_s
+        last, last_gap_s = self._last.get(host, (0.0, 0.0))
+        now, due = time.monotonic(), last + min(gap_s, last_gap_s)
         # Jitter is not handed on: over many requests it would add up to a start that belongs to another process.
-        self._last[host] = due if 0 <= now - due < JITTER_S else now
+        self._last[host] = (due if 0 <= now - due < JITTER_S else now), gap_s

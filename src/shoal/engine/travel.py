@@ -172,7 +172,7 @@ class Travels:
             landing = Landing(lease.token, answer.latency_s, None, answer.kind.value, late_s=late_s)
         else:
             wait_s = retry_after_s(answer.headers.get("retry-after"), time.time())
-            landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s, late_s)
+            landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s, late_s, answer.ip)
         self.on_landing(landing)
 
     async def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None) -> Ending:

@@ -227,7 +227,9 @@ class Fetcher:
 
     def _exchange(self, transfer: Transfer, call: Fetch, started_at: float) -> Exchange | Failure:
         info = transfer.curl.getinfo
-        status, ip, latency_s = info(pycurl.RESPONSE_CODE), info(pycurl.PRIMARY_IP), transfer.clock.ran_s
+        status, latency_s = info(pycurl.RESPONSE_CODE), transfer.clock.ran_s
+        # Through a proxy it is the proxy's.
+        ip = "" if call.proxy else info(pycurl.PRIMARY_IP)
         if call.proxy and status == 407:
             return Failure(FailureKind.PROXY, "the proxy refuses our credentials", latency_s)
         if not call.proxy and not self._guard.allows(ip):

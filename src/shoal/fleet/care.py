@@ -84,6 +84,9 @@ class Care:
             if whole:
                 await self._frontier.declare_whole()
                 return
+        if fault := await self._frontier.broken_by():
+            log.error("frontier_broken", f"the frontier cannot be used, and is made again from the store: {fault}")
+            await self._frontier.start_over()
         if await self._frontier.is_whole():
             return
         for word in await self._writer.read(stored_words):

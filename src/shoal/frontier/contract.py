@@ -83,6 +83,7 @@ class HostState(NamedTuple):
     paused: bool
     in_flight: int
     next_at: float
+    """Before then no job asks for anything there; each job keeps its own gap besides."""
     block_until: float
     block_reason: str
     crawl_delay_s: float

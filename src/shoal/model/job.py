@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from shoal import __version__
+from shoal.model.bounds import MAX_GAP_S
 from shoal.model.request import Target
 
 AGENT = f"shoal/{__version__}"
@@ -95,7 +96,8 @@ class Politeness:
 
     @property
     def gap_s(self) -> float:
-        return 1 / self.rate if self.rate else 0.0
+        # A job that was stored before rates had bounds may have any.
+        return min(1 / self.rate, MAX_GAP_S) if self.rate else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,8 @@ class Landing:
     retry_after_s: float | None = None
     late_s: float = 0.0
     """How much later than planned the request began; the host's next start keeps its gap from then."""
+    address: str = ""
+    """The address that answered, if it is known: hosts of one domain at one address share a rate."""
 
     @property
     def answered(self) -> bool:

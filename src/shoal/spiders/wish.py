@@ -12,6 +12,7 @@ from ada_url import normalize_url
 from shoal.errors import UsageError
 from shoal.extract.formats import asked_formats
 from shoal.model import Asker, JobSpec, Lane, Limits, Politeness, ScopeKind, Webhook
+from shoal.model.bounds import check_bounds
 from shoal.spiders.sources import Sources, seed_scope
 from shoal.urls import Params, Scope, canonical
 from shoal.urls.traps import asked_rules
@@ -52,9 +53,11 @@ class Wish:
         allow_private: bool,
         asked_by: Asker = Asker.OPERATOR,
     ) -> Wish:
-        """`allow_private` counts where nobody says otherwise."""
+        """`allow_private` counts where nobody says otherwise. Raises UsageError for a number out of its bounds."""
         said = dict(spider.options) if spider else {}
-        return cls({**DEFAULTS, "allow_private": allow_private, **said, **given}, spider, asked_by)
+        values = {**DEFAULTS, "allow_private": allow_private, **said, **given}
+        check_bounds(values)
+        return cls(values, spider, asked_by)
 
     @property
     def params(self) -> Params:

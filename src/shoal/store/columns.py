@@ -98,9 +98,15 @@ INPUT: Columns = {
 }
 
 
+LAST_MOMENT = 253_402_300_799.0
+"""9999-12-31T23:59:59Z: a calendar has no later one."""
+
+
 def page_columns(formats: Iterable[str]) -> Columns:
     return {**PAGE_WITH_CONTENT, **{name: FORMATS[name] for name in formats}}
 
 
 def iso_time(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    # What lies beyond the calendar is shown as its end, and what is no number too: nobody must fail to see it.
+    shown = max(0.0, at) if at <= LAST_MOMENT else LAST_MOMENT
+    return datetime.fromtimestamp(shown, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -2,7 +2,7 @@
 
 from shoal.urls.canonical import Params, canonical, credentials_of, left_out
 from shoal.urls.exclusions import Exclusions
-from shoal.urls.identity import fingerprint, host_of, origin_of, target
+from shoal.urls.identity import domain_of, fingerprint, host_of, origin_of, target
 from shoal.urls.linked import linked
 from shoal.urls.resolve import PageLinks, Resolver
 from shoal.urls.scope import Scope
@@ -18,6 +18,7 @@ __all__ = [
     "Traps",
     "canonical",
     "credentials_of",
+    "domain_of",
     "fingerprint",
     "host_of",
     "left_out",

@@ -69,9 +69,17 @@ def registrable_domain(name: str) -> str:
     return _suffixes().privatesuffix(name) or name
 
 
+@lru_cache(maxsize=10_000)
+def domain_of(host: str) -> str:
+    """The registrable domain of a host, without its port."""
+    name = split_port(host)[0].removeprefix("www.")
+    # Most names can be told without the list of public suffixes, which takes a while to load.
+    return name if name.count(".") < 2 else registrable_domain(name)
+
+
 @cache
 def _suffixes() -> Any:
-    # Costs 40 ms, which only jobs that ask for domains should pay.
+    # Costs 40 ms, which only jobs that need it should pay.
     from publicsuffixlist import PublicSuffixList
 
     return PublicSuffixList()

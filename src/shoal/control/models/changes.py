@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from shoal.control.models.given import Change, Query, Told
-from shoal.control.models.jobs import LimitsGiven
+from shoal.control.models.jobs import LimitsGiven, PerHost, Priority, Rate
 from shoal.model import JobSpec, Lane, ScopeKind
 
 Patterns = tuple[str, ...]
@@ -21,8 +21,8 @@ class LimitsChange(Change, LimitsGiven):
 class PaceChange(Change):
     """A rate of 0 or above the operator's max_rate needs an admin."""
 
-    rate: Annotated[float, Field(ge=0, le=10**6)] = 2.0
-    per_host: Annotated[int, Field(ge=1, le=10_000)] = 2
+    rate: Rate = 2.0
+    per_host: PerHost = 2
 
 
 class JobChange(Change):
@@ -34,7 +34,7 @@ class JobChange(Change):
     include: Patterns = Field((), description="In place of those it has.")
     exclude: Patterns = Field((), description="In place of those it has; what is queued and matches is dropped.")
     lane: Lane = Lane.BATCH
-    priority: Annotated[int, Field(ge=-(10**6), le=10**6)] = 0
+    priority: Priority = 0
 
     def applied(self, spec: JobSpec) -> JobSpec:
         given = self.model_dump(exclude_unset=True)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from shoal.control.models.given import Body, Change, Query, Told
 from shoal.model import JobState, Lane
+from shoal.model.bounds import RATE
 from shoal.store.tokens import Scope
 
 TokenName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$")]
@@ -58,7 +59,9 @@ class HostsQuery(Query):
 class HostChange(Change):
     """What is left out stays as it is."""
 
-    rate: Annotated[float, Field(gt=0, le=10**6)] | None = Field(None, description="null: each job's own again.")
+    rate: Annotated[float, Field(ge=RATE.least, le=RATE.most)] | None = Field(
+        None, description="null: each job's own again."
+    )
     paused: bool = False
 
 

@@ -4,14 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from shoal.control.models.given import Body, Query, Told
 from shoal.model import JobState, Lane, ScopeKind
+from shoal.model.bounds import BOUNDS, RATE
 
-Count = Annotated[int, Field(ge=1, le=10**15)]
-Amount = Annotated[int, Field(ge=0, le=10**15)]
-Share = Annotated[float, Field(ge=0, le=1)]
+
+def _bounds(option: str) -> Any:
+    bound = BOUNDS[option]
+    return Field(ge=bound.schema_least, le=bound.most)
+
+
+def _rate(rate: float) -> float:
+    if not RATE.holds(rate):
+        raise ValueError(f"give {RATE.wants}")
+    return rate
+
+
+Rate = Annotated[
+    float,
+    AfterValidator(_rate),
+    Field(ge=0, le=RATE.most, json_schema_extra={"anyOf": [{"const": 0}, {"minimum": RATE.least}]}),
+]
+PerHost = Annotated[int, _bounds("per_host")]
+Priority = Annotated[int, _bounds("priority")]
+Count = Annotated[int, _bounds("max_pages")]
+Amount = Annotated[int, _bounds("max_bytes")]
+Share = Annotated[float, _bounds("max_failure_rate")]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
 Named = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
 
@@ -20,17 +40,17 @@ class LimitsGiven(Body):
     """What ends the job early."""
 
     pages: Count | None = None
-    depth: Amount | None = None
+    depth: Annotated[int, _bounds("max_depth")] | None = None
     bytes: Amount | None = None
-    seconds: Annotated[float, Field(ge=0, le=10**9)] | None = None
+    seconds: Annotated[float, _bounds("max_seconds")] | None = None
     pages_per_host: Count | None = None
 
 
 class PolitenessGiven(Body):
     """How hosts are treated. `robots: false`, and a rate of 0 or above the operator's max_rate, need an admin."""
 
-    rate: Annotated[float, Field(ge=0, le=10**6)] | None = None
-    per_host: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    rate: Rate | None = None
+    per_host: PerHost | None = None
     group: Literal["host", "domain"] | None = None
     robots: bool | None = None
 
@@ -60,13 +80,13 @@ class JobOrder(Body):
     limits: LimitsGiven = LimitsGiven()
     politeness: PolitenessGiven = PolitenessGiven()
     lane: Lane | None = None
-    priority: Annotated[int, Field(ge=-(10**6), le=10**6)] | None = None
+    priority: Priority | None = None
     render: Literal["never"] | None = None
     archive: bool | None = None
     max_archive_bytes: Amount | None = None
     text: bool | None = None
     formats: tuple[str, ...] = ()
-    retries: Annotated[int, Field(ge=0, le=1000)] | None = None
+    retries: Annotated[int, _bounds("retries")] | None = None
     refresh: bool | None = None
     headers: dict[Named, Line] = Field(default_factory=dict)
     cookies: dict[Named, Line] = Field(default_factory=dict)

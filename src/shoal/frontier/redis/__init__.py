@@ -7,6 +7,7 @@ docs/internals/frontier.md has the keys, the steps and the figures.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from shoal.errors import FrontierLost
@@ -25,7 +26,14 @@ from shoal.frontier.redis.packing import (
     line_of,
     trail_bytes,
 )
-from shoal.frontier.redis.shard import WAKE, WHOLE, Shard
+from shoal.frontier.redis.shard import BROKEN, JOBS, WAKE, WHOLE, Shard
+from shoal.frontier.validation import (
+    check_completions,
+    check_landings,
+    check_rate,
+    check_seconds,
+    check_terms,
+)
 from shoal.model import Completion, Landing, Lane, Lease, Offer, Target, Trail
 
 __all__ = ["Bounds", "RedisFrontier"]
@@ -77,6 +85,19 @@ class RedisFrontier(Outlook):
         """Says so of the run of Redis that `is_whole` last looked at: one that began since is not whole yet."""
         await self.connection.command("SET", WHOLE, self._run_id or await self.connection.run_id())
 
+    async def broken_by(self) -> str | None:
+        """The verb and error of a call that failed within: every job has to be restored."""
+        found: bytes | None = await self.connection.command("GET", BROKEN)
+        return None if found is None else found.decode(errors="replace")
+
+    async def start_over(self) -> None:
+        """Erases every job, and with them what is half changed: nothing is whole until all are restored."""
+        await self.connection.command("DEL", WHOLE)
+        for name in await self.connection.command("SMEMBERS", JOBS):
+            with suppress(FrontierLost):
+                await self.erase(name.decode())
+        await self.connection.command("DEL", JOBS, BROKEN)
+
     async def knows(self, job: str) -> bool:
         """False also of one that is still to be told what has ended."""
         try:
@@ -94,6 +115,7 @@ class RedisFrontier(Outlook):
         await self._open(job, terms, known=True)
 
     async def _open(self, job: str, terms: Terms, known: bool, lost: bool = False) -> None:
+        check_terms(terms)
         limits = {
             "pages_max": terms.pages,
             "pages_per_host": terms.pages_per_host,
@@ -136,12 +158,14 @@ class RedisFrontier(Outlook):
     async def lease(
         self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
     ) -> list[Lease]:
+        check_seconds("horizon_s", horizon_s)
         wanted = {"n": min(n, PART), "lanes": [ALL_LANES.index(lane) for lane in lanes]}
         times = {"horizon_s": horizon_s, "lease_s": self.lease_s}
         now, *given = await self._once("lease", call, 1, {**wanted, **times}, raw=True)
         return [lease_of(token, data, now) for token, data in zip(given[::2], given[1::2], strict=True)]
 
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
+        check_landings(landings)
         await self._in_parts("landed", call, "landings", [landing_fields(landing) for landing in landings])
 
     async def extend(self, call: Call, tokens: Sequence[int]) -> list[int]:
@@ -150,10 +174,12 @@ class RedisFrontier(Outlook):
         return [int(token) for held in replies for token in held]
 
     async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
+        check_seconds("wait_s", wait_s)
         newest_first = [str(token) for token in sorted(tokens, reverse=True)]
         await self._in_parts("release", call, "tokens", newest_first, wait_s=wait_s)
 
     async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
+        check_completions(completions)
         fields = [completion_fields(completion) for completion in completions]
         return [held for part in await self._in_parts("complete", call, "completions", fields) for held in part]
 
@@ -205,9 +231,11 @@ class RedisFrontier(Outlook):
         await self._shard.run("steer", {"word": "erase", "jobs": [job]})
 
     async def met(self, job: str, host: str, crawl_delay_s: float) -> None:
+        check_seconds("crawl_delay_s", crawl_delay_s)
         await self._shard.run("met", {"job": job, "host": host, "crawl_delay_s": crawl_delay_s})
 
     async def override(self, host: str, *, rate: float | None, paused: bool) -> None:
+        check_rate(rate)
         await self._shard.run("override", {"host": host, "rate": False if rate is None else rate, "paused": paused})
 
     async def count(self, call: Call, counts: Mapping[str, int]) -> None:

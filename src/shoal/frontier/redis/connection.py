@@ -24,7 +24,7 @@ from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from shoal.errors import FrontierFull, FrontierLost, StaleCall, Unavailable, UsageError
+from shoal.errors import FrontierBroken, FrontierFull, FrontierLost, StaleCall, Unavailable, UsageError
 from shoal.frontier.contract import LEASE_S
 from shoal.frontier.redis.library import library
 
@@ -184,6 +184,10 @@ class Connection:
             return FrontierLost(said)
         if word == "STALE":
             return StaleCall(said)
+        if word == "REFUSED":
+            return UsageError(said)
+        if word == "BROKEN":
+            return FrontierBroken(said)
         return Unavailable(f"Redis at {self.address} refuses: {_said(error)}")
 
 

@@ -15,7 +15,7 @@ from hashlib import sha1
 from pathlib import Path
 
 LUA = Path(__file__).parent / "lua"
-SHARED = ("prelude", "pace", "queue", "seen", "settle", "leasing", "doom")
+SHARED = ("prelude", "pace", "clock", "queue", "seen", "settle", "leasing", "doom")
 _FLAGS = re.compile(r"\A-- flags: (.+)$", re.MULTILINE)
 
 
@@ -43,7 +43,8 @@ def assembled(verbs: Mapping[str, str]) -> Library:
 def _registered(function: str, verb: str, text: str) -> str:
     flags = _FLAGS.match(text)
     said = f"'{flags[1]}'" if flags else ""
+    may_write = "false" if "no-writes" in said else "true"
     return (
         f"redis.register_function{{function_name = '{function}', flags = {{{said}}}, callback = function(keys, argv)\n"
-        f"begin('{verb}', keys, argv)\n{text}\nend}}"
+        f"return guarded('{verb}', keys, argv, {may_write}, function()\n{text}\nend)\nend}}"
     )

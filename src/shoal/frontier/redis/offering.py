@@ -11,6 +11,7 @@ import msgpack
 from shoal.frontier.recent import Recent
 from shoal.frontier.redis.packing import band_of, line_of, trail_bytes
 from shoal.model import Offer, Target
+from shoal.urls import domain_of
 
 PART = 500
 """Requests in one call of a function, some milliseconds of Redis."""
@@ -24,8 +25,10 @@ class Group(NamedTuple):
     host: str
     targets: list[Target]
 
-    def fields(self) -> list[str]:
-        return [self.host, *(text for each in self.targets for text in (str(each.fingerprint), line_of(each)))]
+    def fields(self) -> list[str | bool]:
+        domain = domain_of(self.host)
+        lines = (text for each in self.targets for text in (str(each.fingerprint), line_of(each)))
+        return [self.host, domain if domain != self.host else False, *lines]
 
     def rest(self) -> Offer:
         return Offer(self.offer.job, self.targets, self.offer.trail)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 
+from shoal.frontier.clock import Clock
 from shoal.frontier.contract import ALL_LANES, HostState
 from shoal.frontier.redis.packing import requests_in, target_of
 from shoal.frontier.redis.shard import CLOCKS, COUNTED, Shard
@@ -180,7 +181,7 @@ def _limiting(job: dict[str, Any]) -> str | None:
     if "waits_for" not in job:
         return None
     host = _host_state({**job["host"], "name": job["waits_for"], "queued_jobs": 0}, offset_s=0.0)
-    return why_waiting(host, job["now"], job["waits_for_more"])
+    return why_waiting(host._replace(next_at=job["starts_at"]), job["now"], job["waits_for_more"])
 
 
 def _text(word: Any) -> str | None:
@@ -188,12 +189,14 @@ def _text(word: Any) -> str | None:
 
 
 def _host_state(state: dict[str, Any], offset_s: float) -> HostState:
+    rate = None if state["rate"] is False else float(state["rate"])
+    next_at = Clock(state["next_at"], state["gap_s"]).for_any_job(rate, state["crawl_delay_s"])
     return HostState(
         name=state["name"],
-        rate=None if state["rate"] is False else float(state["rate"]),
+        rate=rate,
         paused=state["paused"],
         in_flight=state["in_flight"],
-        next_at=state["next_at"] - offset_s,
+        next_at=max(state["floor_at"], next_at) - offset_s,
         block_until=state["block_until"] - offset_s,
         block_reason=state["block_reason"],
         crawl_delay_s=state["crawl_delay_s"],

@@ -18,6 +18,8 @@ from shoal.frontier.redis.packing import packed
 TAG = "{shoal:0}"
 CLOCKS = f"{TAG}:h:"
 WHOLE = f"{TAG}:whole"
+JOBS = f"{TAG}:jobs"
+BROKEN = f"{TAG}:broken"
 WAKE = f"{TAG}:wake"
 COUNTED = f"{TAG}:counted"
 

@@ -24,7 +24,16 @@ from shoal.frontier.sqlite.outlook import Outlook
 from shoal.frontier.sqlite.queue import CAPPED, PARKED
 from shoal.frontier.sqlite.schema import open_database, unusable
 from shoal.frontier.sqlite.settling import Settling, expired, wake
+from shoal.frontier.sqlite.sites import site_id
+from shoal.frontier.validation import (
+    check_completions,
+    check_landings,
+    check_rate,
+    check_seconds,
+    check_terms,
+)
 from shoal.model import Completion, Landing, Lane, Lease, Offer, Target, Trail
+from shoal.urls import domain_of
 
 HOST_IDS_REMEMBERED = 50_000
 CRAWL_DELAY_FRESH_S = 86_000.0
@@ -46,6 +55,7 @@ class SqliteFrontier(Outlook):
             self._open(job, terms, "lost" if lost else "active")
 
     def _open(self, job: str, terms: Terms, state: str = "active") -> None:
+        check_terms(terms)
         lane = ALL_LANES.index(terms.lane)
         row = (lane, terms.priority, terms.gap_s, terms.per_host, terms.robots)
         limits = (terms.pages, terms.pages_per_host, terms.bytes, terms.stop_at)
@@ -90,6 +100,7 @@ class SqliteFrontier(Outlook):
     async def lease(
         self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
     ) -> list[Lease]:
+        check_seconds("horizon_s", horizon_s)
         leases: list[Lease] = []
 
         def take() -> list[int]:
@@ -126,6 +137,8 @@ class SqliteFrontier(Outlook):
         ]
 
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
+        check_landings(landings)
+
         def land() -> None:
             Settling(self._db, self._queue, self._clock()).land(landings)
 
@@ -140,6 +153,8 @@ class SqliteFrontier(Outlook):
         return list(self._once(call, "extend", prolong))
 
     async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
+        check_seconds("wait_s", wait_s)
+
         def give_back() -> None:
             settling = Settling(self._db, self._queue, self._clock())
             settling.release(tokens, wait_s)
@@ -148,6 +163,8 @@ class SqliteFrontier(Outlook):
         self._once(call, "release", give_back)
 
     async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
+        check_completions(completions)
+
         def end() -> list[bool]:
             settling = Settling(self._db, self._queue, self._clock())
             accepted = settling.complete(completions)
@@ -253,6 +270,7 @@ class SqliteFrontier(Outlook):
         return len(unknown)
 
     async def met(self, job: str, host: str, crawl_delay_s: float) -> None:
+        check_seconds("crawl_delay_s", crawl_delay_s)
         now = self._clock()
         with self._transaction():
             job_id, host_id = self._job_id(job), self._host_id(host)
@@ -261,11 +279,12 @@ class SqliteFrontier(Outlook):
             self._db.execute(
                 "UPDATE host SET "
                 "crawl_delay_s = max(?1, CASE WHEN crawl_delay_at > ?2 - ?3 THEN crawl_delay_s ELSE 0 END), "
-                "crawl_delay_at = ?2, next_at = max(next_at, ?2 + ?1 * ?4) WHERE id = ?5",
+                "crawl_delay_at = ?2, floor_at = max(floor_at, ?2 + ?1 * ?4) WHERE id = ?5",
                 (crawl_delay_s, now, CRAWL_DELAY_FRESH_S, GAP_MARGIN, host_id),
             )
 
     async def override(self, host: str, *, rate: float | None, paused: bool) -> None:
+        check_rate(rate)
         with self._transaction():
             host_id = self._host_id(host)
             self._db.execute("UPDATE host SET rate = ?, paused = ? WHERE id = ?", (rate, paused, host_id))
@@ -313,7 +332,8 @@ class SqliteFrontier(Outlook):
         known = self._host_ids.get(host)
         if known is not None:
             return known
-        self._db.execute("INSERT OR IGNORE INTO host(name) VALUES(?)", (host,))
+        site = site_id(self._db, domain_of(host))
+        self._db.execute("INSERT OR IGNORE INTO host(name, site) VALUES(?, ?)", (host, site))
         (row_id,) = self._db.execute("SELECT id FROM host WHERE name = ?", (host,)).fetchone()
         if len(self._host_ids) >= HOST_IDS_REMEMBERED:
             self._host_ids.clear()

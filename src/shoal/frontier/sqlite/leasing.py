@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Sequence
 from itertools import groupby
 
+from shoal.frontier.clock import Clock
 from shoal.frontier.contract import ALL_LANES, STRANGERS_ONE_IN
 from shoal.frontier.pace import UNREACHABLE_AFTER_S, UNREACHABLE_FAILURES, gap_of, slowdown_at
 from shoal.frontier.record import target_of, trail_of
@@ -22,6 +23,12 @@ from shoal.model import Lane, Lease
 UNREACHABLE_BATCH = 500
 LOOKS_PER_JOB = 256
 CLOCK_SLACK_S = 1.0
+CLOCKS = (
+    "h.rate, h.crawl_delay_s, h.slowdown, h.learnt_at, h.block_until, h.floor_at, h.next_at, h.gap_s, "
+    "r.next_at AS own_at, h.site, s.next_at AS site_next_at, s.gap_s AS site_gap_s "
+    "FROM ready r JOIN host h ON h.id = r.host JOIN site s ON s.id = h.site"
+)
+"""Of hosts to a job: everything that says when one may be asked."""
 
 
 class Leasing:
@@ -36,6 +43,8 @@ class Leasing:
         self._queue = queue
         self._now = now
         self._until = now + horizon_s
+        self._sites: dict[int, Clock] = {}
+        """Clocks that were moved by this call; rows that were read before have them as they were."""
         self._token, leased_at = db.execute("SELECT last, leased_at FROM token").fetchone()
         if now < leased_at - CLOCK_SLACK_S:
             shift_clocks(db, leased_at - now)
@@ -113,9 +122,8 @@ class Leasing:
 
     def _longest_due(self, job_id: int, n: int, only: str = "") -> list[sqlite3.Row]:
         return self._db.execute(
-            "SELECT r.host AS id, r.taken, r.answered, r.failing_since, r.failures, h.name, h.next_at, "
-            "h.in_flight, h.rate, h.paused, h.crawl_delay_s, h.slowdown, h.learnt_at, h.block_until "
-            "FROM ready r JOIN host h ON h.id = r.host "
+            "SELECT r.host AS id, r.taken, r.answered, r.failing_since, r.failures, h.name, h.in_flight, h.paused, "
+            f"{CLOCKS} "
             f"WHERE r.job = ? AND r.at <= ? {only} ORDER BY r.at LIMIT ?",
             (job_id, self._until, n),
         ).fetchall()
@@ -132,24 +140,35 @@ class Leasing:
             if not pending:
                 return self._look_again(job, host, CAPPED if capped else None)
             return self._give(job, host, pending, gap_s=0.0, start_at=self._now, unreachable=True)
-        start_at = max(self._now, host["next_at"], host["block_until"])
+        gap_s = host_gap(job, host, self._now)
+        start_at = max(self._now, start_of(host, self._site_clock(host), gap_s))
         room = job["per_host"] - host["in_flight"]
         if host["paused"] or room <= 0:
             return self._look_again(job, host, PARKED)
         if start_at > self._until:
             return self._look_again(job, host, start_at)
-        gap_s = host_gap(job, host, self._now)
         starts = quota if gap_s == 0 else int((self._until - start_at) / gap_s) + 1
         pending = self._queue.pop(job["id"], host["id"], min(quota, room, starts), permits)
         if not pending:
             return self._look_again(job, host, CAPPED if capped else None)
         next_at = start_at + len(pending) * gap_s
+        self._plan(host, len(pending), next_at, gap_s)
         self._db.execute(
-            "UPDATE host SET next_at = ?, in_flight = in_flight + ? WHERE id = ?",
-            (next_at, len(pending), host["id"]),
+            "UPDATE ready SET at = ?, next_at = ? WHERE job = ? AND host = ?",
+            (PARKED if len(pending) == room else next_at, next_at, job["id"], host["id"]),
         )
-        self._look_again(job, host, PARKED if len(pending) == room else next_at)
         return self._give(job, host, pending, gap_s, start_at, unreachable=False)
+
+    def _site_clock(self, host: sqlite3.Row) -> Clock:
+        return self._sites.get(host["site"]) or site_clock(host)
+
+    def _plan(self, host: sqlite3.Row, n: int, next_at: float, gap_s: float) -> None:
+        clock = Clock(host["next_at"], host["gap_s"]).planned(next_at, gap_s)
+        self._db.execute(
+            "UPDATE host SET next_at = ?, gap_s = ?, in_flight = in_flight + ? WHERE id = ?", (*clock, n, host["id"])
+        )
+        site = self._sites[host["site"]] = self._site_clock(host).planned(next_at, gap_s)
+        self._db.execute("UPDATE site SET next_at = ?, gap_s = ? WHERE id = ?", (*site, host["site"]))
 
     def _give(
         self,
@@ -242,6 +261,18 @@ def host_gap(job: sqlite3.Row, host: sqlite3.Row, now: float) -> float:
     return gap_of(gap_s, slowdown, host["crawl_delay_s"] if job["robots"] else 0.0)
 
 
+def site_clock(host: sqlite3.Row) -> Clock:
+    return Clock(host["site_next_at"], host["site_gap_s"])
+
+
+def start_of(host: sqlite3.Row, site: Clock, gap_s: float) -> float:
+    clock = Clock(host["next_at"], host["gap_s"])
+    start_at: float = max(
+        host["own_at"], host["floor_at"], host["block_until"], clock.follows(gap_s), site.follows(gap_s)
+    )
+    return start_at
+
+
 def is_unreachable(host: sqlite3.Row, now: float) -> bool:
     if host["answered"] or host["failures"] < UNREACHABLE_FAILURES:
         return False
@@ -251,7 +282,11 @@ def is_unreachable(host: sqlite3.Row, now: float) -> bool:
 def shift_clocks(db: sqlite3.Connection, back_s: float) -> None:
     """The machine's clock was set back: without this every host would wait until it has caught up."""
     db.execute("UPDATE token SET leased_at = leased_at - ?", (back_s,))
-    db.execute("UPDATE host SET next_at = next_at - ?1, block_until = block_until - ?1", (back_s,))
+    db.execute(
+        "UPDATE host SET next_at = next_at - ?1, floor_at = floor_at - ?1, block_until = block_until - ?1", (back_s,)
+    )
+    db.execute("UPDATE site SET next_at = next_at - ?", (back_s,))
+    db.execute("UPDATE ready SET next_at = next_at - ?", (back_s,))
     db.execute("UPDATE ready SET at = at - ?, failing_since = failing_since - ? WHERE at < ?", (back_s, back_s, PARKED))
     db.execute("UPDATE later SET at = at - ?", (back_s,))
     db.execute("UPDATE lease SET deadline = deadline - ?1, start_at = start_at - ?1", (back_s,))

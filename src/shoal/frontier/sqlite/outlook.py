@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from shoal.errors import FrontierLost
+from shoal.frontier.clock import Clock
 from shoal.frontier.contract import ALL_LANES, HostState
 from shoal.frontier.record import target_of
-from shoal.frontier.sqlite.leasing import leasable_jobs
+from shoal.frontier.sqlite.leasing import CLOCKS, host_gap, leasable_jobs, site_clock, start_of
 from shoal.frontier.sqlite.queue import CAPPED, PARKED, Queue
 from shoal.frontier.sqlite.seen import Seen
 from shoal.frontier.waiting import why_waiting
@@ -92,14 +93,17 @@ class Outlook:
         return row is None
 
     async def limiting(self, job: str) -> str | None:
-        job_id = self._job_row(job)["id"]
-        now = self._clock()
-        rows = self._db.execute(
-            f"SELECT {HOST} FROM ready JOIN host h ON h.id = ready.host WHERE ready.job = ? AND ready.at < ? "
-            "ORDER BY ready.at LIMIT 2",
-            (job_id, CAPPED),
+        row, now = self._job_row(job), self._clock()
+        waiting = self._db.execute(
+            f"SELECT h.name, {CLOCKS} WHERE r.job = ? AND r.at < ? ORDER BY r.at LIMIT 2", (row["id"], CAPPED)
         ).fetchall()
-        return why_waiting(_host_state(rows[0]), now, len(rows) > 1) if rows else None
+        if not waiting:
+            return None
+        first = waiting[0]
+        host, gap_s = await self.host(first["name"]), host_gap(row, first, now)
+        assert host is not None
+        start_at = start_of(first, site_clock(first), gap_s)
+        return why_waiting(host._replace(next_at=start_at), now, len(waiting) > 1)
 
     async def figures(self, job: str) -> Figures:
         row = self._job_row(job)
@@ -139,12 +143,13 @@ class Outlook:
 
 
 def _host_state(row: sqlite3.Row) -> HostState:
+    clock = Clock(row["next_at"], row["gap_s"])
     return HostState(
         name=row["name"],
         rate=row["rate"],
         paused=bool(row["paused"]),
         in_flight=row["in_flight"],
-        next_at=row["next_at"],
+        next_at=max(row["floor_at"], clock.for_any_job(row["rate"], row["crawl_delay_s"])),
         block_until=row["block_until"],
         block_reason=row["block_reason"],
         crawl_delay_s=row["crawl_delay_s"],

@@ -2,7 +2,9 @@
 
 job      one row per job: its terms, whether it may be leased from, whose turn it is, and its counts
 host     one row per host ever leased from: clock, slots in flight, what it has learnt, an operator's word
-ready    one row per (job, host): when to look at it next, pages taken there, whether it ever answered the job
+site     the clock that the hosts of one registrable domain at one address share
+ready    one row per (job, host): when to look at it next, the job's own next start, pages taken there, whether it ever
+         answered the job
 queue    pending requests: one row per (job, host, band, trail), its targets packed as lines, `taken` of them gone
 later    retries, until they are due
 lease    requests held by a worker
@@ -18,9 +20,11 @@ import sqlite3
 from pathlib import Path
 
 from shoal.errors import DiskFull, HomeError, Unavailable
+from shoal.frontier.sqlite.sites import site_id
 from shoal.sqlite_file import read_only_uri
+from shoal.urls import domain_of
 
-VERSION = 2
+VERSION = 3
 BUSY_S = 5.0
 
 TABLES = """
@@ -40,10 +44,15 @@ CREATE TABLE host(
   slowdown REAL NOT NULL DEFAULT 1, usual_s REAL NOT NULL DEFAULT 0,
   recent_s REAL NOT NULL DEFAULT 0, answers INTEGER NOT NULL DEFAULT 0, learnt_at REAL NOT NULL DEFAULT 0,
   fails INTEGER NOT NULL DEFAULT 0, blocks INTEGER NOT NULL DEFAULT 0, block_until REAL NOT NULL DEFAULT 0,
-  block_reason TEXT NOT NULL DEFAULT '');
+  block_reason TEXT NOT NULL DEFAULT '', gap_s REAL NOT NULL DEFAULT 0, floor_at REAL NOT NULL DEFAULT 0,
+  site INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE site(
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, next_at REAL NOT NULL DEFAULT 0, gap_s REAL NOT NULL DEFAULT 0,
+  home TEXT NOT NULL DEFAULT '');
 CREATE TABLE ready(
   job INTEGER, host INTEGER, at REAL, taken INTEGER NOT NULL DEFAULT 0, answered INTEGER NOT NULL DEFAULT 0,
-  failing_since REAL, failures INTEGER NOT NULL DEFAULT 0, PRIMARY KEY(job, host)) WITHOUT ROWID;
+  failing_since REAL, failures INTEGER NOT NULL DEFAULT 0, next_at REAL NOT NULL DEFAULT 0,
+  PRIMARY KEY(job, host)) WITHOUT ROWID;
 CREATE INDEX ready_at ON ready(job, at);
 CREATE INDEX ready_met ON ready(job, at) WHERE answered;
 CREATE INDEX ready_host ON ready(host, at);
@@ -76,6 +85,15 @@ FROM_VERSION_1 = """
 ALTER TABLE job ADD COLUMN given INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX ready_met ON ready(job, at) WHERE answered;
 """
+FROM_VERSION_2 = """
+ALTER TABLE host ADD COLUMN gap_s REAL NOT NULL DEFAULT 0;
+ALTER TABLE host ADD COLUMN floor_at REAL NOT NULL DEFAULT 0;
+ALTER TABLE host ADD COLUMN site INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE site(
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, next_at REAL NOT NULL DEFAULT 0, gap_s REAL NOT NULL DEFAULT 0,
+  home TEXT NOT NULL DEFAULT '');
+ALTER TABLE ready ADD COLUMN next_at REAL NOT NULL DEFAULT 0;
+"""
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -102,13 +120,23 @@ def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version == 0:
         db.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
-    elif version == 1:
-        db.executescript(f"BEGIN IMMEDIATE; {FROM_VERSION_1} PRAGMA user_version = {VERSION}; COMMIT;")
+    elif version < VERSION:
+        _upgrade(db, "".join((FROM_VERSION_1, FROM_VERSION_2)[version - 1 :]))
     elif version > VERSION:
         raise HomeError(
             f"{path} was made by a newer Shoal (format {version}, this one knows {VERSION}): "
             "upgrade Shoal or choose another home with --home"
         )
+
+
+def _upgrade(db: sqlite3.Connection, changes: str) -> None:
+    # Each by itself: a script would commit what was begun before it.
+    for statement in ("BEGIN IMMEDIATE", *changes.split(";")):
+        db.execute(statement)
+    for id, name in db.execute("SELECT id, name FROM host").fetchall():
+        db.execute("UPDATE host SET site = ? WHERE id = ?", (site_id(db, domain_of(name)), id))
+    db.execute(f"PRAGMA user_version = {VERSION}")
+    db.execute("COMMIT")
 
 
 def unusable(path: Path, error: sqlite3.DatabaseError) -> Exception:

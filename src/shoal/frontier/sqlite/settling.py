@@ -8,10 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from operator import attrgetter
 
+from shoal.frontier.clock import SAME_START_S, Clock
 from shoal.frontier.contract import Ended
 from shoal.frontier.pace import Pace, learn
 from shoal.frontier.record import trail_text
 from shoal.frontier.sqlite.queue import PARKED, Pending, Queue
+from shoal.frontier.sqlite.sites import place_host
 from shoal.model import Completion, Landing, Outcome
 
 PACE_COLUMNS = [field.name for field in dataclasses.fields(Pace)]
@@ -37,7 +39,6 @@ class Settling:
         """Together: a host that many of them landed on is read and written once."""
         rows = self._flying([landing.token for landing in landings])
         paces: dict[int, Pace] = {}
-        next_at: dict[int, float] = {}
         answered: set[tuple[int, int]] = set()
         for landing in landings:
             row = rows.get(landing.token)
@@ -49,40 +50,50 @@ class Settling:
             if landing.answered or row["answered"]:
                 answered.add((row["job"], row["host"]))
             learn(pace, landing, self._now, may_block=(row["job"], row["host"]) in answered)
-            planned_at = next_at.get(row["host"], row["next_at"])
-            next_at[row["host"]] = max(planned_at, self._began_late_at(row, landing) + row["gap_s"])
+            if landing.late_s and row["slot"]:
+                self._plan_after(row, landing)
             if not row["answered"]:
                 self._note_answer(row, landing)
-        self._write_paces(rows.values(), paces, next_at)
+            if landing.address and landing.address != row["home"]:
+                place_host(self._db, row["host"], row["name"], landing.address)
+        self._write_paces(rows.values(), paces)
 
-    def _began_late_at(self, row: sqlite3.Row, landing: Landing) -> float:
-        """The plan follows a request that began late; 0 if it did not."""
-        late = landing.late_s and row["slot"]
-        return min(row["start_at"] + landing.late_s, self._now - landing.latency_s) if late else 0.0
+    def _plan_after(self, row: sqlite3.Row, landing: Landing) -> None:
+        """The plan follows a request that began late."""
+        gap_s, began_at = row["gap_s"], min(row["start_at"] + landing.late_s, self._now - landing.latency_s)
+        for table, id in (("host", row["host"]), ("site", row["site"])):
+            found = self._db.execute(f"SELECT next_at, gap_s FROM {table} WHERE id = ?", (id,)).fetchone()
+            later = Clock(*found).after(began_at, gap_s)
+            self._db.execute(f"UPDATE {table} SET next_at = ?, gap_s = ? WHERE id = ?", (*later, id))
+        self._db.execute(
+            "UPDATE ready SET next_at = max(next_at, ?) WHERE job = ? AND host = ?",
+            (began_at + gap_s, row["job"], row["host"]),
+        )
 
     def _flying(self, tokens: list[int]) -> dict[int, sqlite3.Row]:
         marks = ",".join("?" * len(tokens))
         rows = self._db.execute(
-            "SELECT l.token, l.job, l.host, l.start_at, l.gap_s, l.slot, r.answered, h.next_at, h.paused, "
-            f"{', '.join('h.' + name for name in PACE_COLUMNS)} "
-            "FROM lease l JOIN host h ON h.id = l.host JOIN ready r ON r.job = l.job AND r.host = l.host "
+            "SELECT l.token, l.job, l.host, l.start_at, l.gap_s, l.slot, r.answered, h.name, h.floor_at, h.paused, "
+            f"h.site, s.home, {', '.join('h.' + name for name in PACE_COLUMNS)} "
+            "FROM lease l JOIN host h ON h.id = l.host JOIN site s ON s.id = h.site "
+            "JOIN ready r ON r.job = l.job AND r.host = l.host "
             f"WHERE l.token IN ({marks}) AND NOT l.landed",
             tokens,
         ).fetchall()
         self._db.execute(f"UPDATE lease SET landed = 1 WHERE token IN ({marks})", tokens)
         return {row["token"]: row for row in rows}
 
-    def _write_paces(self, rows: Collection[sqlite3.Row], paces: dict[int, Pace], next_at: dict[int, float]) -> None:
+    def _write_paces(self, rows: Collection[sqlite3.Row], paces: dict[int, Pace]) -> None:
         freed = Counter(row["host"] for row in rows)
         for row in {row["host"]: row for row in rows}.values():
             host, pace = row["host"], paces[row["host"]]
             self._db.execute(
-                "UPDATE host SET in_flight = in_flight - ?, next_at = ?, "
-                f"{', '.join(name + ' = ?' for name in PACE_COLUMNS)} WHERE id = ?",
-                (freed[host], next_at[host], *(getattr(pace, name) for name in PACE_COLUMNS), host),
+                f"UPDATE host SET in_flight = in_flight - ?, {', '.join(name + ' = ?' for name in PACE_COLUMNS)} "
+                "WHERE id = ?",
+                (freed[host], *(getattr(pace, name) for name in PACE_COLUMNS), host),
             )
             if not row["paused"]:
-                wake(self._db, host, max(next_at[host], pace.block_until))
+                wake(self._db, host, max(self._now, row["floor_at"], pace.block_until))
 
     def _note_answer(self, row: sqlite3.Row, landing: Landing) -> None:
         """A host that has answered a job once is never unreachable to it; the first failure starts the count."""
@@ -150,7 +161,7 @@ class Settling:
         self._queue.give_back(lease["job"], lease["host"], _pending(lease, held=False), self._now)
         if wait_s:
             self._db.execute(
-                "UPDATE host SET next_at = max(next_at, ?) WHERE id = ?", (self._now + wait_s, lease["host"])
+                "UPDATE host SET floor_at = max(floor_at, ?) WHERE id = ?", (self._now + wait_s, lease["host"])
             )
 
     def expire(self, tokens: Sequence[int], blamed: Collection[int]) -> None:
@@ -187,12 +198,19 @@ class Settling:
 
     def _return_start(self, lease: sqlite3.Row) -> None:
         """A request that was never made leaves its start to another, if none was planned after it."""
+        if not lease["slot"]:
+            return
         start_at, host = lease["start_at"], lease["host"]
-        returned = lease["slot"] and self._db.execute(
-            "UPDATE host SET next_at = ? WHERE id = ? AND abs(next_at - ?) < 1e-4",
-            (start_at, host, start_at + lease["gap_s"]),
+        start = {"at": start_at, "next": start_at + lease["gap_s"], "host": host, "job": lease["job"]}
+        is_last = f"abs(next_at - :next) < {SAME_START_S}"
+        plans = (
+            f"UPDATE host SET next_at = :at, gap_s = 0 WHERE id = :host AND {is_last}",
+            "UPDATE site SET next_at = :at, gap_s = 0 "
+            f"WHERE id = (SELECT site FROM host WHERE id = :host) AND {is_last}",
         )
-        if returned and returned.rowcount:
+        went_back = sum(self._db.execute(plan, start).rowcount for plan in plans)
+        self._db.execute(f"UPDATE ready SET next_at = :at WHERE job = :job AND host = :host AND {is_last}", start)
+        if went_back:
             self._db.execute(
                 "UPDATE ready SET at = ?1 WHERE host = ?2 AND at > ?1 AND at < ?3", (start_at, host, PARKED)
             )
@@ -216,8 +234,8 @@ def _pending(lease: sqlite3.Row, held: bool) -> Pending:
 
 
 def wake(db: sqlite3.Connection, host: int, at: float) -> None:
-    """Every job that was waiting for a slot of this host looks at it again."""
-    db.execute("UPDATE ready SET at = ? WHERE host = ? AND at = ?", (at, host, PARKED))
+    """Every job that was waiting for a slot of this host looks at it again, none before its own next start."""
+    db.execute("UPDATE ready SET at = max(?, next_at) WHERE host = ? AND at = ?", (at, host, PARKED))
 
 
 def expired(db: sqlite3.Connection, now: float, gone: Sequence[str]) -> Sequence[int]:

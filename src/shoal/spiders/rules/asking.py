@@ -7,24 +7,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.model import Lane
-from shoal.spiders.rules.keys import OPTIONS
-from shoal.spiders.rules.shapes import TRUTH, Choice, Key, Many, Number, Table, Text
+from shoal.spiders.rules.keys import NUMBERS, OPTIONS
+from shoal.spiders.rules.shapes import TRUTH, Choice, Key, Many, Table, Text
 from shoal.spiders.rules.written import Faults, read
 
-_BYTES = Number(0, whole=True)
 ASKED = Table(
     "options",
     {
         **OPTIONS.keys,
         "name": Key(Text("a name"), "What to call the job."),
         "lane": Key(Choice(tuple(lane.value for lane in Lane)), "Class of service."),
-        "priority": Key(Number(-(10**6), 10**6, whole=True), "Higher goes first."),
-        "max_bytes": Key(_BYTES, "Stop after so many bytes."),
+        "priority": Key(NUMBERS["priority"], "Higher goes first."),
+        "max_bytes": Key(NUMBERS["max_bytes"], "Stop after so many bytes."),
         "formats": Key(Many(Text("the name of a format")), "Keep these of each page too."),
         "refresh": Key(TRUTH, "Ask only for what changed since the last job of the same name."),
         "no_text": Key(TRUTH, "Keep records of pages only, not their text and links."),
         "no_archive": Key(TRUTH, "Do not keep the raw answers."),
-        "max_archive_bytes": Key(_BYTES, "Keep at most so many bytes of them."),
+        "max_archive_bytes": Key(NUMBERS["max_archive_bytes"], "Keep at most so many bytes of them."),
         "webhook": Key(Text("a URL"), "Tell this address when the job's state changes."),
         "webhook_secret": Key(Text("a secret"), "Sign what is told."),
         "error_on_limit": Key(TRUTH, "A limit that ended it is an error."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shoal.model import ScopeKind
+from shoal.model.bounds import BOUNDS
 from shoal.spiders.item import KINDS, Item
 from shoal.spiders.rules.shapes import (
     FLAG,
@@ -36,13 +37,12 @@ TYPES = {kind: to for to, kind in KINDS.items()}
 _TAKEN = tuple(name for name in dir(Item) if not name.startswith("_"))
 """A field of such a name would hide what every Item has."""
 _SELECTOR = Selector()
-_ANY = float("-inf")
-_SHARE = Number(0, 1)
 _HEADER = Text("NAME:VALUE", r"^[^:\r\n]*[^:\s][^:\r\n]*:[^\r\n]*" + _END)
 _COOKIE = Text("NAME=VALUE", r"^[^=\r\n]*[^=\s][^=\r\n]*=[^\r\n]*" + _END)
 _PROXY = Text("http://HOST:PORT (or https, socks5, socks5h)", r"^(https?|socks5h?|socks4a?)://[^/\s]+")
 _TITLE = Text("a name", r"^[^\x00-\x1f\x7f-\x9f]{1,200}" + _END)
-_COUNT = Number(1, whole=True)
+NUMBERS = {name: Number(bound) for name, bound in BOUNDS.items()}
+"""The numbers of a job by the names of its options."""
 _PARAMS = Many(Text("the name of a query parameter"))
 _PICKS = {
     "css": Key(
@@ -100,7 +100,7 @@ LINK = Table(
     {
         **_PICKS,
         "to": Key(Text(f"the name of a page, or {START}"), "Which rules read the pages; the same as here if left out."),
-        "priority": Key(Number(_ANY, whole=True), "Higher goes first; 0 if left out."),
+        "priority": Key(NUMBERS["priority"], "Higher goes first; 0 if left out."),
     },
     one_of=tuple(_PICKS),
 )
@@ -115,18 +115,18 @@ PAGE = {
 OPTIONS = Table(
     "options",
     {
-        "rate": Key(Number(), "Requests per second per host; 0: no limit."),
-        "per_host": Key(_COUNT, "Requests in flight per host."),
+        "rate": Key(NUMBERS["rate"], "Requests per second per host; 0: no limit."),
+        "per_host": Key(NUMBERS["per_host"], "Requests in flight per host."),
         "group": Key(Choice(("host", "domain")), "What shares a rate."),
         "scope": Key(Choice(tuple(kind.value for kind in ScopeKind)), "Which links are followed."),
         "include": Key(Many(UrlPattern()), "Only URLs that match one of these."),
         "exclude": Key(Many(UrlPattern()), "No URLs that match one of these."),
         "sitemaps": Key(TRUTH, "Also what the hosts' sitemaps list. A sitemap counts as a page."),
-        "max_pages": Key(_COUNT, "Store at most so many pages."),
-        "max_depth": Key(Number(whole=True), "Follow links at most so deep."),
-        "max_pages_per_host": Key(_COUNT, "Store at most so many pages of a host."),
-        "max_seconds": Key(Number(), "Stop after so many seconds; what is in flight has ten more."),
-        "retries": Key(Number(whole=True), "Per request."),
+        "max_pages": Key(NUMBERS["max_pages"], "Store at most so many pages."),
+        "max_depth": Key(NUMBERS["max_depth"], "Follow links at most so deep."),
+        "max_pages_per_host": Key(NUMBERS["max_pages_per_host"], "Store at most so many pages of a host."),
+        "max_seconds": Key(NUMBERS["max_seconds"], "Stop after so many seconds; what is in flight has ten more."),
+        "retries": Key(NUMBERS["retries"], "Per request."),
         "header": Key(Many(_HEADER), "Headers to send."),
         "cookie": Key(Many(_COOKIE), "Cookies to send where the crawl begins."),
         "proxy": Key(Many(_PROXY), "Fetch through these."),
@@ -135,10 +135,13 @@ OPTIONS = Table(
         "allow_trap": Key(Many(Choice((*RULES_OF_TRAPS, ALL))), "Follow links that look endless by these rules."),
         "ignore_robots": Key(TRUTH, "Do not ask for or obey robots.txt."),
         "allow_private": Key(TRUTH, "Reach private and loopback addresses."),
-        "max_failure_rate": Key(_SHARE, "The job fails if more than this share is dead."),
-        "max_null_share": Key(_SHARE, "The job fails if a field is empty in more than this share of items."),
+        "max_failure_rate": Key(NUMBERS["max_failure_rate"], "The job fails if more than this share is dead."),
+        "max_null_share": Key(
+            NUMBERS["max_null_share"], "The job fails if a field is empty in more than this share of items."
+        ),
         "max_change": Key(
-            _SHARE, "The job fails if items or filled fields fell by more than this share since the last run."
+            NUMBERS["max_change"],
+            "The job fails if items or filled fields fell by more than this share since the last run.",
         ),
     },
 )

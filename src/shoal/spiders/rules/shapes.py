@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from shoal.model.bounds import Bound
 from shoal.spiders.rules.written import Faults, Written
 
 Schema = dict[str, Any]
@@ -39,32 +40,22 @@ class Text:
 
 @dataclass(frozen=True)
 class Number:
-    least: float = 0
-    most: float | None = None
-    whole: bool = False
+    bound: Bound
 
     @property
     def wants(self) -> str:
-        kind = "a whole number" if self.whole else "a number"
-        if self.least == float("-inf"):
-            return kind
-        return (
-            f"{kind} from {self.least:g} to {self.most:g}" if self.most is not None else f"{kind} from {self.least:g}"
-        )
+        return self.bound.wants
 
     def check(self, name: str, written: Written, faults: Faults) -> None:
-        value = written.value
-        kind = int if self.whole else (int, float)
-        if isinstance(value, bool) or not isinstance(value, kind) or not self._holds(value):
+        if not self.bound.holds(written.value):
             _refuse(self, name, written, faults)
 
-    def _holds(self, value: float) -> bool:
-        return value >= self.least and (self.most is None or value <= self.most)
-
     def schema(self) -> Schema:
-        bounds = {"minimum": self.least} if self.least != float("-inf") else {}
-        most = {} if self.most is None else {"maximum": self.most}
-        return {"type": "integer" if self.whole else "number", **bounds, **most}
+        bound = self.bound
+        least: Schema = {"minimum": bound.least}
+        if bound.or_zero:
+            least = {"anyOf": [{"const": 0}, least]}
+        return {"type": "integer" if bound.whole else "number", **least, "maximum": bound.most}
 
 
 @dataclass(frozen=True)

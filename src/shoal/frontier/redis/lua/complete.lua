@@ -17,7 +17,7 @@ local function complete(completion)
   local lease, job = end_lease(completion.token)
   if not lease then return false end
   local outcome = completion.outcome
-  if not completion.started then return_start(lease) end
+  if not completion.started then return_start(job, lease) end
   if outcome ~= 'done' then return_permit(job, lease) end
   if outcome == 'retry' then
     retry_later(job, lease, completion)
@@ -26,6 +26,11 @@ local function complete(completion)
   move(job, lease.host, lease.line, false)
   count_end(job, outcome, completion.bytes, completion.reason)
   return true
+end
+
+for _, completion in ipairs(args.completions) do
+  check_number('delay_s', completion.delay_s, 0, 1e8)
+  check_number('bytes', completion.bytes, 0, 1e15)
 end
 
 return once(function()

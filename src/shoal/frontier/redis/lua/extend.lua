@@ -3,6 +3,8 @@
 -- args: call; tokens; lease_s
 -- returns the tokens that are still held
 
+check_number('lease_s', args.lease_s, 0, 86400)
+
 return once(function()
   local held = {}
   for _, token in ipairs(args.tokens) do

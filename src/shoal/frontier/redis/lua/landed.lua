@@ -1,6 +1,6 @@
 -- flags: allow-oom
 -- Frees the hosts' slots and lets their clocks learn; the leases go on.
--- args: call; landings (token, latency_s, answered; status, failure, retry_after_s, late_s where they apply)
+-- args: call; landings (token, latency_s, answered; status, failure, retry_after_s, late_s, address where they apply)
 -- returns true
 
 -- A host that has answered a job once is never unreachable to it; the first failure starts the count.
@@ -15,11 +15,19 @@ local function note_answer(job, host, landing)
   return visit.answered
 end
 
--- The plan follows a request that began late: the next start, which may be another worker's, keeps its gap from then.
-local function keep_gap(host, lease, late_s, latency_s)
+local function keep_gap(job, lease, landing)
+  local host, site, visit = clocks_of(job, lease)
   -- No later than either: a worker cannot tell how long the lease was on its way, nor we how long the landing was.
-  local began_at = math.min(lease.start_at + late_s, now - latency_s)
-  host.next_at = math.max(host.next_at, began_at + lease.gap_s)
+  plan_after(host, site, visit, math.min(lease.start_at + landing.late_s, now - landing.latency_s), lease.gap_s)
+end
+
+-- What the job learns of the host; gives whether it has ever answered, and the job's own next start there.
+local function land_for(job, lease, landing)
+  local answered = note_answer(job, lease.host, landing)
+  if landing.late_s and lease.slot then keep_gap(job, lease, landing) end
+  local visit = visit_of(job, lease.host)
+  if landing.address then place_host(host_of(lease.host), visit.domain or lease.host, landing.address) end
+  return answered, visit.next_at
 end
 
 local function land(landing)
@@ -28,12 +36,12 @@ local function land(landing)
   lease.landed = true
   push_pair(changed_leases, landing.token, listed(LEASE, lease))
   local job, host = find_job(lease.job), host_of(lease.host)
-  local answered = true
-  if job and job.id == lease.id then answered = note_answer(job, lease.host, landing) end
+  local answered, own_at = true, 0
+  if job and job.id == lease.id then answered, own_at = land_for(job, lease, landing) end
   learn(host, landing, answered)
-  if landing.late_s and lease.slot then keep_gap(host, lease, landing.late_s, landing.latency_s) end
   host.in_flight, host.changed = math.max(0, host.in_flight - 1), true
-  if not host.paused then wake(lease.host, math.max(host.next_at, host.block_until)) end
+  local at = math.max(now, host.floor_at, host.block_until)
+  if not host.paused then wake(lease.host, at, lease.id, math.max(at, own_at)) end
 end
 
 local function fetch_all()
@@ -42,6 +50,12 @@ local function fetch_all()
   fetch_leases(tokens)
   for _, lease in pairs(leases) do names[#names + 1] = lease.host end
   fetch_hosts(names)
+end
+
+for _, landing in ipairs(args.landings) do
+  check_number('latency_s', landing.latency_s, 0, 1e8)
+  check_number('late_s', landing.late_s or 0, 0, 1e8)
+  check_number('retry_after_s', landing.retry_after_s or 0, 0, 1e15)
 end
 
 return once(function()

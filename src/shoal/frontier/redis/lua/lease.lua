@@ -5,6 +5,9 @@
 local LOOKS_PER_JOB = 256
 local LOOK_AHEAD = 8
 local PROMOTED_PER_CALL = 100
+check_number('n', args.n, 0, 1e6)
+check_number('horizon_s', args.horizon_s, 0, 3600)
+check_number('lease_s', args.lease_s, 0, 86400)
 local by = now + args.horizon_s
 local by_text = time_text(by)
 local deadlines, tokens, caller = {}, {}, short_name(args.call[1])
@@ -13,7 +16,7 @@ local crowded = false  -- more jobs than one call looks at: each that was looked
 
 local function promote(job, text)
   local fields = unpacked(text)
-  if not fields or #fields ~= 6 then
+  if not fields or #fields ~= 6 or type(fields[1]) ~= 'string' or not is_request({unpack(fields, 2)}) then
     job.dropped.malformed = (job.dropped.malformed or 0) + 1
     job.queued, shard.queued, job.changed = job.queued - 1, shard.queued - 1, true
     return
@@ -74,7 +77,8 @@ local function of_host(job, name, quota)
   if is_unreachable(visit) then return of_unreachable(job, name, visit, quota, permits, capped) end
 
   local host = host_of(name)
-  local start_at, room = math.max(now, host.next_at, host.block_until), job.per_host - host.in_flight
+  local site, gap_s = site_of(site_name(name, host, visit)), host_gap(job, host)
+  local start_at, room = math.max(now, start_of(host, site, visit, gap_s)), job.per_host - host.in_flight
   if host.paused or room <= 0 then
     park(job, name, times)
     return 0
@@ -83,19 +87,18 @@ local function of_host(job, name, quota)
     times[name] = start_at
     return 0
   end
-  local gap_s = host_gap(job, host)
   local starts = gap_s == 0 and quota or math.floor((by - start_at) / gap_s) + 1
   local requests, drained = pop(job, name, math.min(quota, room, starts), permits)
   if #requests == 0 then return leave(job, name, capped, drained) end
 
-  host.next_at = start_at + #requests * gap_s
-  host.in_flight, host.changed = host.in_flight + #requests, true
+  plan_starts(host, site, visit, start_at + #requests * gap_s, gap_s)
+  host.in_flight = host.in_flight + #requests
   if drained then
     times[name] = false
   elseif #requests == room then
     park(job, name, times)
   else
-    times[name] = host.next_at
+    times[name] = visit.next_at
   end
   return give(job, name, visit, requests, {start_at = start_at, gap_s = gap_s, slot = true})
 end
@@ -106,6 +109,12 @@ local function write_off_unreadable(job)
   if redis.call('EXISTS', ready_of(job), S .. ':later:' .. job.id) > 0 then return end
   job.dropped.malformed = (job.dropped.malformed or 0) + job.queued
   job.queued, shard.queued, job.changed = 0, shard.queued - job.queued, true
+end
+
+local function fetch_sites_of(job, names)
+  local wanted = {}
+  for place, name in ipairs(names) do wanted[place] = site_name(name, host_of(name), visit_of(job, name)) end
+  fetch_sites(wanted)
 end
 
 -- Looks at each in turn; gives how many leases that made, and how many of them for strangers.
@@ -129,6 +138,7 @@ local function of_job(job, quota)
     local names, each = due_hosts(job, by_text, quota - got + LOOK_AHEAD, share)
     if #names == 0 then break end
     fetch_hosts(names)
+    fetch_sites_of(job, names)
     local given, strange = of_hosts(job, names, each, quota - got)
     got, share, looks = got + given, share - strange, looks + #names
   end

@@ -20,12 +20,6 @@ local function is_unreachable(visit)
   return now - visit.failing_since >= UNREACHABLE_AFTER_S
 end
 
-local function host_gap(job, host)
-  local gap_s = job.gap_s
-  if host.rate then gap_s = host.rate > 0 and 1 / host.rate or 0 end
-  return gap_of(gap_s, slowdown_at(host), job.robots and host.crawl_delay_s or 0)
-end
-
 local function longest_due(job, zset, by, n)
   local names = redis.call('ZRANGEBYSCORE', zset, '-inf', by, 'LIMIT', 0, n)
   fetch_visits(job, names)

@@ -5,12 +5,12 @@
 
 local CRAWL_DELAY_FRESH_S = 86000
 
+check_number('crawl_delay_s', args.crawl_delay_s, 0, 1e6)
 local job, host = job_of(args.job), host_of(args.host)
 if job.id ~= NO_QUEUES then meet(job, args.host) end
 -- Several origins may share a host's clock: of what they ask for within a day the slowest holds.
 local asked_s = host.crawl_delay_at > now - CRAWL_DELAY_FRESH_S and host.crawl_delay_s or 0
 host.crawl_delay_s, host.crawl_delay_at = math.max(args.crawl_delay_s, asked_s), now
-host.next_at = math.max(host.next_at, now + args.crawl_delay_s * GAP_MARGIN)
-host.changed = true
+hold(host, now + args.crawl_delay_s * GAP_MARGIN)
 save()
 return answer(true)

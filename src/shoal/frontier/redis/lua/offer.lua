@@ -1,12 +1,13 @@
 -- Enqueues what its job has not seen.
 -- args: call; per_job, in_all (most requests that may be queued);
---       offers of {job, band, trail, group, ...}, each group {host, fingerprint, line, fingerprint, line, ...}
+--       offers of {job, band, trail, group, ...}, each group {host, domain (false: the host itself), fingerprint, line,
+--       fingerprint, line, ...}
 -- returns how many were new, and the places of the groups (counted over all offers) that were left out because too much
 -- is queued
 
 local function take(job, band, trail, group)
   local fresh = {}
-  for place = 2, #group, 2 do
+  for place = 3, #group, 2 do
     if first_seen(job, group[place]) then fresh[#fresh + 1] = group[place + 1] end
   end
   if #fresh > 0 then append(job, group[1], band, trail, fresh) end
@@ -14,7 +15,7 @@ local function take(job, band, trail, group)
 end
 
 local function is_room_for(job, group)
-  local n = (#group - 1) / 2
+  local n = (#group - 2) / 2
   return job.queued + n <= args.per_job and shard.queued + n <= args.in_all
 end
 
@@ -36,8 +37,19 @@ local function look_at_all(job, names)
   if #met > 0 then add_all(met_of(job), met) end
 end
 
+-- Before the first lease there: the clock of a host's site counts for its first request too.
+local function note_domains(job, domains)
+  local names = {}
+  for host in pairs(domains) do names[#names + 1] = host end
+  fetch_visits(job, names)
+  for _, host in ipairs(names) do
+    local visit = visit_of(job, host)
+    if not visit.domain then visit.domain, visit.changed = domains[host], true end
+  end
+end
+
 local function take_offer(offer, count, left)
-  local job, band, trail, looks, new = job_of(offer[1]), offer[2], offer[3], {}, 0
+  local job, band, trail, looks, domains, new = job_of(offer[1]), offer[2], offer[3], {}, {}, 0
   for place = 4, #offer do
     local group = offer[place]
     count = count + 1
@@ -49,8 +61,10 @@ local function take_offer(offer, count, left)
       local n = take(job, band, trail, group)
       job.queued, shard.queued, new = job.queued + n, shard.queued + n, new + n
       if n > 0 then looks[#looks + 1] = group[1] end
+      if n > 0 and group[2] then domains[group[1]] = group[2] end
     end
   end
+  note_domains(job, domains)
   look_at_all(job, looks)
   job.found, job.changed = job.found + new, true
   return new, count

@@ -6,7 +6,6 @@
 -- returns how many hosts it may have left capped: call again until 0
 
 local CAPPED_PER_CALL = 500
-local COUNTS = {'found', 'queued', 'leased', 'pages', 'redirects', 'dead', 'bytes', 'permits', 'held', 'turn', 'opened'}
 
 local function new_queues(job)
   shard.id = shard.id + 1
@@ -23,6 +22,13 @@ local function state_of(job, known)
   return known and job.state or 'lost'
 end
 
+local terms = args.terms
+check_number('gap_s', terms.gap_s, 0, 10000)
+check_number('per_host', terms.per_host, 1, 10000)
+check_number('priority', terms.priority, -1e6, 1e6)
+for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max'}) do check_number(limit, terms[limit] or 0, 0, 1e15) end
+check_number('stop_at', terms.stop_at or 0, -FURTHEST, FURTHEST)
+
 local known = args.known and job_of(args.job) or find_job(args.job)
 local job = known or {name = args.job, id = NO_QUEUES, dropped = {}, edition = math.floor(now) - 1}
 jobs[args.job] = job
@@ -34,7 +40,7 @@ if job.in_ring then redis.call('ZREM', ring_of(job), job.id) end
 job.in_ring, job.changed, job.state = false, true, state_of(job, known)
 if job.id == NO_QUEUES and not args.known then new_queues(job) end
 for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max', 'stop_at'}) do job[limit] = nil end
-for term, value in pairs(args.terms) do job[term] = value end
+for term, value in pairs(terms) do job[term] = value end
 if job.stop_at then job.stop_at = job.stop_at + shard.offset_s end
 if job.state == 'paused' then job.paused_at = now end
 if not args.again then job.opened, job.edition = job.opened + 1, job.edition + 1 end

@@ -1,7 +1,7 @@
 -- flags: no-writes
 -- How a job stands.
 -- args: job
--- returns the job, with: over, rest (as the contract names them), and the host it waits for
+-- returns the job, with: over, rest (as the contract names them), the host it waits for and when that may be asked
 
 local job = job_of(args.job)
 
@@ -22,7 +22,11 @@ end
 job.over, job.rest = over(job), rest()
 local waiting = redis.call('ZRANGEBYSCORE', ready_of(job), '-inf', '(' .. CAPPED, 'LIMIT', 0, 2)
 if waiting[1] then
-  job.waits_for, job.waits_for_more, job.host = waiting[1], waiting[2] ~= nil, host_of(waiting[1])
+  local name = waiting[1]
+  local host, visit = host_of(name), visit_of(job, name)
+  local site = site_of(site_name(name, host, visit))
+  job.starts_at = start_of(host, site, visit, host_gap(job, host))
+  job.waits_for, job.waits_for_more, job.host = name, waiting[2] ~= nil, host
 end
 job.now = now
 return answer(job)

@@ -15,6 +15,7 @@
 --   S:v:<id>                 hash      host -> what the job knows of it: permits taken, whether it answered
 --   S:s:<id>:<bucket>        set       fingerprints the job was ever offered, in buckets small enough to be intsets
 --   S:h:<host>               msgpack   a host's clock and what it has learnt; expires when it has been quiet
+--   S:c:<site>               msgpack   the clock that the hosts of a site share (clock.lua); expires as theirs do
 --   S:w:<host>               set       ids of the jobs parked there until a slot is free
 --   S:deadlines              zset      token -> when the lease expires
 --   S:leases                 hash      token -> the lease, packed
@@ -22,15 +23,19 @@
 --   S:counted                hash      series -> what the whole fleet has counted of it
 --   S:doomed                 hash      id whose keys are to be removed -> seen buckets left
 --   S:whole                  string    run_id of the server for which nothing of the frontier was missing
+--   S:broken                 string    verb and error of a call that failed within, and may have changed a part
 --   S:wake                   channel   something may be leased that could not before
 --   S:clock                  string    set by tests only, see `time_of_day`
 --
 -- A command from Lua costs a microsecond beside its work. So shard, jobs, hosts and what else can be is read together,
 -- changed in memory, and written by `save` at the end of the call.
+--
+-- A function has no rollback. So a verb checks its arguments, and what it reads, before it writes anything; should one
+-- fail all the same, the frontier is marked as broken (`guarded`).
 
 -- The state of one call: `begin` makes it anew, because Redis keeps the library between calls.
 local S, VERB, args, shard, now, now_text, roused
-local jobs, hosts, visits, moves, leases, changed_leases, ended
+local jobs, hosts, sites, visits, moves, leases, changed_leases, ended
 local savers = {}
 
 local CALL_S = 600
@@ -44,13 +49,36 @@ local CAPPED = 2e15  -- the job's page limit there is reached; a permit that com
 
 local HOST = {
   'next_at', 'in_flight', 'block_until', 'slowdown', 'usual_s', 'recent_s', 'answers', 'learnt_at', 'fails', 'blocks',
-  'block_reason', 'crawl_delay_s', 'crawl_delay_at', 'rate', 'paused', 'parked',
+  'block_reason', 'crawl_delay_s', 'crawl_delay_at', 'rate', 'paused', 'parked', 'gap_s', 'floor_at', 'site',
 }
-local NEW_HOST = {0, 0, 0, 1, 0, 0, 0, 0, 0, 0, '', 0, 0, false, false, false}
+local NEW_HOST = {0, 0, 0, 1, 0, 0, 0, 0, 0, 0, '', 0, 0, false, false, false, 0, 0, ''}
 local LEASE = {
   'job', 'id', 'host', 'band', 'start_at', 'gap_s', 'slot', 'landed', 'attempt', 'crashes', 'trail', 'line', 'readable',
   'edition', 'caller',
 }
+
+-- A refusal before anything is changed.
+local function refuse(what) error({err = 'REFUSED ' .. VERB .. ': ' .. what}) end
+
+local FURTHEST = 1e12  -- beyond every time, size and number that is meant
+
+local function is_finite(value) return type(value) == 'number' and value >= -FURTHEST and value <= FURTHEST end
+
+-- NaN is neither above nor below anything, so it is within no bounds.
+local function check_number(name, value, least, most)
+  if not (type(value) == 'number' and value >= least and value <= most) then
+    refuse(name .. ' cannot be ' .. tostring(value))
+  end
+end
+
+-- Whether each of the first n fields is a number, or not there.
+local function finite(fields, n)
+  for place = 1, n do
+    local value = fields[place]
+    if type(value) == 'number' and not is_finite(value) then return false end
+  end
+  return true
+end
 
 -- A key instead of an argument, because it is the one way in which a test can set the time for every caller at
 -- once and no caller can ever send its own.
@@ -82,7 +110,7 @@ end
 
 local function begin(verb, keys, argv)
   S, VERB, args, roused = keys[1], verb, cmsgpack.unpack(argv[1]), false
-  jobs, hosts, visits, moves, leases, changed_leases, ended = {}, {}, {}, {}, {}, {}, {}
+  jobs, hosts, sites, visits, moves, leases, changed_leases, ended = {}, {}, {}, {}, {}, {}, {}, {}
   shard = unpacked(redis.call('GET', S .. ':shard') or '') or new_shard()
   now = time_of_day() + shard.offset_s
   -- The server's clock was set back: ours goes on from where it was, or every host would wait until it has caught up.
@@ -93,10 +121,21 @@ local function begin(verb, keys, argv)
   now_text = time_text(now)
 end
 
-local function find_job(name)
-  if not jobs[name] then
-    jobs[name] = unpacked(redis.call('GET', S .. ':j:' .. name) or '')
+local COUNTS = {'found', 'queued', 'leased', 'pages', 'redirects', 'dead', 'bytes', 'permits', 'held', 'turn', 'opened'}
+
+-- A record that cannot be counted with is none: whoever asks for the job learns that it is not known, and it is
+-- restored from the store.
+local function read_job(text)
+  local job = unpacked(text)
+  if not job or type(job.dropped) ~= 'table' or not is_finite(job.gap_s) or not is_finite(job.edition) then return nil end
+  for _, count in ipairs(COUNTS) do
+    if type(job[count]) ~= 'number' or job[count] ~= job[count] then return nil end
   end
+  return job
+end
+
+local function find_job(name)
+  if not jobs[name] then jobs[name] = read_job(redis.call('GET', S .. ':j:' .. name) or '') end
   return jobs[name]
 end
 
@@ -122,7 +161,19 @@ local function listed(names, record)
   return cmsgpack.pack(fields)
 end
 
-local function read_host(text) return named(HOST, text and unpacked(text) or NEW_HOST) end
+-- One that cannot be counted with begins again; one of an older version lacks the last fields. Only `rate` may be of
+-- two types: false is no rate.
+local function read_host(text)
+  local fields = text and unpacked(text)
+  if not fields or not finite(fields, #HOST) then fields = NEW_HOST end
+  local host = named(HOST, fields)
+  for place = 1, #HOST do
+    local field, new = HOST[place], NEW_HOST[place]
+    local fits = type(host[field]) == type(new) or (field == 'rate' and type(host[field]) == 'number')
+    if not fits then host[field] = new end
+  end
+  return host
+end
 
 local function fetch_hosts(names)
   local keys, missing = {}, {}
@@ -146,7 +197,7 @@ local function save_host(name, host)
     return
   end
   local marked = host.crawl_delay_s > 0 or host.fails > 0 or host.blocks > 0
-  local busy_s = math.max(0, host.block_until - now, host.next_at - now)
+  local busy_s = math.max(0, host.block_until - now, host.next_at - now, host.floor_at - now)
   redis.call('SET', key, text, 'EX', math.ceil(busy_s) + (marked and HOST_MARKED_S or HOST_QUIET_S))
 end
 
@@ -183,6 +234,19 @@ local function save()
 end
 
 local function answer(reply) return cmsgpack.pack({shard.epoch, reply}) end
+
+-- Runs a verb. One that fails within may have changed a part of what it should: that is marked, and every job is
+-- restored from the store. NOJOB and REFUSED are said before anything is changed.
+local function guarded(verb, keys, argv, may_write, act)
+  begin(verb, keys, argv)
+  local whole, reply = pcall(act)
+  if whole then return reply end
+  local text = type(reply) == 'table' and reply.err or tostring(reply)
+  local is_ours = string.find(text, '^NOJOB ') or string.find(text, '^REFUSED ')
+  if is_ours then return redis.error_reply(text) end
+  if may_write then redis.call('SET', S .. ':broken', verb .. ': ' .. text) end
+  return redis.error_reply('BROKEN ' .. verb .. ': ' .. text)
+end
 
 -- Runs `act` unless this part of this call was answered before, and then gives that answer: a client whose connection
 -- broke may send the same again. `render` makes what is sent of what is kept.

@@ -16,14 +16,16 @@ local function ready_of(job) return S .. ':r:' .. job.id end
 
 local function met_of(job) return S .. ':met:' .. job.id end
 
--- What a job knows of a host: {permits taken, whether it answered, failures before that, since when, in which opening}
+-- What a job knows of a host: {permits taken, whether it answered, failures before that, since when, in which opening,
+-- its own next start there, the registrable domain if that is another name}
 local function read_visit(job, text)
-  local taken, answered, failures, failing_since, opened
-  local fields = unpacked(text or '')
-  if fields then taken, answered, failures, failing_since, opened = unpack(fields) end
+  local fields = unpacked(text or '') or {}
+  if not finite(fields, 7) then fields = {} end
+  local visit = {taken = fields[1] or 0, answered = fields[2] or false, next_at = fields[6] or 0, domain = fields[7]}
+  visit.failures, visit.failing_since = fields[3], fields[4]
   -- A new try of the job gives silent hosts their time again.
-  if opened ~= job.opened then failures, failing_since = 0, 0 end
-  return {taken = taken or 0, answered = answered or false, failures = failures, failing_since = failing_since}
+  if fields[5] ~= job.opened then visit.failures, visit.failing_since = 0, 0 end
+  return visit
 end
 
 local function fetch_visits(job, names)
@@ -43,13 +45,18 @@ local function visit_of(job, host)
   return visits[job.name][host]
 end
 
+local function packed_visit(job, visit)
+  local fields = {visit.taken, visit.answered, visit.failures, visit.failing_since, job.opened, visit.next_at}
+  fields[7] = visit.domain
+  return cmsgpack.pack(fields)
+end
+
 savers[#savers + 1] = function()
   for name, known in pairs(visits) do
     local job, fields = jobs[name], {}
     for host, visit in pairs(known) do
       if visit.changed then
-        local packed = cmsgpack.pack({visit.taken, visit.answered, visit.failures, visit.failing_since, job.opened})
-        push_pair(fields, host, packed)
+        push_pair(fields, host, packed_visit(job, visit))
       end
     end
     if #fields > 0 then redis.call('HSET', S .. ':v:' .. job.id, unpack(fields)) end
@@ -114,13 +121,13 @@ local function park(job, name, times)
   host.parked, host.changed = true, true
 end
 
--- Every job that was waiting for a slot of this host looks at it again.
-local function wake(name, at)
+-- Every job that was waiting for a slot of this host looks at it again; the job `own` not before its own next start.
+local function wake(name, at, own, own_at)
   local host, key = host_of(name), S .. ':w:' .. name
   if not host.parked then return end
   host.parked, host.changed, roused = false, true, true
   for _, id in ipairs(redis.call('SMEMBERS', key)) do
-    if time_of(id, name) == PARKED then move_time(id, name, at) end
+    if time_of(id, name) == PARKED then move_time(id, name, id == own and own_at or at) end
   end
   redis.call('DEL', key)
 end
@@ -176,6 +183,7 @@ local function give_back(job, host, request, held)
 end
 
 local function is_request(record)
+  if not is_finite(record[1]) or not is_finite(record[2]) then return false end
   return type(record[3]) == 'string' and type(record[4]) == 'string' and type(record[5]) == 'string'
 end
 

@@ -6,14 +6,13 @@
 local function release(token)
   local lease, job = end_lease(token)
   if not lease then return end
-  return_start(lease)
+  return_start(job, lease)
   return_permit(job, lease)
   queue_again(job, lease, false)
-  if args.wait_s > 0 then
-    local host = host_of(lease.host)
-    host.next_at, host.changed = math.max(host.next_at, now + args.wait_s), true
-  end
+  if args.wait_s > 0 then hold(host_of(lease.host), now + args.wait_s) end
 end
+
+check_number('wait_s', args.wait_s, 0, 1e8)
 
 return once(function()
   fetch_leases(args.tokens)

@@ -1,10 +1,17 @@
 -- How leases end, and what each ending gives back.
 
+-- One that cannot be counted with is not held by anybody.
+local function read_lease(fields)
+  local lease = named(LEASE, fields)
+  local counted = is_finite(lease.start_at) and is_finite(lease.gap_s) and is_finite(lease.attempt) and is_finite(lease.crashes)
+  return counted and type(lease.host) == 'string' and type(lease.line) == 'string' and lease or nil
+end
+
 local function fetch_leases(tokens)
   if #tokens == 0 then return end
   for place, text in ipairs(redis.call('HMGET', S .. ':leases', unpack(tokens))) do
     local fields = unpacked(text or '')
-    leases[tokens[place]] = fields and named(LEASE, fields)
+    leases[tokens[place]] = fields and read_lease(fields)
   end
 end
 
@@ -34,11 +41,16 @@ local function end_lease(token)
   return lease, job
 end
 
+local function clocks_of(job, lease)
+  local host, visit = host_of(lease.host), visit_of(job, lease.host)
+  return host, site_of(site_name(lease.host, host, visit)), visit
+end
+
 -- A request that was never made leaves its start to another, if none was planned after it.
-local function return_start(lease)
-  local host = host_of(lease.host)
-  if not lease.slot or math.abs(host.next_at - lease.start_at - lease.gap_s) >= 1e-4 then return end
-  host.next_at, host.changed = lease.start_at, true
+local function return_start(job, lease)
+  if not lease.slot then return end
+  local host, site, visit = clocks_of(job, lease)
+  if not unplan(host, site, visit, lease) then return end
   for _, id in ipairs(redis.call('HKEYS', S .. ':ids')) do
     local at = time_of(id, lease.host)
     if at > lease.start_at and at < PARKED then move_time(id, lease.host, lease.start_at) end

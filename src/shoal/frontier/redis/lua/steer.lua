@@ -3,6 +3,8 @@
 -- args: word (pause, resume, cancel, forget, erase, touch, focus); jobs
 -- returns true
 
+local LANES = 3
+local MOST_BUCKETS = 50000  -- of a job as large as they may be; those that are not there cost little to remove
 local verbs = {}
 
 function verbs.pause(job)
@@ -27,13 +29,26 @@ function verbs.erase(job)
   if job.id ~= NO_QUEUES then doom(job) end
   redis.call('DEL', S .. ':j:' .. job.name)
   jobs[job.name], shard.epoch = nil, shard.epoch + 1
+  if redis.call('EXISTS', S .. ':jobs') == 0 then shard.queued = 0 end
+end
+
+-- One whose record cannot be read still has its keys.
+local function unreadable(name)
+  local ids = redis.call('HGETALL', S .. ':ids')
+  for place = 1, #ids, 2 do
+    local id = ids[place]
+    if ids[place + 1] == name then
+      for lane = 0, LANES - 1 do redis.call('ZREM', S .. ':ring:' .. lane, id) end
+      return {name = name, id = id, buckets = MOST_BUCKETS, queued = 0}
+    end
+  end
 end
 
 function verbs.touch(job) job.edition = job.edition + 1 end
 
 local function steer(word, names)
   for _, name in ipairs(names) do
-    local job = job_of(name)
+    local job = word == 'erase' and (find_job(name) or unreadable(name)) or job_of(name)
     verbs[word](job)
     job.changed = true
   end

@@ -1,0 +1,103 @@
+-- When a request may start. Three clocks stand before it: the job's own at the host (its visit), the host's, and that
+-- of the site, which is all hosts of one registrable domain at one address. Each has the next start that is planned
+-- (next_at); those of hosts and sites also have how long after the last start that is (gap_s).
+--
+-- A job waits for its own gap only. Between two jobs the shorter of their gaps lies, so that together they ask no more
+-- than the quicker one may, and a slow one holds nobody up. What holds for every job is the host's floor_at (a
+-- crawl-delay that was just read, a worker that gave a lease back) and its block_until.
+
+local SITE = {'next_at', 'gap_s', 'home'}
+
+-- Names of its own and those of other addresses: `example.com`, `example.com@192.0.2.7`.
+local function site_name(name, host, visit)
+  return host.site ~= '' and host.site or visit.domain or name
+end
+
+local function fetch_sites(names)
+  local keys, missing = {}, {}
+  for _, name in ipairs(names) do
+    if not sites[name] then
+      keys[#keys + 1], missing[#missing + 1], sites[name] = S .. ':c:' .. name, name, true
+    end
+  end
+  if #keys == 0 then return end
+  for place, text in ipairs(redis.call('MGET', unpack(keys))) do
+    local site = named(SITE, text and unpacked(text) or {})
+    if not is_finite(site.next_at) or not is_finite(site.gap_s) then site.next_at, site.gap_s = 0, 0 end
+    site.home = type(site.home) == 'string' and site.home or ''
+    sites[missing[place]] = site
+  end
+end
+
+local function site_of(name)
+  if not sites[name] then fetch_sites({name}) end
+  return sites[name]
+end
+
+savers[#savers + 1] = function()
+  for name, site in pairs(sites) do
+    if site.changed then
+      local life = math.ceil(math.max(0, site.next_at - now)) + HOST_QUIET_S
+      redis.call('SET', S .. ':c:' .. name, listed(SITE, site), 'EX', life)
+    end
+  end
+end
+
+local function host_gap(job, host)
+  local gap_s = job.gap_s
+  if host.rate then gap_s = host.rate > 0 and 1 / host.rate or 0 end
+  return gap_of(gap_s, slowdown_at(host), job.robots and host.crawl_delay_s or 0)
+end
+
+-- When a start that keeps this gap may follow what is planned.
+local function follows(clock, gap_s) return clock.next_at - math.max(0, clock.gap_s - gap_s) end
+
+local function start_of(host, site, visit, gap_s)
+  return math.max(visit.next_at, host.floor_at, host.block_until, follows(host, gap_s), follows(site, gap_s))
+end
+
+-- Of a quicker job among slow ones the last start counts, and for the slow ones what was planned before.
+local function plan(clock, next_at, gap_s)
+  local last_at = next_at - gap_s
+  clock.next_at = math.max(clock.next_at, next_at)
+  clock.gap_s, clock.changed = clock.next_at - last_at, true
+end
+
+-- Starts of one job at one host, n of them, a gap apart.
+local function plan_starts(host, site, visit, next_at, gap_s)
+  plan(host, next_at, gap_s)
+  plan(site, next_at, gap_s)
+  visit.next_at, visit.changed = next_at, true
+end
+
+local function is_planned_last(clock, lease) return math.abs(clock.next_at - lease.start_at - lease.gap_s) < 1e-4 end
+
+-- A start that was never made is left to another, if none was planned after it: gives whether any clock went back.
+local function unplan(host, site, visit, lease)
+  local went_back = false
+  for _, clock in ipairs({host, site}) do
+    if is_planned_last(clock, lease) then
+      clock.next_at, clock.gap_s, clock.changed, went_back = lease.start_at, 0, true, true
+    end
+  end
+  if is_planned_last(visit, lease) then visit.next_at, visit.changed = lease.start_at, true end
+  return went_back
+end
+
+-- The plan follows a start that came late: the next one, which may be another worker's, keeps its gap from then.
+local function plan_after(host, site, visit, began_at, gap_s)
+  for _, clock in ipairs({host, site}) do
+    if began_at > clock.next_at - clock.gap_s then plan(clock, began_at + gap_s, gap_s) end
+  end
+  visit.next_at, visit.changed = math.max(visit.next_at, began_at + gap_s), true
+end
+
+local function hold(host, until_at) host.floor_at, host.changed = math.max(host.floor_at, until_at), true end
+
+-- The first address that is known of a site is its home; a host at another address has a clock with those beside it.
+local function place_host(host, domain, address)
+  local site = site_of(domain)
+  if site.home == '' then site.home, site.changed = address, true end
+  local name = site.home == address and domain or domain .. '@' .. address
+  if host.site ~= name then host.site, host.changed = name, true end
+end

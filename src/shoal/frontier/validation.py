@@ -1,0 +1,58 @@
+"""Checks every number that a caller gives a frontier, before anything is changed.
+
+The clocks of a frontier are shared by all jobs, so one number that is not finite, or absurdly large, would harm jobs
+that have nothing to do with it. `frontier/redis/lua` checks the same once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shoal.errors import UsageError
+from shoal.frontier.contract import Terms
+from shoal.model import Completion, Landing
+from shoal.model.bounds import BOUNDS, MAX_GAP_S, RATE
+
+MOST_SECONDS = 1e8
+"""Three years: longer than anything waits."""
+MOST = 10**15
+FURTHEST = 1e12
+"""Of times, in seconds since the epoch."""
+
+
+def check_terms(terms: Terms) -> None:
+    _check("gap_s", terms.gap_s, 0, MAX_GAP_S)
+    _check("per_host", terms.per_host, BOUNDS["per_host"].least, BOUNDS["per_host"].most)
+    _check("priority", terms.priority, BOUNDS["priority"].least, BOUNDS["priority"].most)
+    limits = {"pages": terms.pages, "pages_per_host": terms.pages_per_host, "bytes": terms.bytes}
+    for name, value in limits.items():
+        _check(name, value, 0, MOST)
+    _check("stop_at", terms.stop_at, -FURTHEST, FURTHEST)
+
+
+def check_landings(landings: Sequence[Landing]) -> None:
+    for landing in landings:
+        _check("latency_s", landing.latency_s, 0, MOST_SECONDS)
+        _check("late_s", landing.late_s, 0, MOST_SECONDS)
+        _check("retry_after_s", landing.retry_after_s, 0, MOST)
+
+
+def check_completions(completions: Sequence[Completion]) -> None:
+    for completion in completions:
+        _check("delay_s", completion.delay_s, 0, MOST_SECONDS)
+        _check("bytes", completion.bytes, 0, MOST)
+
+
+def check_seconds(name: str, seconds: float) -> None:
+    _check(name, seconds, 0, MOST_SECONDS)
+
+
+def check_rate(rate: float | None) -> None:
+    """Of one host, by an operator."""
+    _check("rate", rate, RATE.least, RATE.most)
+
+
+def _check(name: str, value: float | None, least: float, most: float) -> None:
+    # What is not a number is neither less nor more than anything, so it is within no bounds.
+    if value is not None and not least <= value <= most:
+        raise UsageError(f"{name} cannot be {value!r}: give a number from {least:g} to {most:g}")
