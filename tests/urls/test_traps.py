@@ -10,6 +10,7 @@ from shoal.errors import UsageError
 from shoal.urls import Traps
 from shoal.urls.traps import RULES, asked_rules
 from shoal.urls.traps.queries import MOST_COMBINATIONS, Queries
+from shoal.urls.traps.subdomains import MOST_SUBDOMAINS
 
 MADE_AT = datetime(2026, 11, 15, tzinfo=UTC).timestamp()
 
@@ -193,3 +194,25 @@ def test_rules_are_allowed_by_name() -> None:
     assert asked_rules(["all"]) == tuple(RULES)
     with pytest.raises(UsageError, match=r"'calender'.* calendar"):
         asked_rules(["calender"])
+
+
+def test_endless_subdomains_of_one_domain_are_a_trap_and_those_known_stay_followed() -> None:
+    traps = Traps([], MADE_AT)
+    first = [f"https://s{n}.trap.test/" for n in range(MOST_SUBDOMAINS)]
+    assert not any(map(traps.of, first))
+    trap = traps.of("https://one-more.trap.test/")
+    assert trap and trap.reason == "trap:subdomains" and "trap.test" in trap.why
+    assert traps.of(f"{first[0]}more.html") is None
+    assert traps.of("https://trap.test/") is None and traps.of("https://s1.another.test/") is None
+
+
+def test_a_label_over_and_over_again_is_a_trap() -> None:
+    traps = Traps([], MADE_AT)
+    assert traps.of("https://www.www.www.example.com/")
+    assert not traps.of("https://www.www.example.com/") and not traps.of("http://127.0.0.1/")
+    assert Traps(["subdomains"], MADE_AT).of("https://a.a.a.example.com/") is None
+
+
+def test_ports_of_a_host_are_no_subdomains() -> None:
+    traps = Traps([], MADE_AT)
+    assert not any(traps.of(f"http://127.0.0.1:{port}/") for port in range(8000, 8000 + MOST_SUBDOMAINS + 5))

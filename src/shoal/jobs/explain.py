@@ -31,6 +31,7 @@ from shoal.urls import Exclusions, Params, Traps, origin_of
 from shoal.urls.patterns import compiled
 from shoal.urls.traps import PREFIX, Trap, allowing
 from shoal.urls.traps.queries import fellow_queries
+from shoal.urls.traps.subdomains import fellow_subdomain
 
 PENDING = ("queued", "waiting", "leased")
 REDIRECTS_SHOWN = 10
@@ -171,12 +172,14 @@ def _of_trap(outcome: str, trap: Trap) -> Verdict:
 
 
 def _trap(store: Store, job: Job, url: str) -> Trap | None:
-    pure = Traps(job.spec.allow_traps, job.created_at).of(url)
-    if pure or not (fellows := [trap for trap in trapped(store, job.id) if trap.rule == "queries"]):
+    if pure := Traps(job.spec.allow_traps, job.created_at).of(url):
         return pure
-    # Which combinations came first is forgotten with the process; that there were too many under a path is not.
-    why = fellow_queries(url, fellows[0].samples)
-    return Trap("queries", why) if why else None
+    # Which ones came first is forgotten with the process; that there were too many is not.
+    samples = {trap.rule: trap.samples for trap in trapped(store, job.id)}
+    for rule, like_others in {"queries": fellow_queries, "subdomains": fellow_subdomain}.items():
+        if why := like_others(url, samples.get(rule, ())):
+            return Trap(rule, why)
+    return None
 
 
 def _hops(store: Store, record: Record) -> Iterator[Record]:

@@ -1,7 +1,8 @@
 """Signs of an endless site in a URL: which rule it breaks and by what, unless the job allows that rule.
 
 A link that breaks one is not followed, but counted under the rule's name, so that an operator sees what was left out.
-All rules but `queries` read nothing besides the URL and the day the job was made: every worker gives the same verdict.
+All rules but `queries` and `subdomains` read nothing besides the URL and the day the job was made: every worker gives
+the same verdict.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from shoal.errors import UsageError
 from shoal.urls.traps import shapes
 from shoal.urls.traps.calendar import FIRST_YEAR, YEARS_AHEAD, Calendar
 from shoal.urls.traps.queries import MOST_COMBINATIONS, Queries
+from shoal.urls.traps.subdomains import MOST_SUBDOMAINS, Subdomains
 
 RULES = {
     "length": f"more than {shapes.MAX_CHARS:,} characters",
@@ -23,6 +25,7 @@ RULES = {
     "repeated_param": "a query parameter over and over again, or within itself",
     "calendar": f"a date more than {YEARS_AHEAD} years ahead, or before {FIRST_YEAR}",
     "queries": f"more than {MOST_COMBINATIONS:,} combinations of query values under a path",
+    "subdomains": f"more than {MOST_SUBDOMAINS:,} subdomains of one domain, or a label of the host over and over again",
 }
 """What the URLs have that break each."""
 SAMPLES = 3
@@ -43,7 +46,7 @@ class Trap(NamedTuple):
 
 
 class Traps:
-    """The rules that hold for one job, and what `queries` has to remember."""
+    """The rules that hold for one job, and what `queries` and `subdomains` have to remember."""
 
     def __init__(self, allowed: Iterable[str], made_at: float) -> None:
         """`made_at`: when the job was, in seconds since the epoch."""
@@ -58,9 +61,12 @@ class Traps:
             "queries": Queries().recombined,
         }
         self._rules = {rule: broken for rule, broken in rules.items() if rule not in self.allowed}
+        self._subdomains = None if "subdomains" in self.allowed else Subdomains()
 
     def of(self, url: str) -> Trap | None:
         """The first rule that a canonical URL breaks."""
+        if self._subdomains and (why := self._subdomains.too_many(url)):
+            return Trap("subdomains", why)
         # Most URLs are too short and plain to break any: that is seen faster here than by rules called in turn.
         if (
             url.count("/") <= shapes.PLAIN_SLASHES
@@ -77,7 +83,7 @@ class Traps:
         return self._first_broken(url)
 
     def of_plain(self, urls: Iterable[str]) -> dict[str, Trap]:
-        """Of many with neither a query nor an escape in them, and not too long, those that break one."""
+        """Those that break one, of many at a host that is followed, without a query or escape, and not too long."""
         slashes = shapes.PLAIN_SLASHES
         doubtful = [url for url in urls if "/20" in url or "/19" in url or url.count("/") > slashes]
         return {url: trap for url in doubtful if (trap := self._first_broken(url))}
