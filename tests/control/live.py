@@ -40,16 +40,18 @@ class Live:
         """The shop's front page has as many URLs as one likes."""
         return self.site.url(f"/?n={number}")
 
-    def send(self, method: str, path: str, body: Any = None, media: str = "") -> tuple[int, bytes]:
+    def send(
+        self, method: str, path: str, body: Any = None, media: str = "", scope: Scope = Scope.ADMIN
+    ) -> tuple[int, bytes]:
         """A body that is iterable is sent in chunks."""
-        given = {"Authorization": f"Bearer {self.tokens[Scope.ADMIN]}", **({"Content-Type": media} if media else {})}
+        given = {"Authorization": f"Bearer {self.tokens[scope]}", **({"Content-Type": media} if media else {})}
         with closing(HTTPConnection(self.url.removeprefix("http://"), timeout=60)) as connection:
             connection.request(method, f"/api/v1{path}", body, given, encode_chunked=not isinstance(body, bytes))
             answered = connection.getresponse()
             return answered.status, answered.read()
 
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        status, text = self.send(method, path, json.dumps(body).encode(), "application/json")
+    def call(self, method: str, path: str, body: Any = None, scope: Scope = Scope.ADMIN) -> tuple[int, Any]:
+        status, text = self.send(method, path, json.dumps(body).encode(), "application/json", scope)
         return status, json.loads(text or b"null")
 
     def submit(self, *urls: str, **options: Any) -> str:
@@ -66,7 +68,7 @@ def living(folder: Path) -> Iterator[Live]:
         Running(folder, processes=1) as fleet,
         serving(fleet.environment, folder) as (url, pid),
     ):
-        yield Live(fleet, site, url, fleet.by_hand(_make_tokens), pid)
+        yield Live(fleet, site, url, fleet.by_hand(make_tokens), pid)
 
 
 @contextmanager
@@ -92,7 +94,7 @@ def memory_bytes(parent: int) -> int:
     return sum(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def _make_tokens(fleet: Fleet) -> dict[Scope, str]:
+async def make_tokens(fleet: Fleet) -> dict[Scope, str]:
     return {scope: add_token(fleet.store, f"live-{scope}", scope) for scope in Scope}
 
 

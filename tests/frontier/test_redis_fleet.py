@@ -182,3 +182,17 @@ async def test_thousands_are_recalled_in_parts_that_redis_does_in_a_moment(
     assert (await frontier.offer(Caller("w").next(), [Offer("job", found)])).new == 0
     buckets = redis_server.client.keys(f"{TAG}:s:*")
     assert {redis_server.client.object("encoding", bucket) for bucket in buckets} == {b"intset"}
+
+
+async def test_an_owner_of_many_jobs_gets_no_more_than_one_of_few(frontier: RedisFrontier) -> None:
+    caller = Caller("w")
+    for n in range(150):
+        await frontier.open_job(f"many-{n}", Terms(owner="one", gap_s=0.0, per_host=100, priority=n % 3))
+        await frontier.offer(caller.next(), [Offer(f"many-{n}", [target(url) for url in urls(f"m{n}.test", 20)])])
+    await frontier.open_job("few", Terms(owner="other", gap_s=0.0, per_host=100))
+    await frontier.offer(caller.next(), [Offer("few", [target(url) for url in urls("few.test", 60)])])
+
+    given = [lease.job for _ in range(20) for lease in await frontier.lease(caller.next(), 5)]
+
+    assert 40 <= given.count("few") <= 60
+    assert len(set(given)) > 20

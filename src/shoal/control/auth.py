@@ -13,7 +13,7 @@ from shoal.control.bridge import bridge
 from shoal.control.problems import Problem
 from shoal.errors import Unavailable
 from shoal.fleet.submit import privileges
-from shoal.model import Asker, JobSpec
+from shoal.model import Asker, JobSpec, Lane
 from shoal.store.tokens import Scope, Token, find_token, note_use
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="shoal"'}
@@ -70,6 +70,9 @@ def require_for(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> 
     rate, most = given.get("rate"), bridge().settings.max_rate
     if isinstance(rate, int | float) and (rate == 0 or rate > most):
         needing.append(f"politeness.rate above {most:g}")
+    # It goes before the jobs of everybody else, for as long as there is anything to fetch.
+    if given.get("lane") == Lane.EXPRESS:
+        needing.append("lane express")
     if needing and asker() is not Asker.ADMIN:
         raise Problem(403, f"this needs the scope admin: {', '.join(needing)}")
 

@@ -43,6 +43,8 @@ class Terms(NamedTuple):
     """What the frontier must know of a job to schedule it."""
 
     lane: Lane = Lane.BATCH
+    owner: str = ""
+    """Whose job it is, where several share a fleet: owners are served in turn, and priorities order the jobs of one."""
     priority: int = 0
     gap_s: float = 0.5
     """Least time between two starts on one host; 0: no gap, and the host is never slowed."""

@@ -32,7 +32,8 @@ def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
     found = find(id)
     if found.state in ENDED and not _reopens(body, found):
         raise has_ended("change", found)
-    require_for(body.model_dump(exclude_unset=True).get("politeness", {}), None)
+    given = body.model_dump(exclude_unset=True)
+    require_for({**given, **given.get("politeness", {})}, None)
     if query.preview:
         return _previewed(found, _applied(body, found.spec))
     changed = bridge().run_apart(lambda fleet: change_job(fleet, id, partial(_applied, body), query.version))

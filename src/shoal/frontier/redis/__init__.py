@@ -123,7 +123,12 @@ class RedisFrontier(Outlook):
             "stop_at": terms.stop_at,
         }
         fields: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
-        fields |= {"lane": ALL_LANES.index(terms.lane), "priority": terms.priority, "gap_s": terms.gap_s}
+        fields |= {
+            "lane": ALL_LANES.index(terms.lane),
+            "owner": terms.owner,
+            "priority": terms.priority,
+            "gap_s": terms.gap_s,
+        }
         fields |= {"per_host": terms.per_host, "robots": terms.robots}
         args = {"job": job, "terms": fields, "known": known, "lost": lost}
         again = False

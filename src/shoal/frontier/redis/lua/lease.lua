@@ -1,4 +1,5 @@
--- Hands out requests whose hosts may be fetched by now + horizon: lanes best first, jobs in turn.
+-- Hands out requests whose hosts may be fetched by now + horizon: lanes best first, owners in turn, and of an owner the
+-- jobs in turn.
 -- args: call; n; lanes (numbers, best first); horizon_s; lease_s
 -- returns now and the leases, packed, each after its token
 
@@ -12,7 +13,7 @@ local by = now + args.horizon_s
 local by_text = time_text(by)
 local deadlines, tokens, caller = {}, {}, short_name(args.call[1])
 local times = {}  -- of hosts that were looked at, to be written together
-local crowded = false  -- more jobs than one call looks at: each that was looked at goes to the end
+local crowded = false  -- more jobs of an owner than one call looks at: each that was looked at goes to the end
 
 local function promote(job, text)
   local fields = unpacked(text)
@@ -152,16 +153,16 @@ local function of_job(job, quota)
   return got
 end
 
--- Jobs of one lane and priority share what is left of n, each at least one; those that took all of theirs share again.
-local function in_turns(peers, n)
+-- Peers share what is left of n, each at least one; those that took all of theirs share again.
+local function in_turns(peers, n, serve)
   local got = 0
   while #peers > 0 and got < n do
     local share, hungry = math.max(1, math.floor((n - got) / #peers)), {}
-    for _, job in ipairs(peers) do
+    for _, peer in ipairs(peers) do
       local quota = math.min(share, n - got)
-      local taken = quota > 0 and of_job(job, quota) or 0
+      local taken = quota > 0 and serve(peer, quota) or 0
       got = got + taken
-      if taken > 0 and taken >= quota then hungry[#hungry + 1] = job end
+      if taken > 0 and taken >= quota then hungry[#hungry + 1] = peer end
     end
     peers = hungry
   end
@@ -171,15 +172,16 @@ end
 -- One that no offer, retry or permit can help before it is saved again leaves the ring, lest it take a place in it.
 local function rest(job)
   redis.call('ZREM', ring_of(job), job.id)
-  job.in_ring, job.changed = false, nil
+  job.listed, job.changed = false, nil
   redis.call('SET', S .. ':j:' .. job.name, cmsgpack.pack(job))
   jobs[job.name] = nil
 end
 
-local function jobs_of(lane)
-  local ring, found = S .. ':ring:' .. lane, {}
-  local ids = redis.call('ZRANGE', ring, 0, JOBS_PER_LANE - 1)
-  crowded = #ids == JOBS_PER_LANE
+local function jobs_of(lane, owner)
+  local ring, found = ring_key(lane, owner), {}
+  local ids = redis.call('ZRANGE', ring, 0, JOBS_PER_OWNER - 1)
+  crowded = #ids == JOBS_PER_OWNER
+  if #ids == 0 then redis.call('ZREM', owners_of(lane), owner) end
   for _, id in ipairs(ids) do
     local job = job_of_id(id)
     if not job then
@@ -193,15 +195,27 @@ local function jobs_of(lane)
   return found
 end
 
-local function of_lane(lane, n)
+-- Jobs of one priority share; higher priorities come first.
+local function of_owner(lane, owner, n)
   local got, peers, last = 0, {}, nil
-  for _, job in ipairs(jobs_of(lane)) do
+  for _, job in ipairs(jobs_of(lane, owner)) do
     if last and job.priority ~= last then
-      got, peers = got + in_turns(peers, n - got), {}
+      got, peers = got + in_turns(peers, n - got, of_job), {}
     end
     peers[#peers + 1], last = job, job.priority
   end
-  return got + in_turns(peers, n - got)
+  got = got + in_turns(peers, n - got, of_job)
+  if got > 0 then
+    shard.turn = shard.turn + 1
+    redis.call('ZADD', owners_of(lane), 'XX', shard.turn, owner)
+  end
+  return got
+end
+
+-- However many jobs an owner has, others have as much of the fleet as it has.
+local function of_lane(lane, n)
+  local owners = redis.call('ZRANGE', owners_of(lane), 0, OWNERS_PER_LANE - 1)
+  return in_turns(owners, n, function(owner, quota) return of_owner(lane, owner, quota) end)
 end
 
 local function lease()

@@ -2,7 +2,8 @@
 
 local UNREACHABLE_AFTER_S = 15
 local UNREACHABLE_FAILURES = 2
-local JOBS_PER_LANE = 64
+local OWNERS_PER_LANE = 64
+local JOBS_PER_OWNER = 64
 local STRANGERS_ONE_IN = 4
 
 local function over(job)

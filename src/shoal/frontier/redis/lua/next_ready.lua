@@ -9,11 +9,15 @@ local function soonest(job)
   return math.min(first_at(ready_of(job)), first_at(S .. ':later:' .. job.id))
 end
 
-local at = PARKED
+local at, left = PARKED, JOBS_PER_CALL
 for _, lane in ipairs(args.lanes) do
-  for _, id in ipairs(redis.call('ZRANGE', S .. ':ring:' .. lane, 0, JOBS_PER_CALL - 1)) do
-    local job = job_of_id(id)
-    if job and leasable(job) then at = math.min(at, soonest(job)) end
+  for _, owner in ipairs(redis.call('ZRANGE', owners_of(lane), 0, OWNERS_PER_LANE - 1)) do
+    local ids = redis.call('ZRANGE', ring_key(lane, owner), 0, math.min(left, JOBS_PER_OWNER) - 1)
+    left = math.max(1, left - #ids)
+    for _, id in ipairs(ids) do
+      local job = job_of_id(id)
+      if job and leasable(job) then at = math.min(at, soonest(job)) end
+    end
   end
 end
 return answer(at < PARKED and math.max(0, at - now))

@@ -1,7 +1,7 @@
 -- flags: allow-oom
 -- Makes a job known and active, or gives a known one new terms.
 -- args: job; known (it must be, and stays as active as it is); lost (one that is not known takes no offers yet);
---       again (a call in this matter went before); terms (lane, priority, gap_s, per_host, robots; pages_max,
+--       again (a call in this matter went before); terms (lane, owner, priority, gap_s, per_host, robots; pages_max,
 --       pages_per_host, bytes_max, stop_at if limited)
 -- returns how many hosts it may have left capped: call again until 0
 
@@ -36,8 +36,8 @@ jobs[args.job] = job
 if known and job.id == NO_QUEUES and not args.known then shard.epoch = shard.epoch + 1 end
 for _, count in ipairs(COUNTS) do job[count] = job[count] or 0 end
 -- The ring follows the lane and the priority, so the job leaves it until it is saved.
-if job.in_ring then redis.call('ZREM', ring_of(job), job.id) end
-job.in_ring, job.changed, job.state = false, true, state_of(job, known)
+if job.listed then redis.call('ZREM', ring_of(job), job.id) end
+job.listed, job.changed, job.state = false, true, state_of(job, known)
 if job.id == NO_QUEUES and not args.known then new_queues(job) end
 for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max', 'stop_at'}) do job[limit] = nil end
 for term, value in pairs(terms) do job[term] = value end

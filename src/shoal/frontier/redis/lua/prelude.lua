@@ -5,7 +5,8 @@
 --   S:jobs                   set       names of the jobs that are not forgotten
 --   S:j:<job>                msgpack   a job: its terms, state, counts and the size of its seen set
 --   S:ids                    hash      id -> job, while its queues exist
---   S:ring:<lane>            zset      ids of jobs that may have something to lease, by priority, then by turn
+--   S:owners:<lane>          zset      owners of jobs that may have something to lease, by turn
+--   S:ring:<lane>:<owner>    zset      ids of such jobs of an owner, by priority, then by turn
 --   S:r:<id>                 zset      host -> when to look at it, if anything is queued there; PARKED, CAPPED: not now
 --   S:met:<id>               zset      the same times, of hosts that have answered the job
 --   S:held:<id>              zset      the same times, of hosts with requests that have kept their permit
@@ -201,7 +202,11 @@ local function save_host(name, host)
   redis.call('SET', key, text, 'EX', math.ceil(busy_s) + (marked and HOST_MARKED_S or HOST_QUIET_S))
 end
 
-local function ring_of(job) return S .. ':ring:' .. job.lane end
+local function owners_of(lane) return S .. ':owners:' .. lane end
+
+local function ring_key(lane, owner) return S .. ':ring:' .. lane .. ':' .. owner end
+
+local function ring_of(job) return ring_key(job.lane, job.owner or '') end
 
 -- Higher priority first, then the one that was served longest ago: both in one exact double.
 local function place_of(job)
@@ -210,9 +215,12 @@ end
 
 local function save_job(job)
   local served = job.state == 'active' and job.queued > 0 and job.id ~= NO_QUEUES
-  if served and not job.in_ring then redis.call('ZADD', ring_of(job), place_of(job), job.id) end
-  if job.in_ring and not served then redis.call('ZREM', ring_of(job), job.id) end
-  job.in_ring, job.changed = served, nil
+  if served and not job.listed then
+    redis.call('ZADD', ring_of(job), place_of(job), job.id)
+    redis.call('ZADD', owners_of(job.lane), 'NX', shard.turn, job.owner or '')
+  end
+  if job.listed and not served then redis.call('ZREM', ring_of(job), job.id) end
+  job.listed, job.changed = served, nil
   local life = job.id == NO_QUEUES and {'EX', FIGURES_S} or {}
   redis.call('SET', S .. ':j:' .. job.name, cmsgpack.pack(job), unpack(life))
 end

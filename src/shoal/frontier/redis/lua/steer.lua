@@ -3,7 +3,6 @@
 -- args: word (pause, resume, cancel, forget, erase, touch, focus); jobs
 -- returns true
 
-local LANES = 3
 local MOST_BUCKETS = 50000  -- of a job as large as they may be; those that are not there cost little to remove
 local verbs = {}
 
@@ -38,7 +37,6 @@ local function unreadable(name)
   for place = 1, #ids, 2 do
     local id = ids[place]
     if ids[place + 1] == name then
-      for lane = 0, LANES - 1 do redis.call('ZREM', S .. ':ring:' .. lane, id) end
       return {name = name, id = id, buckets = MOST_BUCKETS, queued = 0}
     end
   end
