@@ -95,6 +95,8 @@ class Settings:
     """A process of a fleet without progress for longer is replaced."""
     max_rate: float = 10.0
     """Requests per second and host that a job handed over by the API may ask for without the admin scope."""
+    shared_jobs: bool = False
+    """Every submit token sees and steers the jobs of all others."""
     log: str = "auto"
     """How a role of a fleet logs on stderr: `text`, `json`, or `auto`, which is text on a terminal only."""
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -224,7 +226,7 @@ def _table(tables: object, name: str) -> dict[str, Any]:
 def _checked(name: str, value: Any, origin: str) -> Any:
     if name not in NAMES:
         raise UsageError(f"{origin}: {name!r} is no setting of Shoal. There are: {', '.join(NAMES)}.")
-    if name == "allow_private":
+    if name in ("allow_private", "shared_jobs"):
         return _boolean(name, value, origin)
     if name == "spiders":
         return _modules(name, value, origin)

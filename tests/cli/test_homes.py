@@ -1,4 +1,4 @@
-"""Homes that may only be read, may not be looked into, or are no folders."""
+"""Homes that may only be read, may not be looked into, are no folders, or are open to others."""
 
 from __future__ import annotations
 
@@ -77,3 +77,40 @@ def test_a_file_is_no_home(shoal: Here, command: str) -> None:
     (shoal.folder / "file").touch()
     ran = shoal("--home", "file", *command.split())
     assert ran.code == 2 and "file cannot be used as a home: " in ran.err
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_a_home_that_others_can_enter_is_closed_to_them(shoal: Here, site: Running) -> None:
+    shoal.home.mkdir(mode=0o755)
+    shoal.home.chmod(0o755)
+    ran = shoal.crawl(site.url(), "--max-pages", "1")
+    assert mode(shoal.home) == 0o700 and "chmod" not in ran.err
+    shoal.home.chmod(0o775)
+    assert shoal("jobs").err == "" and mode(shoal.home) == 0o700
+    # Somebody has decided that its group may.
+    shoal.home.chmod(0o750)
+    assert shoal("jobs").err == "" and mode(shoal.home) == 0o750
+
+
+def test_a_home_with_other_things_in_it_stays_open_and_a_warning_says_how_to_close_it(
+    shoal: Here, site: Running
+) -> None:
+    shoal.home.mkdir()
+    (shoal.home / "site.html").touch()
+    shoal.home.chmod(0o755)
+    shoal.crawl(site.url(), "--max-pages", "1")
+    ran = shoal.apart("jobs")
+    assert ran.err.count(f"chmod 700 {shoal.home}") == 1 and mode(shoal.home) == 0o755
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder away")
+def test_a_home_of_somebody_else_is_left_as_it_is_with_a_warning(shoal: Here, site: Running) -> None:
+    shoal.home.mkdir()
+    shoal.home.chmod(0o755)
+    os.chown(shoal.home, 12_345, -1)
+    shoal.crawl(site.url(), "--max-pages", "1")
+    ran = shoal.apart("jobs")
+    assert f"chmod 700 {shoal.home}" in ran.err and mode(shoal.home) == 0o755

@@ -79,7 +79,7 @@ def test_a_rate_must_be_more_than_nothing(shoal: Shell, site: Running) -> None:
     for rate in ("0", "-1", "nan", "inf", "fast"):
         ran = shoal("hosts", host_of(site), "--rate", rate)
         assert ran.code == 2
-        assert "more than 0, or `default`" in ran.err
+        assert "from 0.0001 to 10,000, or `default`" in ran.err
 
 
 def test_an_override_needs_a_host(shoal: Shell, site: Running) -> None:

@@ -7,7 +7,7 @@ FIGURES = [
     *("id", "name", "state", "lane", "created_at", "started_at", "finished_at"),
     *("found", "queued", "leased", "pages", "redirects", "dead", "dropped", "skipped"),
     *("items", "bytes", "by_status", "hosts", "archive_bytes", "unarchived", "limiting", "traps"),
-    *("overrides", "user_agent", "version", "webhook"),
+    *("overrides", "user_agent", "version", "webhook", "owner"),
 ]
 
 

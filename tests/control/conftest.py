@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,13 @@ def fleet(tmp_path: Path, redis: RedisServer) -> FleetShell:
 @pytest.fixture
 def api(fleet: FleetShell) -> Iterator[Api]:
     with api_over(fleet.settings) as api:
+        yield api
+
+
+@pytest.fixture
+def shared_api(fleet: FleetShell) -> Iterator[Api]:
+    """Every submit token sees and steers all jobs."""
+    with api_over(replace(fleet.settings, shared_jobs=True)) as api:
         yield api
 
 

@@ -69,35 +69,35 @@ def test_what_spares_hosts_or_reaches_inside_needs_an_admin(api: Api, options: d
 
 
 @pytest.mark.parametrize("options", ADMINS, ids=lambda options: next(iter(options)))
-def test_a_job_with_what_needs_an_admin_is_fed_by_an_admin_only(api: Api, options: dict[str, Any]) -> None:
-    job = api.submit(URL, **options)
+def test_a_job_with_what_needs_an_admin_is_fed_by_an_admin_only(shared_api: Api, options: dict[str, Any]) -> None:
+    job = shared_api.submit(URL, **options)
     lines = {"data": URL + "b", "headers": {"Content-Type": "text/plain"}}
-    assert "admin" in problem(api("POST", f"/jobs/{job}/urls", [URL + "a"], Scope.SUBMIT), 403)["detail"]
-    problem(api("POST", f"/jobs/{job}/urls", scope=Scope.SUBMIT, **lines), 403)
-    problem(api("PATCH", f"/jobs/{job}", {"include": ["*"]}, Scope.SUBMIT), 403)
-    problem(api("PATCH", f"/jobs/{job}", {"scope": "any"}, Scope.SUBMIT), 403)
-    assert api("PATCH", f"/jobs/{job}", {"priority": 1}, Scope.SUBMIT).status_code == 200
-    assert api("POST", f"/jobs/{job}/urls", [URL + "a"]).get_json()["accepted"] == 1
+    assert "admin" in problem(shared_api("POST", f"/jobs/{job}/urls", [URL + "a"], Scope.SUBMIT), 403)["detail"]
+    problem(shared_api("POST", f"/jobs/{job}/urls", scope=Scope.SUBMIT, **lines), 403)
+    problem(shared_api("PATCH", f"/jobs/{job}", {"include": ["*"]}, Scope.SUBMIT), 403)
+    problem(shared_api("PATCH", f"/jobs/{job}", {"scope": "any"}, Scope.SUBMIT), 403)
+    assert shared_api("PATCH", f"/jobs/{job}", {"priority": 1}, Scope.SUBMIT).status_code == 200
+    assert shared_api("POST", f"/jobs/{job}/urls", [URL + "a"]).get_json()["accepted"] == 1
 
 
-def test_limits_of_a_job_with_what_needs_an_admin_are_raised_by_an_admin_only(api: Api) -> None:
+def test_limits_of_a_job_with_what_needs_an_admin_are_raised_by_an_admin_only(shared_api: Api) -> None:
     limits = {"pages": 5, "depth": 1, "bytes": 9_000, "seconds": 60, "pages_per_host": 3}
-    job = api.submit(URL, headers={"X-Team": "a"}, limits=limits)
+    job = shared_api.submit(URL, headers={"X-Team": "a"}, limits=limits)
     for name, limit in limits.items():
         for more in (limit + 1, None):
             change = {"limits": {name: more}}
-            assert "headers" in problem(api("PATCH", f"/jobs/{job}", change, Scope.SUBMIT), 403)["detail"]
-            problem(api("PATCH", f"/jobs/{job}?preview=true", change, Scope.SUBMIT), 403)
-    assert api("PATCH", f"/jobs/{job}", {"limits": {"pages": 4, "depth": 0}}, Scope.SUBMIT).status_code == 200
-    problem(api("PATCH", f"/jobs/{job}", {"limits": {"pages": 5}}, Scope.SUBMIT), 403)
-    assert api("PATCH", f"/jobs/{job}", {"limits": {"pages": None}}).status_code == 200
-    anyones = api.submit(URL, limits=limits)
-    assert api("PATCH", f"/jobs/{anyones}", {"limits": {"pages": None}}, Scope.SUBMIT).status_code == 200
+            assert "headers" in problem(shared_api("PATCH", f"/jobs/{job}", change, Scope.SUBMIT), 403)["detail"]
+            problem(shared_api("PATCH", f"/jobs/{job}?preview=true", change, Scope.SUBMIT), 403)
+    assert shared_api("PATCH", f"/jobs/{job}", {"limits": {"pages": 4, "depth": 0}}, Scope.SUBMIT).status_code == 200
+    problem(shared_api("PATCH", f"/jobs/{job}", {"limits": {"pages": 5}}, Scope.SUBMIT), 403)
+    assert shared_api("PATCH", f"/jobs/{job}", {"limits": {"pages": None}}).status_code == 200
+    anyones = shared_api.submit(URL, limits=limits)
+    assert shared_api("PATCH", f"/jobs/{anyones}", {"limits": {"pages": None}}, Scope.SUBMIT).status_code == 200
 
 
-def test_a_job_with_a_password_is_fed_by_an_admin_only(api: Api) -> None:
-    job = api.submit("https://ann:pw@example.com/")
-    answered = api("POST", f"/jobs/{job}/urls", [URL + "a"], Scope.SUBMIT)
+def test_a_job_with_a_password_is_fed_by_an_admin_only(shared_api: Api) -> None:
+    job = shared_api.submit("https://ann:pw@example.com/")
+    answered = shared_api("POST", f"/jobs/{job}/urls", [URL + "a"], Scope.SUBMIT)
     assert "credentials" in problem(answered, 403)["detail"] and "pw" not in answered.text
 
 

@@ -185,11 +185,11 @@ def test_what_cannot_be_changed_is_refused_with_its_field(api: Api, fleet: Fleet
     assert load_job(api.bridge.store, id).version == 1
 
 
-def test_a_rate_above_the_operators_needs_an_admin(api: Api, fleet: FleetShell) -> None:
-    id = begun(api, fleet)
-    problem(api("PATCH", f"/jobs/{id}", {"politeness": {"rate": 0}}, scope=Scope.SUBMIT), 403)
-    change(api, id, {"politeness": {"rate": 1}}, scope=Scope.SUBMIT)
-    problem(api("PATCH", f"/jobs/{id}", {"priority": 1}, scope=Scope.READ), 403)
+def test_a_rate_above_the_operators_needs_an_admin(shared_api: Api, fleet: FleetShell) -> None:
+    id = begun(shared_api, fleet)
+    problem(shared_api("PATCH", f"/jobs/{id}", {"politeness": {"rate": 0}}, scope=Scope.SUBMIT), 403)
+    change(shared_api, id, {"politeness": {"rate": 1}}, scope=Scope.SUBMIT)
+    problem(shared_api("PATCH", f"/jobs/{id}", {"priority": 1}, scope=Scope.READ), 403)
 
 
 def test_a_job_that_has_ended_or_is_not_there_is_not_changed(api: Api, fleet: FleetShell) -> None:

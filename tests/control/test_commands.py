@@ -222,6 +222,18 @@ def test_what_a_token_may_not_is_exit_code_2(live: Live, laptop: Laptop) -> None
     assert ran.code == 2 and "scope admin: headers" in ran.err
 
 
+def test_a_submitter_finds_its_own_jobs_and_no_others(live: Live, laptop: Laptop, jobs: Jobs) -> None:
+    submitter = {"SHOAL_TOKEN": live.tokens[Scope.SUBMIT]}
+    own = laptop("submit", "https://example.invalid/", "--lane", "slow", "--json", env=submitter).lines[0]["id"]
+    listed = laptop("jobs", "--json", env=submitter).lines
+    assert own in {job["id"] for job in listed} and {job["owner"] for job in listed} == {"live-submit"}
+    for command in ("job", "cancel", "pages"):
+        ran = laptop(command, jobs.books, env=submitter)
+        assert ran.code == 2 and f"there is no job '{jobs.books}'" in ran.err
+    assert "owner       live-submit" in both(live, laptop, "job", own).out
+    assert laptop("cancel", own, env=submitter).code == 0
+
+
 def test_rules_travel_as_data_and_options_as_they_are(live: Live, laptop: Laptop) -> None:
     rules = f"name: tiny\nstart: ['{live.site.url('/')}']\nitems: [{{fields: {{title: {{css: title}}}}}}]\n"
     (laptop.folder / "tiny.yaml").write_text(rules)

@@ -40,13 +40,14 @@ def bounded(page):
 
 @pytest.fixture
 def listed(fleet: FleetShell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
-    """An API whose operator lists spiders and allows private addresses."""
+    """An API whose operator lists spiders, allows private addresses and has submitters share their jobs."""
     package = Path(fleet.folder, "insiders")
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "spiders.py").write_text(SPIDERS)
     monkeypatch.syspath_prepend(str(fleet.folder))
-    with api_over(replace(fleet.settings, spiders=("insiders.spiders",), allow_private=True)) as api:
+    allowed = replace(fleet.settings, spiders=("insiders.spiders",), allow_private=True, shared_jobs=True)
+    with api_over(allowed) as api:
         yield api
 
 

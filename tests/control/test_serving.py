@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import pty
 import select
 import signal
 import socket
@@ -113,13 +115,17 @@ def _answers(running: Served) -> bool:
     return False
 
 
-def test_the_first_token_is_printed_once_and_kept_in_a_file_that_only_its_owner_reads(fleet: FleetShell) -> None:
-    with served(fleet) as api:
+def test_a_terminal_shows_the_first_token_once_and_a_file_that_only_its_owner_reads_keeps_it(fleet: FleetShell) -> None:
+    ours, theirs = pty.openpty()
+    with served(fleet, stdout=theirs) as api:
         status, made = api.ask("POST", "/api/v1/jobs", {"urls": [URL]})
         assert (status, made["accepted"]) == (201, 1)
         api.process.send_signal(signal.SIGTERM)
-        code, out, err = api.ended()
-    assert (code, out.strip()) == (0, api.token)
+        code, _, err = api.ended()
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert (code, shown.strip()) == (0, api.token)
     assert stat.S_IMODE((fleet.home / FILE).stat().st_mode) == 0o600
     assert f"http://127.0.0.1:{api.port}/api/v1" in err
     with served(fleet) as again:
@@ -143,12 +149,15 @@ def test_the_first_token_is_made_also_if_the_database_comes_later(fleet: FleetSh
     assert "the API answers 503 until then" in err and f"an admin token was made: {fleet.home / FILE}" in err
 
 
-def test_the_first_token_is_in_no_log_that_is_collected(fleet: FleetShell) -> None:
-    with served(fleet, env={"SHOAL_LOG": "json"}) as api:
+@pytest.mark.parametrize(("form", "options"), [("auto", []), ("json", []), ("auto", ["--json"])], ids=str)
+def test_the_first_token_is_in_nothing_that_is_redirected_or_logged(
+    fleet: FleetShell, form: str, options: list[str]
+) -> None:
+    with served(fleet, *options, env={"SHOAL_LOG": form}) as api:
         api.process.send_signal(signal.SIGTERM)
         code, out, err = api.ended()
-    assert (code, out) == (0, "") and FILE in err
-    said = err + "".join(path.read_text() for path in fleet.home.rglob("*.log"))
+    assert code == 0 and str(fleet.home / FILE) in (out if options else err)
+    said = out + err + "".join(path.read_text() for path in fleet.home.rglob("*.log"))
     assert "the API: http" in said and api.token.startswith("shoal_") and api.token not in said
 
 

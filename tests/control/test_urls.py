@@ -39,7 +39,7 @@ def report(api: Api, job: str) -> list[tuple[int, str, str]]:
 
 def test_an_array_is_appended_and_what_is_no_url_is_told_with_its_place(api: Api) -> None:
     job = api.submit(URL)
-    answered = api("POST", f"/jobs/{job}/urls", [URL, URL + "a", "mailto:x", " ", "example.com/a"], Scope.SUBMIT)
+    answered = api("POST", f"/jobs/{job}/urls", [URL, URL + "a", "mailto:x", " ", "example.com/a"])
     told = answered.get_json()
     assert answered.status_code == 200
     assert (told["id"], told["accepted"], told["duplicates"], told["rejected_count"]) == (job, 1, 2, 2)

@@ -135,6 +135,15 @@ def test_queue_lets_one_tick_wait_until_the_earlier_job_has_ended(store: Store, 
     assert [state for state, _ in runs(store, schedule)] == [RunState.SKIPPED, RunState.BEGUN, RunState.BEGUN]
 
 
+def test_jobs_belong_to_whom_their_schedule_does(store: Store, settings: Settings) -> None:
+    template = Template([URL])
+    anns = make_schedule(store, settings, "shop", "0 * * * *", "UTC", Overlap.SKIP, template, "ann")
+    for schedule in (anns, hourly(store, settings)):
+        run_now(store, schedule)
+    fire(store, settings)
+    assert {(job.spec.name, job.owner) for job in list_jobs(store, 9)} == {("shop", "ann"), ("news", None)}
+
+
 def test_allow_begins_beside_an_earlier_job(store: Store, settings: Settings) -> None:
     schedule = hourly(store, settings, Overlap.ALLOW)
     pass_ticks(store, schedule, 1)

@@ -152,6 +152,10 @@ def test_other_terminals_find_it_and_a_killed_worker_is_replaced_and_nothing_is_
         up.until_done(job)
         up.process.terminate()
         assert up.ended() == 0 and nothing_runs(shoal)
+        assert up.process.stdout is not None
+        token_file = shoal.home / "admin-token"
+        assert str(token_file) in up.said
+        assert token_file.read_text().strip() not in up.said + up.process.stdout.read(), "nothing here is a terminal"
         assert "Redis is now ready to exit" in up.log("redis")
         assert "frontier_lost" not in up.log("tend"), "a new Redis without jobs has lost nothing"
         up.until_said("everything has ended")

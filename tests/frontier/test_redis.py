@@ -187,7 +187,7 @@ async def test_keys_of_an_ended_job_are_removed(
     await end(frontier, caller, rest)
     await frontier.forget("other")
     await frontier.reap()
-    assert keys(redis_server) <= {"shard", "j", "h", "c", "w", "call", "ids", "deadlines", "leases"}
+    assert keys(redis_server) <= {"shard", "j", "h", "c", "w", "call", "ids", "owners", "deadlines", "leases"}
 
 
 async def test_a_cancelled_job_that_is_opened_again_starts_with_empty_queues(

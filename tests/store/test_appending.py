@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from shoal.errors import UnknownJob
 from shoal.model import Input, JobSpec, JobState
 from shoal.store.appending import append_inputs
 from shoal.store.inputs import input_report, seed_targets
-from shoal.store.jobs import create_job, end_if_seeded, load_job, mark_seeded, set_state
+from shoal.store.jobs import create_job, end_if_seeded, load_job, mark_seeded, set_state, steer
 from shoal.store.store import Store
 from shoal.urls import Params, target
 
@@ -97,6 +100,13 @@ def test_a_job_that_has_ended_takes_inputs_only_if_it_is_reopened_and_a_cancelle
     assert (job.state, job.finished_at, job.seeded) == (JobState.RUNNING, None, False)
     set_state(store, JOB, JobState.CANCELLED, 4.0)
     assert append_inputs(store, JOB, [url(3, 1)], None, 5.0, reopening=True) is None
+
+
+def test_a_job_that_was_removed_meanwhile_is_unknown(store: Store) -> None:
+    with pytest.raises(UnknownJob, match="removed"):
+        append_inputs(store, "gone", [], None, 2.0)
+    with pytest.raises(UnknownJob, match="removed"):
+        steer(store, "gone", JobState.CANCELLED, 2.0)
 
 
 def test_several_who_append_at_once_lose_nothing(store: Store) -> None:

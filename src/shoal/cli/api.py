@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import click
 
+from shoal.cli.first_token import tell_first_token
 from shoal.cli.numbers import Whole
 from shoal.cli.reach.own_tokens import open_store
 from shoal.cli.session import Command, Session
@@ -32,9 +32,9 @@ def api(session: Session, host: str, port: int, processes: int, threads: int) ->
     """Serve the HTTP API of the fleet of SHOAL_REDIS_URL until Ctrl-C or SIGTERM.
 
     What is being answered then is answered. The first time, an admin token is made: it is kept in the file admin-token
-    of the home, and printed once, unless SHOAL_LOG is json: then a log would have it. SIGHUP replaces the processes
-    without a refused connection. It listens to this machine only, unless told otherwise; put TLS in front of it before
-    it listens to others.
+    of the home. A terminal shows it once; output to a file or a pipe, or with SHOAL_LOG=json, names only the file.
+    SIGHUP replaces the processes without a refused connection. It listens to this machine only, unless told otherwise;
+    put TLS in front of it before it listens to others.
 
     \b
     SHOAL_REDIS_URL=redis://localhost:6379/0 shoal api
@@ -62,15 +62,6 @@ def api(session: Session, host: str, port: int, processes: int, threads: int) ->
         session.say(f"{error}; the API answers 503 until then")
         application.needs_token = True
     if token is not None:
-        _tell_token(session, token, session.settings.home / FILE)
+        tell_first_token(session, token, session.settings.home / FILE)
     session.say(f"the API: http://{address}/api/v1, how to use it: http://{address}/docs")
     application.run()
-
-
-def _tell_token(session: Session, token: str, file: Path) -> None:
-    if session.settings.log == "json":
-        # Whatever is printed is collected then, and kept where more people read it than the file.
-        session.say(f"an admin token was made: {file} has it")
-        return
-    session.show(token)
-    session.say(f"the admin token, shown this once; {file} has it too")

@@ -126,6 +126,7 @@ def _lines(session: Session, seen: Overview) -> list[str]:
 
 def _figures(seen: Overview) -> dict[str, str]:
     return {
+        "owner": safe(seen.owner or ""),
         "started": _times(seen.job),
         "pages": f"{extent(seen)}, {size(seen.stored.bytes)}",
         "status": statuses(seen),

@@ -34,7 +34,7 @@ def token() -> None:
     type=click.Choice([scope.value for scope in Scope]),
     default=Scope.READ.value,
     show_default=True,
-    help="What it may: look, submit and steer jobs, or everything.",
+    help="read: see all jobs; submit: submit jobs, see and steer its own; admin: everything.",
 )
 def add(session: Session, name: str, scope: str) -> None:
     """Make a token for NAME and print it, this once.

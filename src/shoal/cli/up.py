@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from shoal.cli.first_token import tell_first_token
 from shoal.cli.numbers import Whole
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal import safe, shortened
@@ -54,9 +55,9 @@ JSON_EVERY_S = 5.0
 def up(session: Session, workers: int, lanes: str, concurrency: int | None, port: int | None) -> None:
     """Run a whole fleet on this machine until Ctrl-C: Redis (unless SHOAL_REDIS_URL names one), tend, workers, the API.
 
-    The first time, an admin token of the API is printed. Commands of the same home find it by themselves. What dies or
-    makes no progress is started again. Ctrl-C ends what is in flight or gives it back; once more: at once, and still
-    nothing is lost.
+    The first time, an admin token of the API is made: the file admin-token of the home has it, and a terminal shows it
+    once. Commands of the same home find the fleet by themselves. What dies or makes no progress is started again.
+    Ctrl-C ends what is in flight or gives it back; once more: at once, and still nothing is lost.
 
     \b
     shoal up
@@ -101,11 +102,8 @@ def _show_first_token(session: Session, fleet: Up) -> None:
     """Before the API starts, which would tell it to its log."""
     with suppress(Unavailable):
         token = make_first_token(fleet.fleet.store, fleet.settings)
-        if token and session.json:
-            session.data({"type": "token", "token": token})
-        elif token:
-            session.show(token)
-            session.say(f"the admin token of the API, shown this once; {fleet.settings.home / FILE} has it too")
+        if token:
+            tell_first_token(session, token, fleet.settings.home / FILE)
 
 
 class View:

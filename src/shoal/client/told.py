@@ -61,6 +61,7 @@ class Job(TypedDict):
     user_agent: str
     version: int
     webhook: dict[str, Any] | None
+    owner: str | None
 
 
 class Host(TypedDict):

@@ -11,13 +11,13 @@ from typing import Any, cast
 
 from flask import current_app
 
-from shoal.control.bridge import Bridge, bridge
-from shoal.errors import FrontierLost, Unavailable, UnknownJob
+from shoal.control.bridge import Bridge
+from shoal.control.ownership import shown_overview
+from shoal.errors import FrontierLost, Unavailable
 from shoal.jobs.overview import Overview, with_stored
 from shoal.jobs.place import Standing, counted
 from shoal.model import ENDED, JobState
-from shoal.store.jobs import Job, find_job, load_job
-from shoal.store.paging import jobs_after
+from shoal.store.jobs import Job
 
 COUNTED_EVERY_S = 1.0
 """The rows of a job are not counted anew for everybody who asks."""
@@ -31,28 +31,12 @@ AWAY_S = 5.0
 _REMEMBERED = 1_000
 
 
-def find(id: str) -> Job:
-    """Raises UnknownJob; the jobs of a home that its own process crawls are not the fleet's."""
-    job = load_job(bridge().store, id)
-    if not job.fleet:
-        raise UnknownJob(f"job {id} is not the fleet's: it was crawled by `shoal crawl` in the home")
-    return job
-
-
-def find_named(name: str) -> Job:
-    """By its id, the beginning of one, or "last". Raises UsageError unless there is just one."""
-    newest = jobs_after(bridge().store, {}, None, 1) if name == "last" else ()
-    if newest:
-        return newest[0][1]
-    return find(find_job(bridge().store, name).id)
-
-
 def figures_of(job: Job) -> dict[str, Any]:
-    return _overviews().of(job).as_dict()
+    return overview_of(job).as_dict()
 
 
 def overview_of(job: Job) -> Overview:
-    return _overviews().of(job)
+    return shown_overview(_overviews().of(job))
 
 
 def standing_of(job: Job) -> Standing:

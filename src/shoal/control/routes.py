@@ -3,16 +3,17 @@
     routes = Routes("jobs")
 
     @routes.get("/jobs/<id>", READ, answers={200: JobFigures})
-    def job(id: str) -> Reply:
+    def job(job: Job) -> Reply:
         \"\"\"One job's figures.\"\"\"
-        return figures_of(find(id))
+        return figures_of(job)
 
     @routes.post("/jobs", SUBMIT, answers={201: Created}, body=JobOrder, counted=True, keyed=True)
     def submit(body: JobOrder) -> Reply:
         ...
         return created, 201
 
-`query` and `body` arrive checked. The models of answers only describe: what is returned is sent as it is. The
+The job or schedule that a path names arrives found, if the caller may see it (`ownership.py`); `query` and `body`
+arrive checked. The models of answers only describe: what is returned is sent as it is. The
 docstring is the operation's text in the OpenAPI document, which is made of nothing else (`openapi.py`).
 """
 
@@ -33,6 +34,7 @@ from shoal.control.auth import authorize
 from shoal.control.bodies import whole_body
 from shoal.control.idempotency import once
 from shoal.control.limits import count_submit
+from shoal.control.ownership import find, find_named, find_schedule
 from shoal.control.problems import RETRY_S, FieldFault, Problem
 from shoal.control.slots import slot
 from shoal.store.tokens import Scope
@@ -66,6 +68,8 @@ class Operation:
     """Whether it is one of the submits that a token has so many of in a minute."""
     keyed: bool = False
     """Whether an Idempotency-Key is honoured; the answer is kept then."""
+    by_name: bool = False
+    """Whether the job may be given by the beginning of its id, or as `last`."""
     streams: tuple[str, ...] = ()
     """Media types of bodies of any length, which the function reads itself; then there is no `body`, and no key."""
 
@@ -111,6 +115,8 @@ def _view(operation: Operation, function: View) -> Callable[..., Response]:
             authorize(operation.scope)
         if operation.counted:
             count_submit()
+        if operation.scope is not None:
+            given = _found(operation, given)
         query = _query(operation.query)
         if query is not None:
             given["query"] = query
@@ -124,6 +130,16 @@ def _view(operation: Operation, function: View) -> Callable[..., Response]:
             return _answered(operation, function, given, data)
 
     return view
+
+
+def _found(operation: Operation, given: dict[str, Any]) -> dict[str, Any]:
+    """Raises UnknownJob or a Problem, of what is another's as of what there is not."""
+    if operation.path.startswith(f"{API}/jobs/<id>"):
+        id = given.pop("id")
+        return {"job": find_named(id) if operation.by_name else find(id), **given}
+    if operation.path.startswith(f"{API}/schedules/<id>"):
+        return {"schedule": find_schedule(given.pop("id")), **given}
+    return given
 
 
 def _answered(operation: Operation, function: View, given: dict[str, Any], body: bytes | bytearray = b"") -> Response:

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 SEEDS_AT_ONCE = 1_000
 
 
-def terms_of(spec: JobSpec, seconds_used: float) -> Terms:
+def terms_of(spec: JobSpec, seconds_used: float, owner: str | None = None) -> Terms:
     limits, politeness = spec.limits, spec.politeness
     return Terms(
         lane=spec.lane,
+        owner=owner or "",
         priority=spec.priority,
         gap_s=politeness.gap_s,
         per_host=politeness.per_host,

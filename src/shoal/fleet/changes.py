@@ -61,7 +61,7 @@ async def tell_terms(frontier: Frontier, store: Store, id: str) -> None:
     """Gives the frontier the terms that the store has. Raises FrontierLost."""
     job = await asyncio.to_thread(load_job, store, id)
     while True:
-        await frontier.change(id, terms_of(job.spec, job.seconds))
+        await frontier.change(id, terms_of(job.spec, job.seconds, job.owner))
         await asyncio.to_thread(note_told, store, id, job.version)
         now = await asyncio.to_thread(load_job, store, id)
         # Another change may have been told before this one, which is older.

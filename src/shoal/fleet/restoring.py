@@ -60,7 +60,7 @@ class Restoring:
             await self._frontier.touch(job.id)
             line = await self._offer_seeds(job, job.offered_line, on_offer)
         else:
-            await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
+            await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds, job.owner))
             state = await self._writer.run(begin, job.id, time.time())
             if state is not JobState.RUNNING:
                 # An operator was quicker; what is paused is begun when it goes on.
@@ -75,7 +75,7 @@ class Restoring:
     async def rebuild(self, job: Job) -> None:
         """Raises FrontierLost if it is lost once more meanwhile."""
         # First what has ended, so that offering it again leads to nothing.
-        terms = terms_of(job.spec, job.seconds)
+        terms = terms_of(job.spec, job.seconds, job.owner)
         await self._frontier.open_job(job.id, terms, lost=True)
         await self._recall_ended(job)
         if not await self._frontier.knows(job.id):

@@ -93,13 +93,20 @@ def _spec(sources: Sources, spec_once_read: Callable[[], JobSpec]) -> JobSpec:
 
 
 def make_schedule(
-    store: Store, settings: Settings, name: str, cron: str, zone: str, overlap: Overlap, template: Template
+    store: Store,
+    settings: Settings,
+    name: str,
+    cron: str,
+    zone: str,
+    overlap: Overlap,
+    template: Template,
+    owner: str | None = None,
 ) -> Schedule:
     """Raises UsageError for whatever about it cannot work."""
     now = time.time()
     due_at = Cron(cron, zone).after(now)
     job = template.checked(settings, name).to_json()
-    schedule = Schedule(new_job_id(), name, cron, zone, overlap, job, False, now, due_at)
+    schedule = Schedule(new_job_id(), name, cron, zone, overlap, job, False, now, due_at, owner)
     add_schedule(store, schedule)
     return schedule
 
@@ -199,7 +206,7 @@ def _submitted(settings: Settings, store: Store, schedule: Schedule, run: Run) -
     async def hand_over() -> None:
         fleet = Fleet(settings, store)
         try:
-            await submit(fleet, sources, spec_once_read, run.job)
+            await submit(fleet, sources, spec_once_read, run.job, schedule.owner)
         finally:
             await fleet.close()
 

@@ -42,13 +42,16 @@ class Submitted:
     """The first of the rejected, with the reasons."""
 
 
-async def submit(fleet: Fleet, sources: Sources, spec: Callable[[], JobSpec], id: str | None = None) -> Submitted:
-    """The spec is asked for when the sources have been read; what it raises leaves no job behind."""
+async def submit(
+    fleet: Fleet, sources: Sources, spec: Callable[[], JobSpec], id: str | None = None, owner: str | None = None
+) -> Submitted:
+    """The spec is asked for when the sources have been read; what it raises leaves no job behind. An id that is given
+    must be new."""
     # Both servers before the sources, which may take a while to read, and come only once.
     await fleet.frontier.connection.check()
     id = id or new_job_id()
     asked = request_id.get()
-    create_job(fleet.store, id, spec, sources.inputs, time.time(), fleet=True, request_id=asked)
+    create_job(fleet.store, id, spec, sources.inputs, time.time(), fleet=True, request_id=asked, owner=owner)
     words = f"job {id} is submitted with {sources.good} URL{'' if sources.good == 1 else 's'}"
     log.info("job_submitted", words, job=id, urls=sources.good)
     with suppress(Unavailable):
@@ -66,15 +69,9 @@ async def submit_asked(
     id: str | None = None,
     *,
     by: Asker,
-    urls_follow: bool = False,
 ) -> Submitted:
-    """As another program asks for it, in plain JSON: options by the names of the flags, with _ for -.
-
-    Rules are data; a spider is named by its import path, and only of a module that SHOAL_SPIDERS lists. No URL is
-    taken for the name of a file. An id that is given must be new. With `urls_follow` a job that has no URL waits for
-    those that are appended. Raises UsageError.
-    """
-    sources, spec_once_read = read_asked(fleet.settings, urls, rules, spider, options, by, urls_follow)
+    """As `read_asked` takes it; the job belongs to nobody. Raises UsageError."""
+    sources, spec_once_read = read_asked(fleet.settings, urls, rules, spider, options, by)
     return await submit(fleet, sources, spec_once_read, id)
 
 
@@ -87,7 +84,13 @@ def read_asked(
     by: Asker,
     urls_follow: bool = False,
 ) -> tuple[Sources, Callable[[], JobSpec]]:
-    """What `submit` takes, of what another program asks for. Raises UsageError."""
+    """What `submit` takes, of what another program asks for in plain JSON: options by the names of the flags, with _
+    for -.
+
+    Rules are data; a spider is named by its import path, and only of a module that SHOAL_SPIDERS lists. No URL is
+    taken for the name of a file. With `urls_follow` a job that has no URL waits for those that are appended. Raises
+    UsageError.
+    """
     loaded = _spider(rules, spider, settings.spiders)
     wish = Wish.of(_checked(options), loaded, settings.allow_private and by is not Asker.SUBMITTER, by)
     given = [*(loaded.urls if loaded else ()), *urls]

@@ -21,11 +21,12 @@ NAMES_LOOKED_AT = 10_000
 """For what was meant by a name that no host has."""
 
 
-async def find_host(frontier: Frontier, name: str) -> HostState:
-    """Raises UnknownHost, which may mean a slip of the pen."""
+async def find_host(frontier: Frontier, name: str, guess: bool = True) -> HostState:
+    """Raises UnknownHost, which may mean a slip of the pen: with `guess` it names hosts that are spelt alike."""
     found = await frontier.host(name.lower())
     if found is None:
-        raise unknown_host(name, [host.name for host in await frontier.hosts(most=NAMES_LOOKED_AT)])
+        others = await frontier.hosts(most=NAMES_LOOKED_AT) if guess else ()
+        raise unknown_host(name, [host.name for host in others])
     return found
 
 

@@ -11,6 +11,7 @@ from shoal.store.archive.segments import size_of
 from shoal.store.columns import iso_time
 from shoal.store.figures import Failures, StoredFigures, stored_figures
 from shoal.store.jobs import Job, load_job
+from shoal.store.tokens import token_name
 from shoal.store.webhooks import Told, told_so_far
 from shoal.urls.traps import allowing
 
@@ -25,6 +26,8 @@ class Overview:
     limiting: str | None
     webhook: Told | None = None
     """None: nobody is to be told."""
+    owner: str | None = None
+    """The name of the token that it belongs to, the id of one that was removed; None: it belongs to none."""
 
     @property
     def failures(self) -> list[Failures]:
@@ -61,6 +64,7 @@ class Overview:
             "user_agent": job.spec.user_agent,
             "version": job.version,
             "webhook": asdict(self.webhook) if self.webhook else None,
+            "owner": self.owner,
         }
 
 
@@ -69,7 +73,8 @@ async def overview(place: Place, job_id: str) -> Overview:
 
 
 def with_stored(place: Place, stands: Standing) -> Overview:
-    id = stands.job.id
-    stored, archive_bytes = stored_figures(place.store, id), size_of(place.store, place.archive, id)
-    told = told_so_far(place.store, id) if stands.job.spec.webhook else None
-    return Overview(stands.job, stands.state, stands.figures, stored, archive_bytes, stands.limiting, told)
+    store, job = place.store, stands.job
+    stored, archive_bytes = stored_figures(store, job.id), size_of(store, place.archive, job.id)
+    told = told_so_far(store, job.id) if job.spec.webhook else None
+    owner = None if job.owner is None else token_name(store, job.owner) or job.owner
+    return Overview(job, stands.state, stands.figures, stored, archive_bytes, stands.limiting, told, owner)

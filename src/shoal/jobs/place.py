@@ -5,8 +5,11 @@ A job that a place cannot steer is refused with a UsageError that says where it 
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +20,14 @@ from shoal.store.archive.archive import Archive
 from shoal.store.figures import stored_figures
 from shoal.store.jobs import Job
 from shoal.store.store import Store
+from shoal.telemetry import Events
+
+_OURS = (
+    *("shoal.db", "frontier.db", "spool", "archive", "lock", "run", "up.json", "redis", "logs", "parsing"),
+    "admin-token",
+)
+"""How the names in a home begin: SQLite adds endings."""
+log = Events(__name__)
 
 
 class Standing(NamedTuple):
@@ -82,11 +93,36 @@ def nothing_to(wish: str, job: Job, state: JobState) -> str:
 
 
 def make_folder(path: Path) -> None:
+    """For its owner only: a job may carry passwords, cookies and keys. One that is there is closed to others too, if it
+    is ours and holds nothing else; otherwise a warning says how."""
     try:
-        # For its owner only: a job may carry passwords, cookies and keys.
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        is_open = bool(path.stat().st_mode & stat.S_IRWXO)
     except OSError as error:
         raise unusable_home(path, error) from error
+    if is_open and not _closed(path):
+        _warn_once(path)
+
+
+def _closed(path: Path) -> bool:
+    """False if it is not ours to close, or on a disk that is only read."""
+    with suppress(OSError):
+        if path.stat().st_uid == os.geteuid() and _holds_only_ours(path):
+            path.chmod(0o700)
+            return True
+    return False
+
+
+def _holds_only_ours(path: Path) -> bool:
+    """Others may need what else is there: a home may be `.`, or even /tmp."""
+    with os.scandir(path) as entries:
+        return all(entry.name.startswith(_OURS) for entry in entries)
+
+
+@cache
+def _warn_once(path: Path) -> None:
+    words = f"other users of this machine can read {path}, which may hold passwords and cookies: chmod 700 {path}"
+    log.warning("home_open", words, path=str(path))
 
 
 def unusable_home(path: Path, error: OSError) -> HomeError:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select, update
 from shoal.model import ENDED, Input, JobState
 from shoal.store.among import among
 from shoal.store.inputs import add_inputs, last_line
-from shoal.store.jobs import reopen
+from shoal.store.jobs import held_state, reopen
 from shoal.store.store import Store
 from shoal.store.tables import inputs, jobs
 
@@ -40,7 +40,7 @@ def append_inputs(
 
     def work(db: Connection) -> Part | None:
         # Locked, so that nobody else numbers lines, ends the job or finds all its inputs offered.
-        state = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == job).with_for_update()).scalar_one())
+        state = held_state(db, job)
         if state in ENDED and (state is JobState.CANCELLED or not reopening):
             return None
         part = _added(db, job, given, offset)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, true, update
 
 from shoal.errors import UnknownJob, UsageError
 from shoal.model import ENDED, Input, JobSpec, JobState, Lane
@@ -48,6 +48,8 @@ class Job:
     """Of the call of the API that began it."""
     extracted_by: str | None
     """The spider that its items were last extracted by, after the crawl; rules as JSON text."""
+    owner: str | None
+    """The id of the submit token that it belongs to; None: it is the admins', or everybody's where jobs are shared."""
 
     @property
     def about(self) -> dict[str, str]:
@@ -72,6 +74,7 @@ def create_job(
     created_at: float,
     fleet: bool = False,
     request_id: str | None = None,
+    owner: str | None = None,
 ) -> None:
     """Either the job is there with all its inputs or not at all; any number of inputs passes through.
 
@@ -79,72 +82,78 @@ def create_job(
     """
     with store.write() as db:
         add_inputs(db, id, inputs)
-        _insert_job(db, id, spec(), created_at, fleet, request_id)
+        about = {"created_at": created_at, "fleet": fleet, "request_id": request_id, "owner": owner}
+        _insert_job(db, id, spec(), about)
 
 
-def _insert_job(db: Connection, id: str, spec: JobSpec, created_at: float, fleet: bool, request_id: str | None) -> None:
+def _insert_job(db: Connection, id: str, spec: JobSpec, about: Mapping[str, Any]) -> None:
     # Without inputs there is nothing to offer, until some are appended; that is done on a fleet only.
-    awaits_urls = fleet and not last_seed_line(db, id)
+    awaits_urls = about["fleet"] and not last_seed_line(db, id)
     db.execute(
         insert(jobs).values(
             id=id,
             name=storable(spec.name),
             state=JobState.QUEUED,
             spec=spec.to_json(),
-            created_at=created_at,
             seconds=0.0,
             admitted="[]",
             seeded=awaits_urls,
             offered_line=0,
             version=1,
             told=1,
-            fleet=fleet,
-            request_id=request_id,
+            **about,
         )
     )
 
 
-def load_job(store: Store, id: str) -> Job:
+def load_job(store: Store, id: str, owner: str | None = None) -> Job:
+    """Another's is not known if an owner is given."""
     with store.read() as db:
-        row = db.execute(select(jobs).where(jobs.c.id == storable(id))).one_or_none()
+        row = db.execute(select(jobs).where(jobs.c.id == storable(id), of_owner(owner))).one_or_none()
     if row is None:
         raise UnknownJob(f"there is no job {id!r}: `shoal jobs` lists them")
     return job_of(row)
 
 
-def find_job(store: Store, name: str) -> Job:
-    """The job with this id, the only one whose id begins so, or the newest if the name is "last"."""
+def of_owner(owner: str | None) -> ColumnElement[bool]:
+    """Jobs of this owner; all, if none is given."""
+    return true() if owner is None else jobs.c.owner == owner
+
+
+def find_job(store: Store, name: str, owner: str | None = None) -> Job:
+    """The job with this id, the only one whose id begins so, or the newest if the name is "last"; of this owner's, if
+    one is given."""
     if name == "last":
-        newest = list_jobs(store, 1)
+        newest = list_jobs(store, 1, owner)
         if not newest:
             raise UnknownJob("there is no job yet: `shoal crawl URL` starts one")
         return newest[0]
-    alike = jobs.c.id.startswith(storable(name), autoescape=True)
+    alike = select(jobs).where(jobs.c.id.startswith(storable(name), autoescape=True), of_owner(owner))
     with store.read() as db:
-        rows = db.execute(select(jobs).where(alike).order_by(jobs.c.id).limit(_MOST_CANDIDATES)).all()
+        rows = db.execute(alike.order_by(jobs.c.id).limit(_MOST_CANDIDATES)).all()
     exact = [row for row in rows if row.id == name]
     if len(exact or rows) != 1:
-        raise _not_one(store, name, [row.id for row in rows])
+        raise _not_one(name, [row.id for row in rows], list_jobs(store, _MOST_CANDIDATES, owner))
     return job_of((exact or rows)[0])
 
 
-def _not_one(store: Store, name: str, candidates: list[str]) -> UsageError:
+def _not_one(name: str, candidates: list[str], newest: list[Job]) -> UsageError:
     if candidates:
         return UsageError(f"{name!r} is the beginning of several jobs: {', '.join(candidates)}")
-    known = ", ".join(job.id for job in list_jobs(store, _MOST_CANDIDATES))
+    known = ", ".join(job.id for job in newest)
     return UnknownJob(f"there is no job {name!r}{f'; the newest are: {known}' if known else ', nor any'}")
 
 
-def list_jobs(store: Store, limit: int) -> list[Job]:
-    """Newest first."""
-    newest_first = select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id.desc()).limit(limit)
+def list_jobs(store: Store, limit: int, owner: str | None = None) -> list[Job]:
+    """Newest first; of this owner's, if one is given."""
+    newest_first = select(jobs).where(of_owner(owner)).order_by(jobs.c.created_at.desc(), jobs.c.id.desc())
     with store.read() as db:
-        return [job_of(row) for row in db.execute(newest_first)]
+        return [job_of(row) for row in db.execute(newest_first.limit(limit))]
 
 
-def unfinished(store: Store) -> list[Job]:
-    """The fleet's jobs that have not ended, oldest first."""
-    open_jobs = select(jobs).where(jobs.c.fleet, jobs.c.state.not_in(ENDED))
+def unfinished(store: Store, owner: str | None = None) -> list[Job]:
+    """The fleet's jobs that have not ended, oldest first; of this owner's, if one is given."""
+    open_jobs = select(jobs).where(jobs.c.fleet, jobs.c.state.not_in(ENDED), of_owner(owner))
     with store.read() as db:
         return [job_of(row) for row in db.execute(open_jobs.order_by(jobs.c.created_at, jobs.c.id))]
 
@@ -154,19 +163,20 @@ class JobCounts(NamedTuple):
     unfinished: dict[Lane, int]
 
 
-def count_jobs(store: Store) -> JobCounts:
-    """The fleet's."""
-    by_state = select(jobs.c.state, func.count()).where(jobs.c.fleet).group_by(jobs.c.state)
+def count_jobs(store: Store, owner: str | None = None) -> JobCounts:
+    """The fleet's; of this owner's, if one is given."""
+    by_state = select(jobs.c.state, func.count()).where(jobs.c.fleet, of_owner(owner)).group_by(jobs.c.state)
     with store.read() as db:
         counts = {JobState(state): n for state, n in db.execute(by_state)}
-    return JobCounts(counts, dict(Counter(job.spec.lane for job in unfinished(store))))
+    return JobCounts(counts, dict(Counter(job.spec.lane for job in unfinished(store, owner))))
 
 
 def earlier_jobs(store: Store, id: str, limit: int) -> list[Job]:
-    """The jobs of the same name that are older than this one, newest first."""
+    """The jobs of the same name and owner that are older than this one, newest first."""
     this = jobs.alias("this")
-    same_name = (this.c.id == id) & (jobs.c.name == this.c.name) & (jobs.c.created_at < this.c.created_at)
-    newest_first = select(jobs).join(this, same_name).order_by(jobs.c.created_at.desc()).limit(limit)
+    same_name = (jobs.c.name == this.c.name) & jobs.c.owner.is_not_distinct_from(this.c.owner)
+    earlier = (this.c.id == id) & same_name & (jobs.c.created_at < this.c.created_at)
+    newest_first = select(jobs).join(this, earlier).order_by(jobs.c.created_at.desc()).limit(limit)
     with store.read() as db:
         return [job_of(row) for row in db.execute(newest_first)]
 
@@ -189,7 +199,7 @@ def _set_state(db: Connection, id: str, state: JobState, at: float, reason: str 
 def steer(store: Store, id: str, state: JobState, at: float) -> bool:
     """As `set_state`, by an operator's word; False, and nothing changes, if the job has ended meanwhile."""
     with store.write() as db:
-        now = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar_one())
+        now = held_state(db, id)
         if now not in ENDED:
             _set_state(db, id, state, at, None)
     return now not in ENDED
@@ -198,7 +208,7 @@ def steer(store: Store, id: str, state: JobState, at: float) -> bool:
 def reopen_ended(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> bool:
     """As `set_state`, if the job has ended; False, and nothing changes, of one that was cancelled."""
     with store.write() as db:
-        now = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar_one())
+        now = held_state(db, id)
         if now in ENDED and now is not JobState.CANCELLED:
             _set_state(db, id, state, at, reason)
     return now is not JobState.CANCELLED
@@ -207,7 +217,7 @@ def reopen_ended(store: Store, id: str, state: JobState, at: float, reason: str 
 def begin(store: Store, id: str, at: float) -> JobState:
     """A job that waits to be taken up is running from now on; says what it is: an operator may have been quicker."""
     with store.write() as db:
-        state = JobState(db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar_one())
+        state = held_state(db, id)
         if state is not JobState.QUEUED:
             return state
         _set_state(db, id, JobState.RUNNING, at, None)
@@ -223,6 +233,14 @@ def end_if_seeded(store: Store, id: str, state: JobState, at: float, reason: str
         if row.seeded and row.state not in ENDED:
             _set_state(db, id, state, at, reason)
     return bool(row.seeded)
+
+
+def held_state(db: Connection, id: str) -> JobState:
+    """Nobody else changes it until the transaction ends. Raises UnknownJob of a job that was removed."""
+    state = db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar()
+    if state is None:
+        raise UnknownJob(f"there is no job {id!r} any more: it was removed")
+    return JobState(state)
 
 
 def reopen(db: Connection, id: str, at: float) -> None:
@@ -324,4 +342,5 @@ def job_of(row: Row[*tuple[Any, ...]]) -> Job:
         fleet=row.fleet,
         request_id=row.request_id,
         extracted_by=row.extracted_by,
+        owner=row.owner,
     )

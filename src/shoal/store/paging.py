@@ -49,7 +49,7 @@ def items_after(store: Store, job: str, where: Where, after: Position | None, li
 
 
 def jobs_after(store: Store, where: Where, after: Position | None, limit: int) -> list[tuple[Position, Job]]:
-    """The fleet's, newest first; `where` may name `state`, `lane` and `name`."""
+    """The fleet's, newest first; `where` may name `state`, `lane`, `name` and `owner`."""
     jobs = tables.jobs
     wanted = select(jobs).where(jobs.c.fleet, *_of_jobs(where))
     if after is not None:
@@ -95,7 +95,7 @@ def _beyond(order: Sequence[Column[Any]], after: Position | None) -> ColumnEleme
 
 def _of_jobs(where: Where) -> list[ColumnElement[bool]]:
     jobs = tables.jobs
-    found = [jobs.c[name] == storable(where[name]) for name in ("state", "name") if name in where]
+    found = [jobs.c[name] == storable(where[name]) for name in ("state", "name", "owner") if name in where]
     if "lane" in where:
         # Kept only in the spec, which is JSON of our own making.
         found.append(jobs.c.spec.contains(f'"lane": "{Lane(where["lane"])}"', autoescape=True))

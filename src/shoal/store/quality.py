@@ -83,12 +83,16 @@ def load_quality(store: Store, job: str) -> list[FieldQuality]:
 
 
 def last_quality(store: Store, spider_name: str, before_job: str) -> list[FieldQuality]:
-    """Of the last job of this name that ended well before this one began and was measured; empty if there is none."""
-    began = select(jobs.c.created_at).where(jobs.c.id == before_job).scalar_subquery()
+    """Of the last job of this name, and of the same owner, that ended well before this one began and was measured;
+    empty if there is none."""
+    this = jobs.alias("this")
+    earlier = (this.c.id == before_job) & (jobs.c.created_at < this.c.created_at)
+    same_owner = jobs.c.owner.is_not_distinct_from(this.c.owner)
     measured = select(quality.c.job).where(quality.c.job == jobs.c.id).exists()
     last = (
         select(jobs.c.id)
-        .where(jobs.c.name == storable(spider_name), jobs.c.state.in_(_ENDED_WELL), jobs.c.created_at < began, measured)
+        .join(this, earlier & same_owner)
+        .where(jobs.c.name == storable(spider_name), jobs.c.state.in_(_ENDED_WELL), measured)
         .order_by(jobs.c.created_at.desc())
         .limit(1)
     )

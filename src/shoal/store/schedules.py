@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Row, delete, insert, select, true, update
 
 from shoal.errors import UsageError
 from shoal.model import ENDED
@@ -56,6 +56,8 @@ class Schedule:
     created_at: float
     due_at: float
     """Its next tick."""
+    owner: str | None = None
+    """The id of the submit token that it and its jobs belong to; None: they are the admins'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Run:
 
 
 def add_schedule(store: Store, schedule: Schedule) -> None:
-    """Raises UsageError if the name is taken."""
+    """Raises UsageError if its owner has one of this name."""
     values = {**asdict(schedule), "name": storable(schedule.name), "job": storable(schedule.job)}
     with store.write() as db:
         added = insert_into(db, table).values(values).on_conflict_do_nothing().returning(table.c.id)
@@ -79,16 +81,33 @@ def add_schedule(store: Store, schedule: Schedule) -> None:
             raise UsageError(f"there is a schedule {schedule.name!r} already: remove it first, or choose another name")
 
 
-def list_schedules(store: Store) -> list[Schedule]:
+def list_schedules(store: Store, owner: str | None = None) -> list[Schedule]:
+    """By name; of this owner's, if one is given."""
+    by_name = select(table).where(_of_owner(owner)).order_by(table.c.name, table.c.created_at)
     with store.read() as db:
-        return [_schedule(row) for row in db.execute(select(table).order_by(table.c.name))]
+        return [_schedule(row) for row in db.execute(by_name)]
 
 
-def find_schedule(store: Store, name: str) -> Schedule | None:
-    """By its name or its id."""
+def is_taken(store: Store, name: str, owner: str | None) -> bool:
+    """Whether this owner, or nobody, has a schedule of this name."""
+    taken = select(table.c.id).where(table.c.name == storable(name), table.c.owner.is_not_distinct_from(owner))
     with store.read() as db:
-        row = db.execute(select(table).where(_named(name))).first()
-    return None if row is None else _schedule(row)
+        return db.execute(taken).first() is not None
+
+
+def find_schedule(store: Store, name: str, owner: str | None = None) -> Schedule | None:
+    """By its id or its name; of this owner's, if one is given. Of those that are alike in name, nobody's is meant.
+
+    Raises UsageError if the name is that of several owners' schedules.
+    """
+    alike = select(table).where(_named(name), _of_owner(owner)).order_by(table.c.created_at)
+    with store.read() as db:
+        found = [_schedule(row) for row in db.execute(alike)]
+    meant = [one for one in found if one.id == name] or [one for one in found if one.owner is None] or found
+    if len(meant) > 1:
+        ids = ", ".join(one.id for one in meant)
+        raise UsageError(f"{name!r} is the name of several schedules: give the id, one of {ids}")
+    return meant[0] if meant else None
 
 
 def change_schedule(store: Store, id: str, change: Callable[[Schedule], Mapping[str, Any]]) -> None:
@@ -173,6 +192,10 @@ def unfinished_job(store: Store, schedule: str) -> str | None:
 
 def _is(run: Run) -> tuple[ColumnElement[bool], ...]:
     return run_table.c.schedule == run.schedule, run_table.c.tick == run.tick
+
+
+def _of_owner(owner: str | None) -> ColumnElement[bool]:
+    return true() if owner is None else table.c.owner == owner
 
 
 def _named(name: str) -> ColumnElement[bool]:

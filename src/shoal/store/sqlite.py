@@ -27,7 +27,7 @@ class Sqlite:
 
     def __init__(self, path: Path) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise HomeError(f"cannot make the directory {path.parent}: {error.strerror}") from error
         self.name = str(path)

@@ -88,6 +88,12 @@ def list_tokens(store: Store) -> list[Token]:
         return [_token(row) for row in rows]
 
 
+def token_name(store: Store, id: str) -> str | None:
+    """None of one that was removed."""
+    with store.read() as db:
+        return db.execute(select(table.c.name).where(table.c.id == id)).scalar()
+
+
 def remove_token(store: Store, name: str) -> bool:
     """By its name or its id; whoever holds it is refused from then on. False if there is none."""
     with store.write() as db:

@@ -6,7 +6,6 @@ from functools import partial
 
 from shoal.control.auth import require_for, require_to_feed
 from shoal.control.bridge import bridge
-from shoal.control.figures import find
 from shoal.control.models.changes import Changed, ChangeQuery, JobChange
 from shoal.control.problems import conflict, has_ended
 from shoal.control.routes import SUBMIT, Reply, Routes
@@ -19,7 +18,7 @@ routes = Routes("changes")
 
 
 @routes.patch("/jobs/<id>", SUBMIT, answers={200: Changed}, body=JobChange, query=ChangeQuery)
-def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
+def change_running(job: Job, body: JobChange, query: ChangeQuery) -> Reply:
     """Change limits, rate, scope, patterns, lane or priority of a job while it runs.
 
     Workers follow with their next lease: what is queued and does not belong any more is dropped, and a wider scope
@@ -29,17 +28,16 @@ def change_running(id: str, body: JobChange, query: ChangeQuery) -> Reply:
     what needs an admin, scope, patterns and higher limits are changed by an admin only. A job that a limit ended
     goes on if it is given a higher one.
     """
-    found = find(id)
-    if found.state in ENDED and not _reopens(body, found):
-        raise has_ended("change", found)
+    if job.state in ENDED and not _reopens(body, job):
+        raise has_ended("change", job)
     given = body.model_dump(exclude_unset=True)
     require_for({**given, **given.get("politeness", {})}, None)
     if query.preview:
-        return _previewed(found, _applied(body, found.spec))
-    changed = bridge().run_apart(lambda fleet: change_job(fleet, id, partial(_applied, body), query.version))
+        return _previewed(job, _applied(body, job.spec))
+    changed = bridge().run_apart(lambda fleet: change_job(fleet, job.id, partial(_applied, body), query.version))
     if changed is None:
-        raise conflict(f"job {id} is not of version {query.version} any more: look at it again, and repeat")
-    return {"id": id, "version": changed.version}
+        raise conflict(f"job {job.id} is not of version {query.version} any more: look at it again, and repeat")
+    return {"id": job.id, "version": changed.version}
 
 
 def _reopens(body: JobChange, found: Job) -> bool:

@@ -8,14 +8,16 @@ from typing import Any
 from shoal.control.auth import asker, require_for
 from shoal.control.bridge import bridge
 from shoal.control.cursor import cursor, place_of
-from shoal.control.figures import figures_of, find
+from shoal.control.figures import figures_of
 from shoal.control.idempotency import claimed_job_id
 from shoal.control.models.jobs import Created, JobFigures, JobList, JobOrder, JobsQuery, Steered
+from shoal.control.ownership import owner
 from shoal.control.problems import conflict, has_ended
 from shoal.control.routes import READ, SUBMIT, Reply, Routes
 from shoal.errors import FrontierLost, UnknownJob
 from shoal.fleet.place import Fleet
-from shoal.fleet.submit import Submitted, submit_asked
+from shoal.fleet.submit import Submitted, read_asked
+from shoal.fleet.submit import submit as hand_over
 from shoal.model import ENDED, JobState
 from shoal.store.inputs import input_counts
 from shoal.store.jobs import Job, load_job
@@ -40,21 +42,21 @@ def submit(body: JobOrder) -> Reply:
     if id is not None and (made := _made_before(id)):
         return made, 201
 
-    async def hand_over(fleet: Fleet) -> Submitted:
-        follow = body.urls_follow
-        return await submit_asked(
-            fleet, body.urls, body.rules, body.spider, options, id, by=asker(), urls_follow=follow
-        )
+    async def make(fleet: Fleet) -> Submitted:
+        given = body.urls, body.rules, body.spider
+        sources, spec_once_read = read_asked(fleet.settings, *given, options, asker(), body.urls_follow)
+        return await hand_over(fleet, sources, spec_once_read, id, owner())
 
-    submitted = bridge().run_apart(hand_over)
+    submitted = bridge().run_apart(make)
     rejected = [{"url": bad.spelt, "reason": bad.reason} for bad in submitted.bad]
     return _created(submitted.id, submitted.accepted, submitted.duplicates, rejected, submitted.rejected), 201
 
 
 @routes.get("/jobs", READ, answers={200: JobList}, query=JobsQuery)
 def jobs(query: JobsQuery) -> Reply:
-    """List the jobs, newest first."""
-    where = {name: str(value) for name in ("state", "lane", "name") if (value := getattr(query, name)) is not None}
+    """List the jobs that the token may see, newest first."""
+    wanted = {"state": query.state, "lane": query.lane, "name": query.name, "owner": owner()}
+    where = {name: str(value) for name, value in wanted.items() if value is not None}
     after = place_of(query.cursor, _LISTING, (float, str))
     found = jobs_after(bridge().store, where, after, query.limit + 1)
     shown = found[: query.limit]
@@ -63,62 +65,59 @@ def jobs(query: JobsQuery) -> Reply:
 
 
 @routes.get("/jobs/<id>", READ, answers={200: JobFigures})
-def job(id: str) -> Reply:
+def job(job: Job) -> Reply:
     """One job's figures."""
-    return figures_of(find(id))
+    return figures_of(job)
 
 
 @routes.delete("/jobs/<id>", SUBMIT, answers={204: None})
-def remove(id: str) -> Reply:
+def remove(job: Job) -> Reply:
     """Remove a job that has ended, with all its data.
 
     Its pages, items, dead letters and the segments of its archive are gone afterwards. One that has not ended is to be
     cancelled first.
     """
-    found = find(id)
-    if found.state not in ENDED:
-        raise conflict(f"job {id} is {found.state}: cancel it first")
+    if job.state not in ENDED:
+        raise conflict(f"job {job.id} is {job.state}: cancel it first")
     over = bridge()
-    over.run(_forget(over.fleet, id))
+    over.run(_forget(over.fleet, job.id))
     with over.apart() as fleet:
-        remove_job(fleet.store, fleet.archive, found)
+        remove_job(fleet.store, fleet.archive, job)
     return None
 
 
 @routes.post("/jobs/<id>/pause", SUBMIT, answers={200: Steered})
-def pause(id: str) -> Reply:
+def pause(job: Job) -> Reply:
     """Lease nothing more of a job, for now; what is in flight is finished."""
-    found = _steerable(id, "pause")
-    return _steered(found, JobState.PAUSED, bridge().run_apart(lambda fleet: fleet.pause(found)))
+    _check_not_ended(job, "pause")
+    return _steered(job, JobState.PAUSED, bridge().run_apart(lambda fleet: fleet.pause(job)))
 
 
 @routes.post("/jobs/<id>/resume", SUBMIT, answers={200: Steered})
-def resume(id: str) -> Reply:
+def resume(job: Job) -> Reply:
     """Let a paused job go on.
 
     One that a limit ended goes on by a change of that limit, which the answer names.
     """
-    found = _steerable(id, "resume")
-    said = bridge().run_apart(lambda fleet: fleet.resume(found))
-    return _steered(found, JobState.RUNNING if found.started_at else JobState.QUEUED, said)
+    _check_not_ended(job, "resume")
+    said = bridge().run_apart(lambda fleet: fleet.resume(job))
+    return _steered(job, JobState.RUNNING if job.started_at else JobState.QUEUED, said)
 
 
 @routes.post("/jobs/<id>/cancel", SUBMIT, answers={200: Steered})
-def cancel(id: str) -> Reply:
+def cancel(job: Job) -> Reply:
     """End a job for good and keep its data."""
-    found = _steerable(id, "cancel")
-    return _steered(found, JobState.CANCELLED, bridge().run_apart(lambda fleet: fleet.cancel(found)))
+    _check_not_ended(job, "cancel")
+    return _steered(job, JobState.CANCELLED, bridge().run_apart(lambda fleet: fleet.cancel(job)))
 
 
-def _steerable(id: str, wish: str) -> Job:
-    found = find(id)
-    if found.state in ENDED:
-        raise has_ended(wish, found)
-    return found
+def _check_not_ended(job: Job, wish: str) -> None:
+    if job.state in ENDED:
+        raise has_ended(wish, job)
 
 
-def _steered(found: Job, state: JobState, said: str) -> dict[str, Any]:
-    return {"id": found.id, "state": state, "detail": said}
+def _steered(job: Job, state: JobState, said: str) -> dict[str, Any]:
+    return {"id": job.id, "state": state, "detail": said}
 
 
 def _made_before(id: str) -> dict[str, Any] | None:

@@ -10,8 +10,8 @@ from flask import Response
 
 from shoal.control.attachments import attachment
 from shoal.control.bridge import bridge
-from shoal.control.figures import find, find_named
 from shoal.control.models.records import DiffQuery, ExportQuery
+from shoal.control.ownership import find_named
 from shoal.control.problems import Problem
 from shoal.control.routes import READ, Reply, Routes
 from shoal.errors import UsageError
@@ -29,33 +29,31 @@ _FINGERPRINT = re.compile("[0-9a-f]{16}")
 
 
 @routes.get("/jobs/<id>/export", READ, answers={200: tuple(MEDIA.values())}, query=ExportQuery)
-def export(id: str, query: ExportQuery) -> Reply:
+def export(job: Job, query: ExportQuery) -> Reply:
     """Export a job's data as a file; of a job that still runs, what is there so far."""
-    job = find(id)
     what = query.what or default_data(job)
     parts = _parts(bridge().store, job, what, query)
-    return attachment(parts, MEDIA[query.format], f"{id}-{what}.{query.format}")
+    return attachment(parts, MEDIA[query.format], f"{job.id}-{what}.{query.format}")
 
 
 @routes.get("/jobs/<id>/archive", READ, answers={200: (ARCHIVE,)})
-def archive(id: str) -> Reply:
+def archive(job: Job) -> Reply:
     """Export a job's archive: every request and answer, as one .warc.gz."""
-    return attachment(_archived(find(id)), ARCHIVE, f"{id}.warc.gz")
+    return attachment(_archived(job), ARCHIVE, f"{job.id}.warc.gz")
 
 
 @routes.get("/jobs/<id>/diff", READ, answers={200: (LINES,)}, query=DiffQuery)
-def diff(id: str, query: DiffQuery) -> Reply:
+def diff(job: Job, query: DiffQuery) -> Reply:
     """Say which pages and items another job has more, less or otherwise, a JSON object a line."""
-    before, after = find(id), find_named(query.other)
-    return attachment(_differences(bridge().store, before, after), LINES, f"{before.id}-{after.id}.jsonl")
+    after = find_named(query.other)
+    return attachment(_differences(bridge().store, job, after), LINES, f"{job.id}-{after.id}.jsonl")
 
 
 @routes.get("/jobs/<id>/pages/<fingerprint>/body", READ, answers={200: ("application/octet-stream",)})
-def body(id: str, fingerprint: str) -> Reply:
+def body(job: Job, fingerprint: str) -> Reply:
     """The archived body of a page, as a file to be saved: never shown as if it were this site's."""
-    job = find(id)
     if not _FINGERPRINT.fullmatch(fingerprint):
-        raise Problem(404, f"job {id} has no page {fingerprint!r}: fingerprints are 16 hex digits")
+        raise Problem(404, f"job {job.id} has no page {fingerprint!r}: fingerprints are 16 hex digits")
     try:
         with bridge().apart() as fleet:
             kept = kept_body(fleet, job.id, fingerprint)

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 from shoal.control.bridge import bridge
 from shoal.control.cursor import cursor, place_of
-from shoal.control.figures import find
 from shoal.control.models.records import (
     DeadFilter,
     DeadQuery,
@@ -45,50 +44,48 @@ Reader = Callable[[Store, str, Where, Position | None, int], list[Placed]]
 
 
 @routes.get("/jobs/<id>/pages", READ, answers={200: PageList}, query=PagesQuery)
-def pages(id: str, query: PagesQuery) -> Reply:
+def pages(job: Job, query: PagesQuery) -> Reply:
     """List the pages of a job."""
-    return _part("pages", id, query, pages_after, (float, int))
+    return _part("pages", job, query, pages_after, (float, int))
 
 
 @routes.get("/jobs/<id>/items", READ, answers={200: ItemList}, query=ItemsQuery)
-def items(id: str, query: ItemsQuery) -> Reply:
+def items(job: Job, query: ItemsQuery) -> Reply:
     """List the items of a job."""
-    return _part("items", id, query, items_after, (float, int, int))
+    return _part("items", job, query, items_after, (float, int, int))
 
 
 @routes.get("/jobs/<id>/dead", READ, answers={200: LetterList}, query=DeadQuery)
-def dead(id: str, query: DeadQuery) -> Reply:
+def dead(job: Job, query: DeadQuery) -> Reply:
     """List the dead letters of a job, or count those that are alike."""
     if query.group is None:
-        return _part("dead", id, query, dead_after, (float, int))
+        return _part("dead", job, query, dead_after, (float, int))
     by = list(dict.fromkeys(query.group.split(",")))
-    return {"groups": dead_groups(bridge().store, find(id).id, _where(query), by)}
+    return {"groups": dead_groups(bridge().store, job.id, _where(query), by)}
 
 
 @routes.post("/jobs/<id>/dead/retry", SUBMIT, answers={200: Retried}, body=RetryOrder, counted=True, keyed=True)
-def retry(id: str, body: RetryOrder) -> Reply:
+def retry(job: Job, body: RetryOrder) -> Reply:
     """Try dead letters again; a job that had ended goes on with them."""
-    found = find(id)
-    if found.state is JobState.CANCELLED:
-        raise conflict(f"job {id} was cancelled, which is for good: crawl what is missing in a job of its own")
-    return {"retried": bridge().run_apart(lambda fleet: revive(fleet, found, _where(body)))}
+    if job.state is JobState.CANCELLED:
+        raise conflict(f"job {job.id} was cancelled, which is for good: crawl what is missing in a job of its own")
+    return {"retried": bridge().run_apart(lambda fleet: revive(fleet, job, _where(body)))}
 
 
 @routes.delete("/jobs/<id>/dead", SUBMIT, answers={200: Purged}, query=DeadFilter)
-def purge(id: str, query: DeadFilter) -> Reply:
+def purge(job: Job, query: DeadFilter) -> Reply:
     """Forget dead letters: they can be neither seen nor tried again. The job's figures still count them."""
     store, purged = bridge().store, 0
-    for letters in dead_letters(store, find(id).id, _where(query)):
+    for letters in dead_letters(store, job.id, _where(query)):
         forget_dead(store, letters)
         purged += len(letters)
     return {"purged": purged}
 
 
 @routes.get("/jobs/<id>/explain", READ, answers={200: Explained}, query=ExplainQuery)
-def explain(id: str, query: ExplainQuery) -> Reply:
+def explain(job: Job, query: ExplainQuery) -> Reply:
     """Say what happened to a URL in a job, or what would, and why."""
-    found = find(id)
-    return {"job": found.id, **explained(found, query.url).as_dict()}
+    return {"job": job.id, **explained(job, query.url).as_dict()}
 
 
 def explained(job: Job, url: str) -> Explanation:
@@ -100,13 +97,13 @@ def explained(job: Job, url: str) -> Explanation:
     return bridge().run_apart(look)
 
 
-def _part(name: str, id: str, query: Part, read: Reader, kinds: tuple[type, ...]) -> dict[str, Any]:
-    job = find(id).id
-    after = place_of(query.cursor, f"{name} {job}", kinds)
-    found = read(bridge().store, job, _where(query), after, query.limit + 1)
+def _part(name: str, job: Job, query: Part, read: Reader, kinds: tuple[type, ...]) -> dict[str, Any]:
+    listing = f"{name} {job.id}"
+    after = place_of(query.cursor, listing, kinds)
+    found = read(bridge().store, job.id, _where(query), after, query.limit + 1)
     shown = found[: query.limit]
     more = len(found) > query.limit
-    return {name: [record for _, record in shown], "next": cursor(f"{name} {job}", shown[-1][0]) if more else None}
+    return {name: [record for _, record in shown], "next": cursor(listing, shown[-1][0]) if more else None}
 
 
 def _where(asked: BaseModel) -> Where:

@@ -12,6 +12,7 @@ from shoal.control.bridge import Bridge, bridge
 from shoal.control.figures import standing_of
 from shoal.control.idempotency import claimed_job_id
 from shoal.control.models.scrape import Scraped, ScrapeOrder, StillScraping
+from shoal.control.ownership import owner
 from shoal.control.routes import SUBMIT, Reply, Routes
 from shoal.control.slots import slot
 from shoal.engine.reading import BIG_BYTES
@@ -20,7 +21,7 @@ from shoal.fetch.charset import to_utf8
 from shoal.fleet.place import Fleet
 from shoal.fleet.submit import Submitted, read_asked, submit
 from shoal.jobs.bodies import kept_body
-from shoal.model import Lane, ScopeKind
+from shoal.model import JobSpec, Lane, ScopeKind
 from shoal.store.inputs import input_report
 from shoal.store.jobs import load_job
 from shoal.store.paging import items_after
@@ -75,7 +76,11 @@ async def _submit(fleet: Fleet, body: ScrapeOrder, formats: tuple[str, ...], id:
     sources, spec_once_read = read_asked(fleet.settings, [] if rules else [body.url], rules, None, options, asker())
     made = tuple(name for name in formats if name in _MADE)
     beside = bool(set(formats) - {"html"})
-    return await submit(fleet, sources, lambda: replace(spec_once_read(), formats=made, text_beside_items=beside), id)
+
+    def spec() -> JobSpec:
+        return replace(spec_once_read(), formats=made, text_beside_items=beside)
+
+    return await submit(fleet, sources, spec, id, owner())
 
 
 def _awaited(id: str, until: float) -> dict[str, Any] | None:

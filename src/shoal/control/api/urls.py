@@ -11,7 +11,6 @@ from flask import request
 from shoal.control.auth import require_to_feed
 from shoal.control.bodies import check_whole, received
 from shoal.control.bridge import bridge
-from shoal.control.figures import find
 from shoal.control.models.urls import Appended, UrlArray, UrlsQuery
 from shoal.control.problems import FieldFault, Problem, conflict
 from shoal.control.routes import SUBMIT, Reply, Routes
@@ -35,7 +34,7 @@ LINES, NDJSON, CSV = "text/plain", "application/x-ndjson", "text/csv"
     keyed=True,
     streams=(LINES, NDJSON, CSV),
 )
-def append_urls(id: str, query: UrlsQuery, body: UrlArray | None = None) -> Reply:
+def append_urls(job: Job, query: UrlsQuery, body: UrlArray | None = None) -> Reply:
     """Append URLs to a job, which goes on with them if it had ended.
 
     An array is stored whole or not at all, and may carry an Idempotency-Key. Lines (plain, JSON, or CSV with ?column=)
@@ -43,10 +42,9 @@ def append_urls(id: str, query: UrlsQuery, body: UrlArray | None = None) -> Repl
     URL is told with its number and the reason, and the others are kept. A job that was given what needs an admin, or
     has a password, is fed by an admin only.
     """
-    job = find(id)
     require_to_feed(job.spec)
     if job.state is JobState.CANCELLED:
-        raise conflict(f"job {id} was cancelled, which is for good: submit these URLs as a job of their own")
+        raise conflict(f"job {job.id} was cancelled, which is for good: submit these URLs as a job of their own")
     _check(query)
     given = read_inputs(_streamed(query.column), job.spec) if body is None else ArrayInputs(body.root, job.spec)
     return _told(job, bridge().run_apart(lambda fleet: append(fleet, job, given, whole=body is not None)))

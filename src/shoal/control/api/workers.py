@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
+from typing import Any
 
 from flask import current_app
 
 from shoal.control.bridge import bridge
 from shoal.control.models.fleet import Stats, WorkerList
+from shoal.control.ownership import owner
 from shoal.control.routes import READ, Reply, Routes
 from shoal.fleet.glance import Glances
-from shoal.fleet.roster import entries
+from shoal.fleet.roster import Entry, entries
 from shoal.model import JobState, Lane
-from shoal.store.jobs import count_jobs
+from shoal.store.jobs import count_jobs, unfinished
 
 routes = Routes("workers")
 _GLANCES = "shoal-glances"
@@ -21,15 +23,18 @@ _GLANCES = "shoal-glances"
 
 @routes.get("/workers", READ, answers={200: WorkerList})
 def workers() -> Reply:
-    """List the processes of the fleet, as each last told of itself."""
-    return {"workers": [asdict(entry) for entry in bridge().run(entries(bridge().connection))]}
+    """List the processes of the fleet, as each last told of itself; of jobs, those that the token may see."""
+    roster = bridge().run(entries(bridge().connection))
+    whose = owner()
+    own = None if whose is None else {job.id for job in unfinished(bridge().store, whose)}
+    return {"workers": [_shown(entry, own) for entry in roster]}
 
 
 @routes.get("/stats", READ, answers={200: Stats})
 def stats() -> Reply:
-    """The fleet at a glance: jobs by state, lanes, throughput."""
+    """The fleet at a glance: lanes, throughput, and by state the jobs that the token may see."""
     over = bridge()
-    counts = count_jobs(over.store)
+    counts = count_jobs(over.store, owner())
     glances: Glances = current_app.extensions.setdefault(_GLANCES, Glances(over.fleet))
     seen = over.run(glances.take())
     serving = Counter(lane for child in seen.at_work for lane in child.entry.lanes)
@@ -42,3 +47,9 @@ def stats() -> Reply:
         "redis_bytes": seen.redis_bytes,
         "redis_fault": seen.redis_fault,
     }
+
+
+def _shown(entry: Entry, jobs: set[str] | None) -> dict[str, Any]:
+    """`jobs`: those that may be named; None: any."""
+    named = {job: why for job, why in entry.unloadable.items() if jobs is None or job in jobs}
+    return {**asdict(entry), "unloadable": named}

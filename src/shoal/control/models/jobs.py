@@ -195,6 +195,10 @@ class JobFigures(Told):
     user_agent: str
     version: int = Field(description="One more with every change to the job.")
     webhook: WebhookShown | None = Field(description="null: nobody is to be told.")
+    owner: str | None = Field(
+        description="The name of the submit token that it belongs to, or the id of one that was removed. null: it is "
+        "the admins', or everybody's where jobs are shared; readers are not told."
+    )
 
 
 class JobList(Told):

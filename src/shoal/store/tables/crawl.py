@@ -39,6 +39,8 @@ jobs = Table(
     Column("fleet", Boolean, nullable=False),
     Column("request_id", Text),
     Column("extracted_by", Text),
+    # The id of a token, which may be gone by now.
+    Column("owner", Text),
 )
 
 inputs = Table(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Double, Index, Integer, Table, Text
+from sqlalchemy import Boolean, Column, Double, Index, Integer, Table, Text, text
 
 from shoal.store.tables.crawl import metadata
 
@@ -51,7 +51,7 @@ schedules = Table(
     "schedules",
     metadata,
     Column("id", Text, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    Column("name", Text, nullable=False),
     Column("cron", Text, nullable=False),
     Column("zone", Text, nullable=False),
     Column("overlap", Text, nullable=False),
@@ -59,6 +59,9 @@ schedules = Table(
     Column("paused", Boolean, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("due_at", Double, nullable=False),
+    Column("owner", Text),
+    # Each owner has names of its own; NULL by itself would be equal to no other NULL.
+    Index("schedules_by_name", text("coalesce(owner, '')"), "name", unique=True),
 )
 
 deliveries = Table(
