@@ -44,7 +44,7 @@ def test_a_stronger_source_wins_and_each_value_knows_its_origin(tmp_path: Path) 
 
 def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
     urls = {"redis_url": "redis://x", "broker_url": "amqp://x", "database_url": "postgresql://x/y"}
-    words = {"url": "http://x", "s": "10", "rate": "10", "concurrency": "10", "log": "json"}
+    words = {"url": "http://x", "s": "10", "rate": "10", "concurrency": "10", "log": "json", "proxies": "10.0.0.5"}
     given = {name: urls.get(name) or words.get(name.rpartition("_")[2], "on") for name in NAMES}
     env = {f"SHOAL_{name.upper()}": value for name, value in given.items()}
     assert set(loaded(tmp_path, env=env).origins) == set(NAMES)
@@ -60,6 +60,11 @@ def test_spiders_are_a_list_in_a_file_and_commas_elsewhere(tmp_path: Path) -> No
     (tmp_path / "shoal.toml").write_text('spiders = ["shop.books", "shop.toys"]')
     assert loaded(tmp_path).spiders == ("shop.books", "shop.toys")
     assert loaded(tmp_path, env={"SHOAL_SPIDERS": "a, b,"}).spiders == ("a", "b")
+
+
+def test_trusted_proxies_are_addresses_and_networks(tmp_path: Path) -> None:
+    given = {"SHOAL_TRUSTED_PROXIES": "10.0.0.5, 2001:db8::/32"}
+    assert loaded(tmp_path, env=given).trusted_proxies == ("10.0.0.5", "2001:db8::/32")
 
 
 def test_the_contact_joins_the_user_agent_unless_one_is_given(tmp_path: Path) -> None:
@@ -112,6 +117,7 @@ def test_secrets_are_never_shown(tmp_path: Path) -> None:
         ('allow_private = "maybe"', ["allow_private", "'maybe'", "on", "off"]),
         ("allow_private = 1", ["allow_private", "1"]),
         ("spiders = [1]", ["spiders", "[1]", "list"]),
+        ('trusted_proxies = ["proxy.example"]', ["trusted_proxies", "proxy.example", "10.0.0.0/24"]),
         ('redis_url = "localhost"', ["redis_url", "'localhost'", "redis://"]),
         ('api_url = "127.0.0.1:8000"', ["api_url", "'127.0.0.1:8000'", "http://localhost:8000"]),
         ('redis_url = "redis://[bad"', ["redis_url", "redis://[bad"]),

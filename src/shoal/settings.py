@@ -97,6 +97,8 @@ class Settings:
     """Requests per second and host that a job handed over by the API may ask for without the admin scope."""
     shared_jobs: bool = False
     """Every submit token sees and steers the jobs of all others."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of reverse proxies in front of the API, whose connections are many clients'."""
     log: str = "auto"
     """How a role of a fleet logs on stderr: `text`, `json`, or `auto`, which is text on a terminal only."""
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -229,7 +231,9 @@ def _checked(name: str, value: Any, origin: str) -> Any:
     if name in ("allow_private", "shared_jobs"):
         return _boolean(name, value, origin)
     if name == "spiders":
-        return _modules(name, value, origin)
+        return _listed(name, value, origin, "module names, as a list or separated by commas")
+    if name == "trusted_proxies":
+        return _networks(name, value, origin)
     if name in _NUMBERS:
         return _number(name, value, origin)
     if not isinstance(value, str) or not value:
@@ -269,11 +273,24 @@ def _boolean(name: str, value: Any, origin: str) -> bool:
     raise _refused(name, value, origin, f"one of {', '.join(_TRUE + _FALSE)}")
 
 
-def _modules(name: str, value: Any, origin: str) -> tuple[str, ...]:
-    modules = value.split(",") if isinstance(value, str) else value
-    if not isinstance(modules, list) or not all(isinstance(module, str) for module in modules):
-        raise _refused(name, value, origin, "module names, as a list or separated by commas")
-    return tuple(stripped for module in modules if (stripped := module.strip()))
+def _listed(name: str, value: Any, origin: str, allowed: str) -> tuple[str, ...]:
+    entries = value.split(",") if isinstance(value, str) else value
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise _refused(name, value, origin, allowed)
+    return tuple(stripped for entry in entries if (stripped := entry.strip()))
+
+
+def _networks(name: str, value: Any, origin: str) -> tuple[str, ...]:
+    allowed = "addresses or networks, as in 10.0.0.5 or 10.0.0.0/24, as a list or separated by commas"
+    networks = _listed(name, value, origin, allowed)
+    from ipaddress import ip_network
+
+    try:
+        for network in networks:
+            ip_network(network, strict=False)
+    except ValueError:
+        raise _refused(name, value, origin, allowed) from None
+    return networks
 
 
 def _path(name: str, value: str, origin: str) -> Path:

@@ -164,3 +164,10 @@ def test_a_list_without_line_ends_is_never_held(write: Write) -> None:
         found = inputs(f"@{path}")
     assert [(one.line, one.reason) for one in found] == [(1, "too_long"), (2, None)]
     assert peak.bytes < 10_000_000
+
+
+def test_a_row_of_csv_whose_cells_never_stop_is_given_up() -> None:
+    """Each of its cells ends, but holds a line end, so that the row goes on."""
+    cell = b'"' + b"x" * 100_000 + b'\n",'
+    found = listed(b"u,t\n" + cell * 60 + b"\nb.example,x\n", "u")
+    assert found[0] == (2, "not_csv") and len(found) > 2, "it is not read to its end as one row"

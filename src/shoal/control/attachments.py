@@ -6,9 +6,10 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
 from threading import BoundedSemaphore
 
-from flask import Response
+from flask import Response, request
 from werkzeug.wsgi import ClosingIterator
 
+from shoal.control.answer_socket import STREAMS
 from shoal.control.problems import RETRY_S, Problem
 from shoal.control.slots import slot
 
@@ -23,6 +24,7 @@ def attachment(parts: Iterator[bytes], media: str, name: str) -> Response:
     stream = _in_slot(parts)
     # Read up to its first bytes here, where what is wrong can still be answered.
     first = next(stream, b"")
+    request.environ[STREAMS] = True
     sent = ClosingIterator(chain([first], stream), stream.close)
     return Response(sent, headers={"Content-Disposition": f'attachment; filename="{name}"'}, content_type=media)
 

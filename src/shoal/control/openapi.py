@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from flask import Response, redirect
@@ -41,17 +43,29 @@ def serving(parts: Sequence[Routes]) -> Routes:
     routes = Routes("openapi", prefix="")
     operations = [operation for part in parts for operation in part.operations]
 
+    # Anybody may ask for them, and each takes 50 ms to make.
+    @cache
+    def made() -> Schema:
+        return document([*operations, *routes.operations])
+
+    @cache
+    def text() -> str:
+        return json.dumps(made(), ensure_ascii=False)
+
+    @cache
+    def page() -> str:
+        return docs_page(made())
+
     @routes.get("/openapi.json", None, answers={200: (JSON,)})
     def openapi() -> Reply:
         """This document."""
-        return document([*operations, *routes.operations])
+        return Response(text(), content_type=JSON)
 
     @routes.get("/docs", None, answers={200: ("text/html",)})
     def docs() -> Reply:
         """The same for people."""
-        page = docs_page(document([*operations, *routes.operations]))
         policy = "default-src 'none'; style-src 'unsafe-inline'"
-        return Response(page, content_type="text/html; charset=utf-8", headers={"Content-Security-Policy": policy})
+        return Response(page(), content_type="text/html; charset=utf-8", headers={"Content-Security-Policy": policy})
 
     # No call of the API, but where people begin; relative, for whoever serves it below a path of a site.
     routes.blueprint.add_url_rule("/", "root", lambda: redirect("docs"))

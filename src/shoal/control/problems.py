@@ -31,6 +31,11 @@ MEDIA = "application/problem+json"
 TYPES = "/docs#problem-"
 RETRY_S = 5
 FULL_RETRY_S = 30
+FAULTS_TOLD = 20
+"""Of a request that has more, the others are counted."""
+DETAIL_CHARS, FIELD_CHARS, REASON_CHARS = 10_000, 200, 500
+"""What is told never grows with what was sent."""
+_STEP_CHARS = 60
 log = Events(__name__)
 
 
@@ -97,17 +102,33 @@ def has_ended(wish: str, job: Job) -> Problem:
     )
 
 
+def invalid(faults: Sequence[FieldFault]) -> Problem:
+    """Of a request with these faults, one or more."""
+    words = [f"{_cut(fault.field, FIELD_CHARS)}: {_cut(fault.reason, REASON_CHARS)}" for fault in faults[:3]]
+    more = len(faults) - len(words)
+    return Problem(422, "; ".join([*words, *([f"and {more:,} more"] if more else [])]), faults)
+
+
 def _answer(problem: Problem) -> Response:
     title = HTTPStatus(problem.status).phrase
     body = {
         "type": f"{TYPES}{problem.status}",
         "title": title,
         "status": problem.status,
-        "detail": problem.detail,
+        "detail": _cut(problem.detail, DETAIL_CHARS),
         "request_id": g.get("request_id"),
-        **({"errors": [fault._asdict() for fault in problem.faults]} if problem.faults else {}),
+        **({"errors": [_told(fault) for fault in problem.faults[:FAULTS_TOLD]]} if problem.faults else {}),
+        **({"more_errors": more} if (more := len(problem.faults) - FAULTS_TOLD) > 0 else {}),
     }
     return Response(json.dumps(body), problem.status, dict(problem.headers), content_type=MEDIA)
+
+
+def _told(fault: FieldFault) -> dict[str, str]:
+    return {"field": _cut(fault.field, FIELD_CHARS), "reason": _cut(fault.reason, REASON_CHARS)}
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _answer_ours(error: ShoalError) -> Response:
@@ -123,12 +144,11 @@ def _answer_invalid(error: ValidationError) -> Response:
     if any(fault["type"] == "json_invalid" for fault in faults):
         return _answer(Problem(400, faults[0]["msg"]))
     named = [FieldFault(_place(fault["loc"]), _REASONS.get(fault["type"], fault["msg"])) for fault in faults]
-    words = "; ".join(f"{fault.field}: {fault.reason}" for fault in named[:3])
-    return _answer(Problem(422, words, named))
+    return _answer(invalid(named))
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    place = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    place = "".join(f"[{step}]" if isinstance(step, int) else f".{_cut(step, _STEP_CHARS)}" for step in location)
     return place.removeprefix(".") or "body"
 
 

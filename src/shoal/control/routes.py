@@ -35,7 +35,7 @@ from shoal.control.bodies import whole_body
 from shoal.control.idempotency import once
 from shoal.control.limits import count_submit
 from shoal.control.ownership import find, find_named, find_schedule
-from shoal.control.problems import RETRY_S, FieldFault, Problem
+from shoal.control.problems import RETRY_S, FieldFault, Problem, invalid
 from shoal.control.slots import slot
 from shoal.store.tokens import Scope
 
@@ -163,7 +163,7 @@ def _query(model: type[BaseModel] | None) -> BaseModel | None:
     unknown = [FieldFault(name, "there is no such parameter") for name in request.args if name not in names]
     twice = [FieldFault(name, "it is given twice") for name, values in request.args.lists() if len(values) > 1]
     if unknown or twice:
-        raise Problem(422, "; ".join(f"{name}: {reason}" for name, reason in unknown + twice), unknown + twice)
+        raise invalid(unknown + twice)
     return model.model_validate(request.args.to_dict()) if model else None
 
 

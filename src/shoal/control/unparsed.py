@@ -11,14 +11,17 @@ from uuid import uuid4
 
 from shoal.control.problems import MEDIA, TYPES
 
+DETAIL_CHARS = 300
 
-def refusal(status: int, detail: str) -> bytes:
+
+def refusal(status: int, detail: str, retry_s: int | None = None) -> bytes:
     """A whole answer, after which the connection ends."""
     title, id = HTTPStatus(status).phrase, uuid4().hex
     told = {"type": f"{TYPES}{status}", "title": title, "status": status, "detail": detail, "request_id": id}
     body = json.dumps(told).encode()
     head = [f"HTTP/1.1 {status} {title}", "Connection: close", f"Content-Type: {MEDIA}", f"Content-Length: {len(body)}"]
-    return "\r\n".join([*head, f"X-Request-Id: {id}", "", ""]).encode() + body
+    retry = [] if retry_s is None else [f"Retry-After: {retry_s}"]
+    return "\r\n".join([*head, *retry, f"X-Request-Id: {id}", "", ""]).encode() + body
 
 
 class Refusing:
@@ -31,7 +34,7 @@ class Refusing:
         status = int(page.split(b" ", 2)[1])
         # A fault of ours is not told to strangers.
         detail = "this is no request that can be read" + (f": {self._reason}" if status < 500 else "")
-        self._client.sendall(refusal(status, detail))
+        self._client.sendall(refusal(status, detail[:DETAIL_CHARS]))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)

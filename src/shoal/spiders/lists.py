@@ -21,6 +21,8 @@ SPELT_CHARS = 2_000
 CELL_CHARS = 128 * 1024
 LINE_CHARS = 1 << 20
 """What is held of one line: rows of CSV may carry whole texts, but not a file without line ends."""
+ROW_CHARS = 2 * LINE_CHARS
+"""Of one row of CSV, which may go over many lines."""
 
 _WORDS = {
     "malformed": "is not a URL",
@@ -126,10 +128,11 @@ def _rows(lines: Iterator[str]) -> Iterator[_Row]:
     # The limit belongs to the whole process, and other libraries lift it: a quotation mark that is never closed would
     # then swallow a file of any size.
     csv.field_size_limit(CELL_CHARS)
-    reader = csv.reader(lines)
+    bounded = _RowLines(lines)
+    reader = csv.reader(bounded)
     while True:
         # A quoted cell may go over several lines; the row stands where it begins.
-        place = reader.line_num + 1
+        place = bounded.begin_row()
         try:
             cells = next(reader)
         except csv.Error:
@@ -138,6 +141,31 @@ def _rows(lines: Iterator[str]) -> Iterator[_Row]:
             return
         else:
             yield _Row(place, cells)
+
+
+class _RowLines:
+    """The lines of a file of CSV. Each cell of a row may hold a line end, so that a row could go on for ever: one that
+    is too long raises csv.Error."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self._read = self._chars = 0
+
+    def begin_row(self) -> int:
+        """The number of the line where it begins."""
+        self._chars = 0
+        return self._read + 1
+
+    def __iter__(self) -> _RowLines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self._read += 1
+        self._chars += len(line)
+        if self._chars > ROW_CHARS:
+            raise csv.Error("the row is too long")
+        return line
 
 
 def _cell(row: _Row, at: int) -> tuple[str, str | None]:

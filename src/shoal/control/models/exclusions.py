@@ -14,7 +14,7 @@ Line = Annotated[str, Field(max_length=2_000, pattern=r"^[^\r\n\x00]*$")]
 class ExclusionsGiven(Body):
     """All of them: those that were given before are gone. A host, the beginning of a URL or a pattern a line."""
 
-    lines: Annotated[tuple[Line, ...], Field(max_length=100_000)]
+    lines: Annotated[tuple[Line, ...], Field(max_length=100_000, fail_fast=True)]
 
 
 class ExclusionsShown(Told):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
+
+Text = Annotated[str, Field(max_length=2_000)]
+Texts = Annotated[tuple[Text, ...], Field(max_length=10_000, fail_fast=True)]
+"""Of a list that cannot be used the first fault is told: there may be as many as it has entries."""
 
 
 class Body(BaseModel):

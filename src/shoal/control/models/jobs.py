@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from shoal.control.models.given import Body, Query, Told
+from shoal.control.models.given import Body, Query, Text, Texts, Told
 from shoal.model import JobState, Lane, ScopeKind
 from shoal.model.bounds import BOUNDS, RATE
 
@@ -32,8 +32,10 @@ Priority = Annotated[int, _bounds("priority")]
 Count = Annotated[int, _bounds("max_pages")]
 Amount = Annotated[int, _bounds("max_bytes")]
 Share = Annotated[float, _bounds("max_failure_rate")]
-Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
-Named = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
+Line = Annotated[str, StringConstraints(max_length=8_000, pattern=r"^[^\r\n]*$")]
+Named = Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=r"\S")]
+Names = Annotated[tuple[Named, ...], Field(max_length=10_000, fail_fast=True)]
+Lines = Annotated[dict[Named, Line], Field(max_length=1_000)]
 
 
 class LimitsGiven(Body):
@@ -65,17 +67,17 @@ class WebhookGiven(Body):
 class JobOrder(Body):
     """What to crawl. `allow_private`, `headers`, `cookies` and `proxies` need an admin."""
 
-    urls: tuple[str | None, ...] = Field(
+    urls: Annotated[tuple[str | None, ...], Field(fail_fast=True)] = Field(
         (), description="null stands for a line that has none, of a list whose lines are to keep their numbers."
     )
     rules: dict[str, Any] | None = Field(
         None, description="Rules as JSON: see `shoal check` and docs/reference/rules.md."
     )
-    spider: str | None = Field(None, description="package.module:name, of a module in the operator's SHOAL_SPIDERS.")
+    spider: Text | None = Field(None, description="package.module:name, of a module in the operator's SHOAL_SPIDERS.")
     name: Named | None = None
     scope: ScopeKind | None = None
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    include: Texts = ()
+    exclude: Texts = ()
     sitemaps: bool | None = None
     limits: LimitsGiven = LimitsGiven()
     politeness: PolitenessGiven = PolitenessGiven()
@@ -85,15 +87,15 @@ class JobOrder(Body):
     archive: bool | None = None
     max_archive_bytes: Amount | None = None
     text: bool | None = None
-    formats: tuple[str, ...] = ()
+    formats: Texts = ()
     retries: Annotated[int, _bounds("retries")] | None = None
     refresh: bool | None = None
-    headers: dict[Named, Line] = Field(default_factory=dict)
-    cookies: dict[Named, Line] = Field(default_factory=dict)
-    proxies: tuple[str, ...] = ()
-    keep_params: tuple[Named, ...] = ()
-    drop_params: tuple[Named, ...] = ()
-    allow_traps: tuple[str, ...] = ()
+    headers: Lines = Field(default_factory=dict)
+    cookies: Lines = Field(default_factory=dict)
+    proxies: Texts = ()
+    keep_params: Names = ()
+    drop_params: Names = ()
+    allow_traps: Texts = ()
     allow_private: bool | None = None
     max_failure_rate: Share | None = None
     max_null_share: Share | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from shoal.control.models.given import Told
 
 
@@ -18,4 +20,5 @@ class ProblemDetails(Told):
     status: int
     detail: str
     request_id: str | None
-    errors: tuple[Fault, ...] = ()
+    errors: tuple[Fault, ...] = Field((), description="The first of them.")
+    more_errors: int = Field(0, description="How many there are besides.")

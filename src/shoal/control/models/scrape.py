@@ -16,7 +16,9 @@ class ScrapeOrder(Body):
     """Which page, and what of it; with rules its items too."""
 
     url: Annotated[str, Field(min_length=1)]
-    formats: tuple[Format, ...] | None = Field(None, description="Default: `text`; with rules none.")
+    formats: Annotated[tuple[Format, ...], Field(fail_fast=True)] | None = Field(
+        None, description="Default: `text`; with rules none."
+    )
     rules: dict[str, Any] | None = Field(None, description="As of a job; they begin at the url.")
     timeout_s: Annotated[float, Field(gt=0, le=120)] = 30.0
 

@@ -14,7 +14,7 @@ class UrlArray(RootModel[tuple[str, ...]]):
 
     model_config = ConfigDict(strict=False)
 
-    root: Annotated[tuple[str, ...], Field(min_length=1)]
+    root: Annotated[tuple[str, ...], Field(min_length=1, fail_fast=True)]
 
 
 class UrlsQuery(Query):

@@ -1,0 +1,194 @@
+"""Clients that open connections and do not send or read: the API answers others, and always says that it lives."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from shoal.control.connection_bounds import OTHER_FILES, Bounds
+from tests.cli.crawling import until
+from tests.control.short_times import THREADS, Served, answered, served
+from tests.fleet.by_hand import FleetShell, fleet_shell
+
+HEAD = b"GET /api/v1/jobs HTTP/1.1\r\nHost: x\r\n"
+OTHER = "127.0.0.2"
+BOUNDS = Bounds()
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with fleet_shell(tmp_path_factory.mktemp("fleet")) as fleet, served(fleet) as api:
+        yield api
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as opened:
+        yield opened
+
+
+def took_s(api: Served, path: str, address: str = "127.0.0.1") -> float:
+    began = time.monotonic()
+    assert api.get(path, address) == 200
+    return time.monotonic() - began
+
+
+def check_others_are_answered(api: Served, address: str = "127.0.0.1") -> None:
+    assert took_s(api, "/livez", address) < 1
+    assert took_s(api, "/readyz", address) < 1
+    assert took_s(api, "/api/v1/jobs", address) < 2
+
+
+def test_unfinished_heads_and_idle_connections_keep_nobody_waiting(api: Served, opened: ExitStack) -> None:
+    for _ in range(100):
+        opened.enter_context(api.connect(HEAD))
+    check_others_are_answered(api)
+    for _ in range(400):
+        opened.enter_context(api.connect())
+    check_others_are_answered(api)
+    check_others_are_answered(api, OTHER)
+
+
+def test_health_is_answered_while_all_threads_are_busy(api: Served, opened: ExitStack) -> None:
+    busy = [opened.enter_context(api.connect(b"GET /busy/2.0 HTTP/1.1\r\n\r\n")) for _ in range(THREADS)]
+    assert took_s(api, "/livez") < 1 and took_s(api, "/readyz") < 1
+    assert not select.select(busy, [], [], 0)[0], "they were busy all the while"
+    assert all(b" 200 " in sock.recv(1000) for sock in busy)
+
+
+def test_bodies_that_do_not_come_hold_no_thread_after_a_refusal(api: Served, opened: ExitStack) -> None:
+    for _ in range(8 * THREADS):
+        opened.enter_context(api.connect(b"POST /api/v1/jobs HTTP/1.1\r\nContent-Length: 10\r\n\r\n"))
+    check_others_are_answered(api)
+
+
+def test_clients_that_do_not_read_hold_no_thread(api: Served, opened: ExitStack) -> None:
+    for _ in range(4 * THREADS):
+        sock = opened.enter_context(socket.socket())
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        sock.connect(("127.0.0.1", api.port))
+        sock.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 30)
+    check_others_are_answered(api, OTHER)
+
+
+def test_an_answer_that_is_read_late_is_whole(api: Served, opened: ExitStack) -> None:
+    sock = opened.enter_context(socket.socket())
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    sock.settimeout(20)
+    sock.connect(("127.0.0.1", api.port))
+    sock.sendall(b"GET /openapi.json HTTP/1.1\r\n\r\n" * 3 + b"GET /livez HTTP/1.1\r\nConnection: close\r\n\r\n")
+    assert took_s(api, "/livez", OTHER) < 1
+    come = b"".join(iter(lambda: sock.recv(1 << 16), b""))
+    assert come.count(b"HTTP/1.1 200 OK") == 4 and come.count(b'"openapi": "3.1.0"') == 3
+    assert come.endswith(b'{"status": "ok"}')
+
+
+def test_an_address_has_so_many_idle_connections_and_the_oldest_goes(api: Served, opened: ExitStack) -> None:
+    most = BOUNDS.waiting.per_address
+    others = [opened.enter_context(api.connect(address=OTHER)) for _ in range(3)]
+    idle = [opened.enter_context(api.connect(address="127.0.0.3")) for _ in range(most + 20)]
+    until(lambda: len(select.select(idle, [], [], 0)[0]) == 20)
+    assert select.select(idle, [], [], 0)[0] == idle[:20] and not select.select(others, [], [], 0)[0]
+    idle[-1].sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+    assert b" 200 " in idle[-1].recv(1000)
+
+
+def test_an_address_has_so_many_requests_and_the_next_is_refused_at_once(api: Served, opened: ExitStack) -> None:
+    address = "127.0.0.4"
+    sent = BOUNDS.requests.per_address + 30
+    socks = [opened.enter_context(api.connect(b"GET /busy/0.2 HTTP/1.1\r\n\r\n", address)) for _ in range(sent)]
+    assert took_s(api, "/livez", address) < 1, "health is not counted among them"
+    told = [sock.recv(1000) for sock in socks]
+    refused = [answer for answer in told if answer.startswith(b"HTTP/1.1 503 ")]
+    assert 1 <= len(refused) <= 30 and all(b"Retry-After: " in answer for answer in refused)
+    assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in told if answer not in refused)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000])
+def test_requests_are_understood_however_they_are_cut(api: Served, opened: ExitStack, piece: int) -> None:
+    token = f"Authorization: Bearer {api.token}\r\n"
+    first = f"\r\nPOST /api/v1/jobs HTTP/1.1\r\n{token}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{}}"
+    text = f"{first}GET /livez HTTP/1.1\r\n\r\nGET /api/v1/jobs HTTP/1.1\r\n{token}Connection: close\r\n\r\n".encode()
+    sock = opened.enter_context(api.connect())
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for start in range(0, len(text), piece):
+        sock.sendall(text[start : start + piece])
+    come = b"".join(iter(lambda: sock.recv(1 << 16), b""))
+    assert [part[:3] for part in come.split(b"HTTP/1.1 ")[1:]] == [b"422", b"200", b"200"]
+
+
+def test_a_head_that_cannot_be_http_is_refused_before_it_ends(api: Served, opened: ExitStack) -> None:
+    for text, status in (
+        (b"GET /livez HTTP/1.1\nHost: x\n\n", b" 400 "),
+        (b"GET /" + b"x" * 9_000, b" 414 "),
+        (b"GET /livez HTTP/1.1\r\n" + b"X: y\r\n" * 6_000, b" 431 "),
+    ):
+        assert status in opened.enter_context(api.connect(text)).recv(1000)
+    sock = opened.enter_context(api.connect(b"\r\n\r\n"))
+    assert b" 400 " in sock.recv(1000)
+    slow = opened.enter_context(api.connect(b"GET / HTTP/1.1\r\nX: "))
+    assert b" 408 " in answered(slow, b"a", 8)
+
+
+def test_without_a_file_for_another_connection_it_neither_spins_nor_ends(fleet: FleetShell, opened: ExitStack) -> None:
+    with served(fleet) as api:
+        pid = api.pid
+        until(lambda: _accepted(api) == 0)
+        idle = [opened.enter_context(api.connect()) for _ in range(5)]
+        until(lambda: _accepted(api) == 5)
+        soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        assert soft >= min(BOUNDS.files + OTHER_FILES, hard)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (_first_free_file(pid), hard))
+        assert took_s(api, "/livez") < 1, "an idle connection gives way"
+        assert select.select(idle, [], [], 1)[0] == idle[:1]
+        for sock in idle:
+            sock.close()
+        until(lambda: _accepted(api) == 0)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (_first_free_file(pid), hard))
+        waiting = opened.enter_context(api.connect(b"GET /livez HTTP/1.1\r\n\r\n"))
+        used_s = _cpu_s(pid)
+        assert not select.select([waiting], [], [], 1.5)[0]
+        assert _cpu_s(pid) - used_s < 0.7
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+        assert b" 200 " in waiting.recv(1000) and api.pid == pid
+
+
+def test_idle_connections_do_not_delay_the_end(fleet: FleetShell, opened: ExitStack) -> None:
+    with served(fleet) as api:
+        for _ in range(20):
+            opened.enter_context(api.connect())
+        kept = opened.enter_context(api.connect(b"GET /livez HTTP/1.1\r\n\r\n"))
+        assert b" 200 " in kept.recv(1000)
+        newcomer = opened.enter_context(api.connect())
+        assert api.get("/livez") == 200, "connections are accepted in turn"
+        began = time.monotonic()
+        api.process.terminate()
+        newcomer.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+        assert b" 200 " in newcomer.recv(1000), "it is not refused in the middle of a reload"
+        api.process.wait(30)
+        assert time.monotonic() - began < 8
+
+
+def _accepted(api: Served) -> int:
+    """Connections of clients that its process has."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listens, not_accepted = "0A", "0"
+    return sum(row[1].endswith(f":{api.port:04X}") and row[3] != listens and row[9] != not_accepted for row in rows)
+
+
+def _first_free_file(pid: int) -> int:
+    taken = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
+    return next(number for number in range(len(taken) + 1) if number not in taken)
+
+
+def _cpu_s(pid: int) -> float:
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
