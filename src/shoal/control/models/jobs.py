@@ -65,7 +65,7 @@ class WebhookGiven(Body):
 
 
 class JobOrder(Body):
-    """What to crawl. `allow_private`, `headers`, `cookies` and `proxies` need an admin."""
+    """What to crawl. `allow_private`, `headers`, `cookies`, `proxies` and the lane `express` need an admin."""
 
     urls: Annotated[tuple[str | None, ...], Field(fail_fast=True)] = Field(
         (), description="null stands for a line that has none, of a list whose lines are to keep their numbers."

@@ -124,11 +124,16 @@ end
 
 local COUNTS = {'found', 'queued', 'leased', 'pages', 'redirects', 'dead', 'bytes', 'permits', 'held', 'turn', 'opened'}
 
+local TERMS = {'lane', 'priority', 'gap_s', 'per_host', 'edition'}
+
 -- A record that cannot be counted with is none: whoever asks for the job learns that it is not known, and it is
 -- restored from the store.
 local function read_job(text)
   local job = unpacked(text)
-  if not job or type(job.dropped) ~= 'table' or not is_finite(job.gap_s) or not is_finite(job.edition) then return nil end
+  if not job or type(job.dropped) ~= 'table' or type(job.bands or {}) ~= 'table' then return nil end
+  for _, term in ipairs(TERMS) do
+    if not is_finite(job[term]) then return nil end
+  end
   for _, count in ipairs(COUNTS) do
     if type(job[count]) ~= 'number' or job[count] ~= job[count] then return nil end
   end
