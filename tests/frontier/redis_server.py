@@ -74,6 +74,15 @@ class RedisServer:
             return False
 
 
+def serves_strangers(port: int) -> bool:
+    """Whether that Redis does what somebody without a password says."""
+    with redis.Redis(port=port) as stranger:
+        try:
+            return bool(stranger.ping())
+        except redis.AuthenticationError:
+            return False
+
+
 def redis_program() -> str:
     program = shutil.which("redis-server")
     if program is None and os.environ.get("CI") != "true":
