@@ -27,10 +27,16 @@ START_S = 60.0
 _VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 HOME = "/var/lib/shoal"
 API_PORT = "8000"
+VARIABLES = {"POSTGRES_PASSWORD": PASSWORD, "REDIS_PASSWORD": "hush4711"}
 
 
 def services(variables: dict[str, str]) -> dict[str, dict[str, Any]]:
     """As Compose reads them."""
+    return compose_file(variables)["services"]
+
+
+def compose_file(variables: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """With the values that .env has."""
 
     def value(found: re.Match[str]) -> str:
         name, mark, text = found.groups()
@@ -44,7 +50,7 @@ def services(variables: dict[str, str]) -> dict[str, dict[str, Any]]:
             return [filled(each) for each in read]
         return _VARIABLE.sub(value, read) if isinstance(read, str) else read
 
-    found: dict[str, dict[str, Any]] = filled(yaml.safe_load(FILE.read_text()))["services"]
+    found: dict[str, dict[str, Any]] = filled(yaml.safe_load(FILE.read_text()))
     return found
 
 
@@ -59,7 +65,7 @@ class Composed:
 
     def __enter__(self) -> Composed:
         self.home.mkdir()
-        self.services = services({"POSTGRES_PASSWORD": PASSWORD})
+        self.services = services(VARIABLES)
         self._postgres = PostgresServer()
         try:
             for name in self.order():
@@ -99,7 +105,7 @@ class Composed:
             folder = self.folder / f"{name}-folder"
             folder.mkdir()
             self.processes[name] = subprocess.Popen(
-                self._command(name), cwd=folder, env=self.environment(name), stdout=log, stderr=log
+                self.command(name), cwd=folder, env=self.environment(name), stdout=log, stderr=log
             )
         if service.get("restart") == "no":
             assert self.processes.pop(name).wait(START_S) == 0, self.said(name)
@@ -140,14 +146,25 @@ class Composed:
         told = {key: self._placed(value) for key, value in self.services[name].get("environment", {}).items()}
         return clean | told | self.env
 
-    def _command(self, name: str) -> list[str]:
+    def command(self, name: str) -> list[str]:
         service = self.services[name]
         words: list[str] = service["command"]
         if "build" in service:
             return [*_entry_point(), *map(self._placed, words)]
         assert words[0] == "redis-server"
         mounted = dict(reversed(volume.split(":")[:2]) for volume in service["volumes"])
-        return [redis_program(), str(ROOT / mounted[words[1]]), "--port", str(self.redis_port), "--bind", "127.0.0.1"]
+        here = {there: str(ROOT / path) for there, path in mounted.items()} | self._configs(service)
+        given = [here.get(word, word) for word in words[1:]]
+        return [redis_program(), *given, "--port", str(self.redis_port), "--bind", "127.0.0.1"]
+
+    def _configs(self, service: dict[str, Any]) -> dict[str, str]:
+        """Where they are mounted -> a file here."""
+        written = {}
+        for config in service["configs"]:
+            path = self.folder / config["source"]
+            path.write_text(compose_file(VARIABLES)["configs"][config["source"]]["content"])
+            written[config["target"]] = str(path)
+        return written
 
     def _here(self, words: list[str]) -> list[str]:
         programs = {

@@ -13,9 +13,9 @@ import pytest
 
 from shoal.control.bodies import HELD_BYTES
 from shoal.practice import Shop, running
-from tests.deploy.composed import ROOT, Composed, services
+from tests.deploy.composed import ROOT, VARIABLES, Composed, services
+from tests.frontier.redis_server import serves_strangers
 
-VARIABLES = {"POSTGRES_PASSWORD": "x"}
 WITHIN_S = 60.0
 
 
@@ -43,6 +43,8 @@ def test_its_services_as_processes_make_one_whole_crawl(tmp_path: Path) -> None:
         assert figures["state"] == "done" and figures["pages"] > 10 and not figures["dead"]
         for name in composed.processes:
             assert composed.health(name) == 0, name
+        assert not serves_strangers(composed.redis_port)
+        assert VARIABLES["REDIS_PASSWORD"] not in " ".join(composed.command("redis"))
         roles = {json.loads(line)["role"] for name in ("api", "tend", "worker") for line in lines(composed, name)}
         assert roles == {"api", "tend", "worker", "child"}
         for name in ("worker", "tend", "api", "redis"):
@@ -77,8 +79,9 @@ def test_the_api_has_room_for_the_bodies_that_it_may_hold() -> None:
 
 
 def test_a_missing_password_is_told_before_anything_starts() -> None:
-    with pytest.raises(AssertionError, match="set POSTGRES_PASSWORD"):
-        services({})
+    for name in VARIABLES:
+        with pytest.raises(AssertionError, match=f"set {name}"):
+            services({**VARIABLES, name: ""})
 
 
 def test_the_image_is_built_in_stages_and_runs_as_nobody_in_exec_form() -> None:

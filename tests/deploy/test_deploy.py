@@ -21,7 +21,7 @@ from shoal.cli import shoal as cli
 from shoal.settings import NAMES
 from tests.control.calling import Api
 from tests.control.prometheus import promtool, samples
-from tests.deploy.composed import ROOT, services
+from tests.deploy.composed import ROOT, VARIABLES, services
 
 DEPLOY = ROOT / "deploy"
 RULES = DEPLOY / "prometheus" / "alerts.yml"
@@ -85,7 +85,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     for name in supervisord.sections():
         if name.startswith("program:"):
             yield name, shlex.split(supervisord[name]["command"])[1:]
-    for name, service in services({"POSTGRES_PASSWORD": "x"}).items():
+    for name, service in services(VARIABLES).items():
         if "build" in service:
             yield name, service["command"]
 
@@ -137,6 +137,6 @@ def test_units_and_programs_leave_a_role_the_time_to_give_back_what_it_holds() -
 
 def test_the_settings_that_are_handed_out_exist() -> None:
     given = re.findall(r"^SHOAL_(\w+)=", (DEPLOY / "shoal.env").read_text(), flags=re.MULTILINE)
-    for service in services({"POSTGRES_PASSWORD": "x"}).values():
+    for service in services(VARIABLES).values():
         given += [name.removeprefix("SHOAL_") for name in service.get("environment", {}) if name.startswith("SHOAL_")]
     assert {name.lower() for name in given} <= set(NAMES)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from collections.abc import Callable
 
 import pytest
 
 from shoal.fetch.curl import Fetcher
 from shoal.fetch.guard import Guard
 from tests.fetch.asking import failed, got
-from tests.fetch.conftest import AGENT
+from tests.fetch.conftest import AGENT, Lookup
 from tests.fetch.site import Site, answer
 
 
@@ -69,3 +71,88 @@ async def test_a_proxy_that_does_not_work_is_a_proxy_failure(fetcher: Fetcher, s
             failure = await failed(fetcher, url, proxy=proxy)
             assert failure.kind == "proxy", (url, proxy)
             assert "secret" not in failure.detail
+
+
+def proxied_by(site: Site) -> str:
+    return f"http://127.0.0.1:{site.port}"
+
+
+@pytest.mark.parametrize(
+    "addresses", ["127.0.0.1", "10.0.0.7", "169.254.169.254", "168.63.129.16", "::1", "8.8.8.8 10.0.0.7"]
+)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_name_that_has_a_refused_address_here_is_not_told_to_the_proxy(
+    site: Site, resolving: Callable[[Lookup], list[str]], scheme: str, addresses: str
+) -> None:
+    asked = resolving(lambda _: addresses)
+    fetcher = Fetcher(AGENT, Guard())
+    for _ in range(2):
+        refused = await failed(fetcher, f"{scheme}://trap.example/", proxy=proxied_by(site))
+        assert refused.kind == "address_refused"
+    assert asked == ["trap.example"] and site.connections == 0
+    await fetcher.aclose()
+
+
+async def test_names_with_public_addresses_or_none_here_are_told_to_the_proxy(
+    site: Site, resolving: Callable[[Lookup], list[str]]
+) -> None:
+    asked = resolving(lambda name: "8.8.8.8" if name == "shop.example" else "nowhere.invalid")
+    fetcher = Fetcher(AGENT, Guard())
+    for name in ("shop.example", "far.example", "far.example"):
+        assert (await got(fetcher, f"http://{name}/", proxy=proxied_by(site))).body == b"hello"
+    assert asked == ["shop.example", "far.example"]
+    await fetcher.aclose()
+
+
+@pytest.mark.parametrize("allow_private", [False, True])
+async def test_names_of_private_networks_that_have_no_address_here_are_not_told_to_the_proxy(
+    site: Site, allow_private: bool
+) -> None:
+    fetcher = Fetcher(AGENT, Guard(allow_private))
+    for name in ("metadata.google.internal", "METADATA.google.internal.", "metadata.goog", "instance-data"):
+        refused = await failed(fetcher, f"http://{name}/", proxy=proxied_by(site))
+        assert refused.kind == "address_refused", name
+    for name in ("intranet", "db.corp.internal", "printer.local", "nas.home.arpa"):
+        if allow_private:
+            assert (await got(fetcher, f"http://{name}/", proxy=proxied_by(site))).status == 200
+        else:
+            assert (await failed(fetcher, f"http://{name}/", proxy=proxied_by(site))).kind == "address_refused", name
+    await fetcher.aclose()
+
+
+async def test_a_socks_proxy_is_told_the_address_that_was_judged(resolving: Callable[[Lookup], list[str]]) -> None:
+    answers = ["8.8.8.8"]
+    asked = resolving(lambda _: answers[0])
+    targets: list[bytes] = []
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        methods = (await reader.readexactly(2))[1]
+        await reader.readexactly(methods)
+        writer.write(b"\x05\x00")
+        targets.append(await reader.readexactly(10))
+        writer.close()
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    fetcher = Fetcher(AGENT, Guard())
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        assert (await failed(fetcher, "http://shop.example/", proxy=f"socks5://127.0.0.1:{port}")).kind == "proxy"
+        # Version, command, reserved, IPv4, then the address and the port.
+        assert targets == [b"\x05\x01\x00\x01\x08\x08\x08\x08\x00\x50"]
+        answers[0] = "10.0.0.7"
+        refused = await failed(fetcher, "http://trap.example/", proxy=f"socks5://127.0.0.1:{port}")
+        assert refused.kind == "address_refused" and len(targets) == 1
+    assert asked == ["shop.example", "trap.example"]
+    await fetcher.aclose()
+
+
+async def test_a_proxy_may_be_private_only_if_it_is_the_operators_and_never_a_clouds_own_service(site: Site) -> None:
+    fetcher = Fetcher(AGENT, Guard(private_proxy=False))
+    failure = await failed(fetcher, "http://shop.example/", proxy=proxied_by(site))
+    assert failure.kind == "proxy" and "proxy's address is not allowed" in failure.detail and site.connections == 0
+    await fetcher.aclose()
+    for guard in (Guard(), Guard(allow_private=True)):
+        fetcher = Fetcher(AGENT, guard)
+        failure = await failed(fetcher, "http://shop.example/", proxy="http://169.254.169.254:80")
+        assert failure.kind == "proxy" and "not allowed" in failure.detail
+        await fetcher.aclose()

@@ -40,6 +40,9 @@ NEVER = [
     "169.254.169.254",
     "169.254.0.1",
     "100.100.100.200",
+    "168.63.129.16",
+    "::ffff:168.63.129.16",
+    "64:ff9b::a83f:8110",
     "192.0.0.192",
     "192.0.2.1",
     "224.0.0.1",
@@ -54,6 +57,10 @@ NEVER = [
     "ff02::1",
     "2001:db8::1",
     "fd00:ec2::254",
+    "fd20:ce::254",
+    "fd00:c1::a9fe:a9fe",
+    "fd00:42::42",
+    "fd00:a9fe:a9fe::1",
     "64:ff9b:1::a00:1",
     "::ffff:169.254.169.254",
     "64:ff9b::a9fe:a9fe",
@@ -103,7 +110,7 @@ def test_literal_private_targets_are_refused_behind_a_proxy_however_they_are_spe
     assert Guard(allow_private=True).allows_target(url)
 
 
-def test_names_and_public_literals_are_left_to_the_proxy() -> None:
+def test_by_its_url_alone_a_name_is_not_judged() -> None:
     assert Guard().allows_target("http://example.org/")
     assert Guard().allows_target("http://8.8.8.8/")
     assert not Guard(allow_private=True).allows_target("http://169.254.169.254/latest/")

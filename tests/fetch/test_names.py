@@ -4,7 +4,6 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -12,29 +11,8 @@ from shoal.fetch.curl import Fetcher
 from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.names import place_of
 from shoal.fetch.transfer import Fetch
+from tests.fetch.conftest import Lookup
 from tests.fetch.site import Site
-
-Lookup = Callable[[str], str]
-
-
-@pytest.fixture
-def resolving(monkeypatch: pytest.MonkeyPatch) -> Callable[[Lookup], list[str]]:
-    """Answers for names under `.example` in place of the name servers; gives the names asked for."""
-    real = socket.getaddrinfo
-
-    def resolve_by(lookup: Lookup) -> list[str]:
-        asked: list[str] = []
-
-        def answer(name: str, port: int, *args: Any, **settings: Any) -> Any:
-            if not name.endswith(".example"):
-                return real(name, port, *args, **settings)
-            asked.append(name)
-            return real(lookup(name), port, *args, **settings)
-
-        monkeypatch.setattr(socket, "getaddrinfo", answer)
-        return asked
-
-    return resolve_by
 
 
 @pytest.fixture

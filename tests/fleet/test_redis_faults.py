@@ -14,6 +14,7 @@ import pytest
 
 from shoal.fleet.roster import ALIVE_S
 from shoal.frontier.redis.shard import TAG
+from shoal.practice import Shop, running
 from tests.fleet import oracles
 from tests.fleet.proxy import Proxy
 from tests.fleet.running import Running
@@ -23,6 +24,7 @@ THIRD = PAGES // 3
 BACK_WITHIN_S = 30.0
 LEAVES_WITHIN_S = 40.0
 """Twenty to end and to save what it holds, a few to say goodbye, and as many again on a busy machine."""
+LIMIT = 40
 LOST_S = 1.0
 """What `appendfsync everysec` may lose."""
 
@@ -80,6 +82,34 @@ def test_records_that_make_no_sense_are_made_again_from_the_store(tmp_path: Path
         assert_goes_on(shop)
         shop.assert_unharmed(repeats=2 * IN_FLIGHT)
         assert client.get(f"{TAG}:broken") is None
+
+
+def test_a_redis_that_is_behind_the_store_gives_out_nothing_that_is_stored(tmp_path: Path) -> None:
+    with shopping(tmp_path) as shop:
+        shop.fleet.until_pages(shop.job, THIRD)
+        with shop.fleet.redis.copied() as put_back:
+            shop.fleet.until_pages(shop.job, 2 * THIRD)
+            stored, lost_at = shop.stored(), time.time()
+            put_back()
+        assert len(stored) >= 2 * THIRD
+        assert_goes_on(shop)
+        shop.assert_nothing_again(stored, lost_at)
+        shop.assert_unharmed(repeats=IN_FLIGHT)
+        assert any("frontier_behind" in tend.said for tend in shop.fleet.tends)
+
+
+def test_a_page_limit_is_exact_when_redis_falls_behind_the_store(tmp_path: Path) -> None:
+    site = running(Shop(hosts=2, categories=2, products=40, troubled=False), log=tmp_path / "site.log")
+    with site as shop, Running(tmp_path, processes=1) as fleet:
+        job = fleet.submit(shop.url(), "--rate", "20", "--max-pages", str(LIMIT))
+        fleet.until_pages(job, LIMIT // 4)
+        with fleet.redis.copied() as put_back:
+            fleet.until_pages(job, LIMIT // 2)
+            put_back()
+        figures = fleet.until_ended(job)
+        assert (figures["pages"], figures["state"]) == (LIMIT, "limited")
+        oracles.assert_balanced(figures)
+        assert len(fleet("pages", job, "--json").lines) == LIMIT
 
 
 @pytest.mark.parametrize("stands_still", [False, True], ids=["killed", "standing still"])

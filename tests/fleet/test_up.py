@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -25,11 +26,27 @@ from shoal.practice import Running as Site
 from shoal.practice import Shop, running
 from tests.cli.conftest import Here
 from tests.fleet.running import LOOK_EVERY_S
-from tests.frontier.redis_server import free_port, redis_program
+from tests.frontier.redis_server import free_port, redis_program, serves_strangers
 
 T = TypeVar("T")
 WITHIN_S = 60.0
 END_WITHIN_S = 25.0
+DEAF_WORKER = """
+import sys
+from pathlib import Path
+
+if "celery" in sys.orig_argv:
+    from celery.signals import worker_ready
+
+    @worker_ready.connect(weak=False)
+    def stop_consuming(sender, **_):
+        mark = Path(__file__).with_name("is-deaf")
+        if not mark.exists():
+            for lane in ("express", "batch", "slow"):
+                sender.call_soon(sender.cancel_task_queue, lane)
+            sender.call_soon(mark.touch)
+"""
+"""The first worker takes no slices: Celery has been seen to do so by itself when Redis came back."""
 PARTS = ("api", "worker", "tend", "redis")
 
 
@@ -133,10 +150,20 @@ def answer_of(up: Upped, path: str) -> str:
         return ""
 
 
+def assert_redis_is_kept_from_others(shoal: Here) -> None:
+    told = shoal.home / "up.json"
+    url = urlsplit(json.loads(told.read_text())["settings"]["redis_url"])
+    assert told.stat().st_mode & 0o777 == 0o600
+    assert url.password and url.port and not serves_strangers(url.port)
+    commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not any(url.password.encode() in command for command in commands)
+
+
 def test_other_terminals_find_it_and_a_killed_worker_is_replaced_and_nothing_is_left(shoal: Here, site: Site) -> None:
     with upped(shoal, "--workers", "1") as up:
         origin = f"shoal up, process {up.process.pid}"
         assert origin in shoal("config", "show").out
+        assert_redis_is_kept_from_others(shoal)
         second = shoal.apart("up")
         assert second.code == 5 and f"process {up.process.pid}" in second.err
         up.until_ready()
@@ -181,9 +208,10 @@ def test_what_a_killed_up_left_is_ended_by_the_next(shoal: Here) -> None:
 def test_a_worker_that_takes_no_slices_and_a_tend_that_is_stopped_are_found_out_and_replaced(
     shoal: Here, site: Site
 ) -> None:
-    with upped(shoal, "--workers", "1", SHOAL_SILENT_S="6") as up:
+    (shoal.folder / "sitecustomize.py").write_text(DEAF_WORKER)
+    with upped(shoal, "--workers", "1", SHOAL_SILENT_S="6", PYTHONPATH=str(shoal.folder)) as up:
         up.until_ready()
-        _stop_consuming(shoal)
+        up.until((shoal.folder / "is-deaf").exists)
         job = up.submit(site.url())
         up.until(lambda: "slices wait in batch" in shoal("health").out)
         up.until_said("made no progress for")
@@ -235,11 +263,3 @@ def test_the_port_of_an_api_that_a_killed_up_left_is_not_taken(shoal: Here) -> N
         up.process.wait()
         with upped(shoal, "--workers", "0", "--port", port) as other:
             assert '"ok"' in other.until(lambda: answer_of(other, "/readyz"))
-
-
-def _stop_consuming(shoal: Here) -> None:
-    """As Celery has been seen to do by itself when Redis came back."""
-    code = "import shoal.fleet.celery as fleet\nfor lane in ('express', 'batch', 'slow'): "
-    code += "assert fleet.app.control.cancel_consumer(lane, reply=True, timeout=5, limit=1)"
-    env = {**os.environ, "SHOAL_HOME": str(shoal.home)}
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=shoal.folder, env=env)

@@ -8,8 +8,10 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from types import TracebackType
@@ -50,6 +52,24 @@ class RedisServer:
             assert time.monotonic() < deadline and self._process.poll() is None, (self._folder / "log").read_text()
             time.sleep(0.02)
 
+    @contextmanager
+    def copied(self) -> Iterator[Callable[[], None]]:
+        """What it has now is copied aside; the call that is given kills it, puts the copy back and starts it again: as
+        if a replica that is behind had taken over."""
+        with tempfile.TemporaryDirectory() as aside:
+            copy = Path(aside) / "copy"
+            self.stand_still()
+            shutil.copytree(self._folder, copy)
+            self.go_on()
+
+            def put_back() -> None:
+                self.kill()
+                shutil.rmtree(self._folder)
+                shutil.copytree(copy, self._folder)
+                self.start()
+
+            yield put_back
+
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
@@ -71,6 +91,15 @@ class RedisServer:
         try:
             return bool(self.client.ping())
         except redis.ConnectionError:
+            return False
+
+
+def serves_strangers(port: int) -> bool:
+    """Whether that Redis does what somebody without a password says."""
+    with redis.Redis(port=port) as stranger:
+        try:
+            return bool(stranger.ping())
+        except redis.AuthenticationError:
             return False
 
 

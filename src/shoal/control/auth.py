@@ -12,19 +12,11 @@ from flask import g, request
 from shoal.control.bridge import bridge
 from shoal.control.problems import Problem
 from shoal.errors import Unavailable
-from shoal.fleet.submit import privileges
-from shoal.model import Asker, JobSpec, Lane
+from shoal.fleet.submit import admins_options, privileges
+from shoal.model import Asker, JobSpec
 from shoal.store.tokens import Scope, Token, find_token, note_use
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="shoal"'}
-_ADMINS = {
-    "allow_private": "allow_private",
-    "ignore_robots": "politeness.robots",
-    "proxy": "proxies",
-    "header": "headers",
-    "cookie": "cookies",
-}
-"""Options that only an admin may give -> what the API calls them."""
 
 
 def authorize(scope: Scope) -> None:
@@ -64,15 +56,7 @@ def require_for(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> 
 
     A spider's own options do not: the operator has chosen it.
     """
-    said = rules.get("options") if rules else None
-    given = {**(said if isinstance(said, Mapping) else {}), **options}
-    needing = [name for option, name in _ADMINS.items() if given.get(option)]
-    rate, most = given.get("rate"), bridge().settings.max_rate
-    if isinstance(rate, int | float) and (rate == 0 or rate > most):
-        needing.append(f"politeness.rate above {most:g}")
-    # It goes before the jobs of everybody else, for as long as there is anything to fetch.
-    if given.get("lane") == Lane.EXPRESS:
-        needing.append("lane express")
+    needing = admins_options(options, rules, bridge().settings.max_rate)
     if needing and asker() is not Asker.ADMIN:
         raise Problem(403, f"this needs the scope admin: {', '.join(needing)}")
 

@@ -27,8 +27,9 @@ from prometheus_client.registry import Collector
 from shoal import __version__
 from shoal.control.bridge import Bridge
 from shoal.errors import Unavailable
+from shoal.fleet.messages import REASONS
 from shoal.fleet.roster import Entry, entries, serving
-from shoal.fleet.tally import BEYOND, BUCKETS_S, BYTES, ENDED, FAILED, TOOK_MS, WITHIN, Series, tallied
+from shoal.fleet.tally import BEYOND, BUCKETS_S, BYTES, ENDED, FAILED, REFUSED, TOOK_MS, WITHIN, Series, tallied
 from shoal.frontier.redis.connection import Memory
 from shoal.frontier.redis.outlook import Survey
 from shoal.model import JobState, Lane, Outcome
@@ -141,6 +142,12 @@ def _counters(counts: dict[Series, int]) -> Iterator[Metric]:
     for lane in Lane:
         received.add_metric([lane], counts.get((BYTES, lane), 0))
     yield received
+    refused = CounterMetricFamily(
+        "shoal_messages_refused", "Broker messages that workers set aside, by reason.", labels=["reason"]
+    )
+    for reason in REASONS:
+        refused.add_metric([reason], counts.get((REFUSED, reason), 0))
+    yield refused
 
 
 def _durations(counts: dict[Series, int]) -> Metric:

@@ -39,6 +39,10 @@ else:
 
 
 CONNECT_TIMEOUT_S = 10
+PROXIED_NAME_S = 5.0
+"""How long a name is looked up here that a proxy will look up again; many networks with a proxy have no other names."""
+# Of these libcurl asks the proxy for an address, which it looks up itself.
+_LOCAL_NAMES = ("socks5://", "socks4://")
 DECODED_RATIO = 4
 MOST_DECODED_BYTES = 40_000_000
 # libcurl's own bounds for all header lines of one answer, and for one of them.
@@ -167,8 +171,12 @@ class Fetcher:
 
     async def _name_to(self, transfer: Transfer, call: Fetch) -> Failure | None:
         """Sees to it that libcurl knows the addresses of the host."""
-        place = None if call.proxy else place_of(call.url)
+        place = place_of(call.url)
         if place is None:
+            return None
+        if call.proxy and not await self._may_go_to_proxy(place, call):
+            return _refusal(self._guard, 0.0)
+        if call.proxy and not call.proxy.startswith(_LOCAL_NAMES):
             return None
         began = time.monotonic()
         try:
@@ -181,6 +189,13 @@ class Fetcher:
             return Failure(FailureKind.DNS, f"the name of {place} leads nowhere", time.monotonic() - began)
         transfer.resolved = self._names.news(place)
         return None
+
+    async def _may_go_to_proxy(self, place: str, call: Fetch) -> bool:
+        """Every address that the name has here is allowed: which of them the proxy would take is not known."""
+        addresses = await self._names.addresses(place, min(PROXIED_NAME_S, call.deadline_s))
+        if not addresses:
+            return self._guard.allows_unresolved(place.rpartition(":")[0])
+        return all(map(self._guard.allows, addresses))
 
     async def _perform_in_turn(self, origin: str, transfer: Transfer, call: Fetch) -> Failure | None:
         """The first request to an origin makes the connection; those made meanwhile wait to share it, should it speak
@@ -305,6 +320,8 @@ def _leads_on(transfer: Transfer) -> bool:
 
 def _failure(transfer: Transfer, call: Fetch, code: int, message: str) -> Failure:
     latency_s = transfer.clock.ran_s
+    if transfer.refused and not transfer.dialled and call.proxy:
+        return Failure(FailureKind.PROXY, "the proxy's address is not allowed: it is private or reserved", latency_s)
     if transfer.refused and not transfer.dialled:
         return _refusal(transfer.guard, latency_s)
     if code == pycurl.E_ABORTED_BY_CALLBACK:

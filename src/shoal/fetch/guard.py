@@ -1,8 +1,11 @@
 """Which addresses may be dialled.
 
 Only globally routable ones, unless the operator allowed private ones. Some are out of reach either way: link-local
-addresses and the metadata services of clouds, multicast, reserved and unspecified ones. An IPv6 address that
-carries an IPv4 address is judged by what it carries.
+addresses and the services that a cloud gives its own machines (metadata, agents), multicast, reserved and unspecified
+ones. An IPv6 address that carries an IPv4 address is judged by what it carries.
+
+Through a proxy, which looks names up itself, a target is judged by the addresses that its name has here. A name that
+has none here goes to the proxy, unless it is one of a private network or of a metadata service.
 """
 
 from __future__ import annotations
@@ -33,7 +36,9 @@ _NEVER_4 = tuple(
         IPv4Network,
         (
             "0.0.0.0/8",
+            # Alibaba's metadata and Azure's agent; other clouds' are link-local.
             "100.100.100.200/32",
+            "168.63.129.16/32",
             "169.254.0.0/16",
             "192.0.0.0/24",
             "192.0.2.0/24",
@@ -45,7 +50,14 @@ _NEVER_4 = tuple(
     )
 )
 _PRIVATE_6 = (IPv6Network("::1/128"), IPv6Network("fc00::/7"))
-_METADATA_6 = (IPv6Network("fd00:ec2::/32"), IPv6Network("fd20:ce::/32"))
+# Amazon's, Google's, Oracle's, Scaleway's and Linode's.
+_METADATA_6 = tuple(
+    map(IPv6Network, ("fd00:ec2::/32", "fd20:ce::/32", "fd00:c1::/32", "fd00:42::/32", "fd00:a9fe:a9fe::/48"))
+)
+_METADATA_NAMES = frozenset(
+    ("instance-data", "instance-data.ec2.internal", "metadata", "metadata.goog", "metadata.google.internal")
+)
+_PRIVATE_SUFFIXES = (".home.arpa", ".internal", ".local", ".localdomain", ".localhost")
 _GLOBAL_6 = IPv6Network("2000::/3")
 _NEVER_6 = (IPv6Network("2001::/23"), IPv6Network("2001:db8::/32"), IPv6Network("3fff::/20"))
 _NAT64 = IPv6Network("64:ff9b::/96")
@@ -54,9 +66,11 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 class Guard:
     """One policy. Connections opened under one must not be reused under another."""
 
-    def __init__(self, allow_private: bool = False, way_out: str = "") -> None:
-        """`way_out` names what would let private addresses be reached."""
+    def __init__(self, allow_private: bool = False, way_out: str = "", private_proxy: bool = True) -> None:
+        """`way_out` names what would let private addresses be reached. A proxy that the operator names may be private
+        although targets may not."""
         self.allow_private = allow_private
+        self._for_proxy = Guard(True, way_out) if private_proxy and not allow_private else self
         self._way_out = way_out
         # Asked for once per page, mostly about the same addresses: 0.1 us instead of 5.
         self.allows = lru_cache(maxsize=8192)(self._allows)
@@ -77,7 +91,7 @@ class Guard:
         return all(map(self._allows_address, carried(address)))
 
     def allows_target(self, url: str) -> bool:
-        """For a request through a proxy, which resolves names itself: only a literal address can be judged."""
+        """By the URL alone: only a literal address can be judged."""
         host = ada_url.URL(url).hostname.rstrip(".")
         if host == "localhost" or host.endswith(".localhost"):
             return self.allow_private
@@ -86,6 +100,16 @@ class Guard:
         except ValueError:
             return True
         return self.allows(host.strip("[]"))
+
+    def allows_proxy(self, ip: str) -> bool:
+        return self._for_proxy.allows(ip)
+
+    def allows_unresolved(self, name: str) -> bool:
+        """A target's name that has no address here, for a proxy to look up."""
+        name = name.rstrip(".").lower()
+        if name in _METADATA_NAMES:
+            return False
+        return self.allow_private or ("." in name and not name.endswith(_PRIVATE_SUFFIXES))
 
     def _allows_address(self, address: Address) -> bool:
         if isinstance(address, IPv4Address):

@@ -29,8 +29,10 @@ class Names:
     """Belongs to the event loop of its first lookup."""
 
     def __init__(self) -> None:
-        self._known: dict[str, float] = {}
-        """name:port -> until when."""
+        self._known: dict[str, tuple[float, list[str]]] = {}
+        """name:port -> until when, and its addresses."""
+        self._unknown: dict[str, float] = {}
+        """The same of names that were not found, for `addresses` only."""
         self._news: dict[str, str] = {}
         """What libcurl has not been told yet."""
         self._lookups: dict[str, asyncio.Task[list[str]]] = {}
@@ -39,10 +41,10 @@ class Names:
     def knows(self, place: str) -> bool:
         """One that was found once goes on to be known, and is looked up again beside its requests: they need no name
         while they have a connection, and a name server that is away for a while."""
-        until = self._known.get(place)
-        if until is None:
+        known = self._known.get(place)
+        if known is None:
             return False
-        if until < time.monotonic() and place not in self._lookups:
+        if known[0] < time.monotonic() and place not in self._lookups:
             self._begin(place)
         return True
 
@@ -56,6 +58,16 @@ class Names:
         async with asyncio.timeout(within_s):
             # Others may wait for the same, whoever gives up.
             return bool(await asyncio.shield(lookup))
+
+    async def addresses(self, place: str, within_s: float) -> list[str]:
+        """Those that the name has here: none if there is no such name, or nobody answers for it in time."""
+        if not self.knows(place) and self._unknown.get(place, 0.0) < time.monotonic():
+            if len(self._unknown) >= MOST_KNOWN:
+                self._unknown.clear()
+            with suppress(TimeoutError):
+                await self.look_up(place, within_s)
+            self._unknown[place] = time.monotonic() + KNOWN_S
+        return self._known[place][1] if place in self._known else []
 
     def forget(self, place: str) -> None:
         """It could not be reached, and may have moved."""
@@ -92,7 +104,7 @@ class Names:
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
             self._news.clear()
-        self._known[place] = time.monotonic() + KNOWN_S
+        self._known[place] = time.monotonic() + KNOWN_S, [address.strip("[]") for address in addresses]
         self._news[place] = f"+{place}:{','.join(addresses)}"
 
 

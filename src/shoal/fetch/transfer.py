@@ -198,9 +198,9 @@ class Transfer:
 
     def _open_socket(self, _purpose: int, address: Any) -> socket.socket | int:
         family, kind, protocol, where = address
-        # A proxy is the operator's own and may well be private; what lies behind it was judged before.
-        internet = family in (socket.AF_INET, socket.AF_INET6)
-        if not self._proxied and not (internet and self.guard.allows(where[0])):
+        # What lies behind a proxy was judged before.
+        allows = self.guard.allows_proxy if self._proxied else self.guard.allows
+        if family not in (socket.AF_INET, socket.AF_INET6) or not allows(where[0]):
             self.refused = True
             return int(pycurl.SOCKET_BAD)
         self.dialled = True

@@ -65,6 +65,7 @@ class Care:
         """One round: a look at each of them. Raises Unavailable."""
         ids = {job.id for job in jobs}
         self._counted_at = {id: at for id, at in self._counted_at.items() if id in ids}
+        await self._compare_if_restarted(jobs)
         await self._restore_if_lost(jobs)
         for job in jobs:
             if job.id not in self._bringing_in:
@@ -73,6 +74,18 @@ class Care:
     def stop_counting(self) -> None:
         """Time in which nothing can be done, or another tends, is not counted here."""
         self._counted_at.clear()
+
+    async def _compare_if_restarted(self, jobs: list[Job]) -> None:
+        """Until this is done nothing is leased."""
+        if not await self._frontier.awaits_comparison():
+            return
+        behind = await self._restoring.erase_behind([job for job in jobs if job.started_at])
+        if behind:
+            jobs_are = "1 job is" if len(behind) == 1 else f"{len(behind)} jobs are"
+            words = f"Redis is behind the store: {jobs_are} made anew, so that nothing that is stored is fetched again"
+            log.warning("frontier_behind", words, jobs=len(behind))
+        await self._restoring.erase_ended()
+        await self._frontier.declare_compared()
 
     async def _restore_if_lost(self, jobs: list[Job]) -> None:
         """Also after a restart of Redis, which may have lost its last second."""

@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,27 +19,32 @@ from celery.concurrency import get_implementation
 from celery.concurrency.prefork import TaskPool
 
 from shoal import settings
-from shoal.errors import Unavailable, UsageError
+from shoal.errors import ShoalError, Unavailable, UsageError
 from shoal.fleet import logs, slices
+from shoal.fleet.broker import use_checking_transport
 from shoal.fleet.child import Child
 from shoal.fleet.configuration import configuration
+from shoal.fleet.messages import SLICE, SUBMIT
 from shoal.fleet.place import Fleet
 from shoal.fleet.stopping import tell_to_stop
-from shoal.fleet.submit import submit_asked
+from shoal.fleet.submit import submit_task
 from shoal.fleet.watch import Watch
-from shoal.model import Asker, Lane
+from shoal.model import Lane
+from shoal.telemetry import Events
 
 _settings = settings.load({}, os.environ, Path.cwd(), settings.user_config_file(os.environ))
 
+use_checking_transport()
 app = Celery("shoal")
 app.conf.update(configuration(_settings))
 logs.set_up(_settings)
 
+log = Events(__name__)
 _child: Child | None = None
 _watch: Watch | None = None
 
 
-@app.task(name=slices.TASK)
+@app.task(name=SLICE)
 def work_a_slice(lane: str) -> None:
     assert _child is not None
     if not _child.slice(Lane(lane)):
@@ -53,24 +58,26 @@ def work_a_slice(lane: str) -> None:
         pass
 
 
-@app.task(name="shoal.submit")
-def take_a_job(
-    urls: Sequence[str] = (),
-    rules: Mapping[str, Any] | None = None,
-    spider: str | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> str:
-    """A job from another Celery program: `send_task("shoal.submit", kwargs={"urls": [...]}, queue="express")`."""
-    return asyncio.run(_submitted(urls, rules, spider, options or {}))
+@app.task(name=SUBMIT)
+def take_a_job(*args: Any, **asked: Any) -> str | None:
+    """A job from another Celery program: `send_task("shoal.submit", kwargs={"urls": [...]}, queue="express")`.
+
+    With urls, rules, spider and options. Whoever can write the broker can send it, so it may do what a submitter may do
+    over the API. Gives the job's id, or None if it was refused.
+    """
+    try:
+        if args:
+            raise UsageError("shoal.submit takes named arguments only: urls, rules, spider, options")
+        return asyncio.run(_submitted(asked))
+    except ShoalError as error:
+        log.error("submit_refused", f"a job that was sent to the broker is refused: {error}")
+        return None
 
 
-async def _submitted(
-    urls: Sequence[str], rules: Mapping[str, Any] | None, spider: str | None, options: Mapping[str, Any]
-) -> str:
+async def _submitted(asked: Mapping[str, Any]) -> str:
     fleet = Fleet(_settings)
     try:
-        # Whoever may send to the broker is one of the operator's programs.
-        return (await submit_asked(fleet, urls, rules, spider, options, by=Asker.OPERATOR)).id
+        return (await submit_task(fleet, asked)).id
     finally:
         await fleet.close()
 

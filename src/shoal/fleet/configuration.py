@@ -51,6 +51,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_hijack_root_logger": False,
         "worker_proc_alive_timeout": 30.0,
+        "worker_consumer": "shoal.fleet.broker:Consumer",
     }
 
 

@@ -10,17 +10,19 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 
 from shoal.engine.beginning import SEEDS_AT_ONCE, terms_of
 from shoal.engine.calls import Calls
 from shoal.engine.overflow import Overflow
 from shoal.engine.patience import Patience
+from shoal.errors import FrontierLost, UnknownJob
 from shoal.fleet.changes import tell_terms
 from shoal.frontier.contract import Ended
 from shoal.frontier.record import offer_of
 from shoal.frontier.redis import RedisFrontier
-from shoal.model import JobState, Offer, Outcome
-from shoal.store.ended import ended_requests
+from shoal.model import ENDED, JobState, Offer, Outcome
+from shoal.store.ended import count_ended, ended_requests
 from shoal.store.inputs import seed_targets
 from shoal.store.jobs import Job, begin, load_job, mark_seeded
 from shoal.store.offers import kept_offers
@@ -29,6 +31,9 @@ from shoal.store.writer import Writer
 
 ENDED_AT_ONCE = 2_000
 KEPT_AT_ONCE = 100
+SETTLE_S = 5.0
+"""How long workers may take to complete what they had saved when Redis went away."""
+LOOK_EVERY_S = 0.25
 OUTCOMES = {"page": Outcome.DONE, "redirect": Outcome.REDIRECT, "dead": Outcome.DEAD, "drop": Outcome.DROP}
 
 
@@ -85,6 +90,45 @@ class Restoring:
         await self._offer_kept(job)
         await self._heed_operator(job.id)
         await self._writer.run(mark_seeded, job.id, line)
+
+    async def erase_behind(self, jobs: list[Job]) -> list[Job]:
+        """Erases the jobs that Redis is behind the store with: requests have ended that it would give out again. Their
+        queues are made anew by `rebuild`, because no queue can be searched for what has ended, and counts, permits
+        and leases would be wrong too. To be called while nothing is leased; gives the jobs.
+        """
+        behind = [job for job in jobs if await self._is_behind(job)]
+        deadline = time.monotonic() + SETTLE_S
+        while behind and time.monotonic() < deadline:
+            self.moved_at = time.monotonic()
+            await asyncio.sleep(LOOK_EVERY_S)
+            behind = [job for job in behind if await self._is_behind(job)]
+        for job in behind:
+            with suppress(FrontierLost):
+                await self._frontier.erase(job.id)
+        return behind
+
+    async def erase_ended(self) -> None:
+        """Jobs that ended since Redis knew what it knows: workers would go on with them."""
+        for id in await self._frontier.jobs():
+            try:
+                job = await self._writer.read(load_job, id)
+                if job.state in ENDED and await self._frontier.rest(id) is None:
+                    await self._frontier.erase(id)
+            except (UnknownJob, FrontierLost):
+                # Another fleet's, or removed; whoever leases from it is told so.
+                continue
+
+    async def _is_behind(self, job: Job) -> bool:
+        """By counts: every request that ended is a row, and is counted by the frontier a moment later."""
+        stored = await self._writer.read(count_ended, job.id)
+        try:
+            known = await self._frontier.figures(job.id)
+        except FrontierLost:
+            # Nothing is given out of it, and it is rebuilt anyway.
+            return False
+        counted = {"page": known.pages, "redirect": known.redirects, "dead": known.dead}
+        counted["drop"] = sum(known.dropped.values())
+        return any(stored[kind] > n for kind, n in counted.items())
 
     async def _heed_operator(self, id: str) -> None:
         """A word that the frontier could not hear, because it did not know the job."""

@@ -12,10 +12,10 @@ from celery import Celery
 from kombu.exceptions import ChannelError, OperationalError
 
 from shoal.errors import Unavailable
+from shoal.fleet.messages import SLICE
 from shoal.fleet.roster import Entry
 from shoal.model import Lane
 
-TASK = "shoal.slice"
 SOON_S = 5.0
 """What may be leased within this time is something to do."""
 
@@ -24,7 +24,7 @@ def publish(app: Celery, lane: Lane, n: int = 1) -> None:
     """Raises Unavailable."""
     with _translated(app), app.producer_pool.acquire(block=True) as producer:
         for _ in range(n):
-            app.send_task(TASK, args=[lane.value], queue=lane.value, producer=producer, retry=False)
+            app.send_task(SLICE, args=[lane.value], queue=lane.value, producer=producer, retry=False)
 
 
 def waiting(app: Celery, lane: Lane) -> int:

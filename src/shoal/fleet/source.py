@@ -43,7 +43,7 @@ class Source:
     """Modules whose spiders may run here; empty: any."""
     allow_private: bool
     """Whether jobs of the API may reach private addresses from here."""
-    _fetchers: dict[tuple[str, bool, str], Fetcher] = field(default_factory=dict)
+    _fetchers: dict[tuple[str, bool, str, bool], Fetcher] = field(default_factory=dict)
     _intake: Intake = field(default_factory=Intake)
     _unloadable: set[str] = field(default_factory=set)
     _lines: list[str] = field(default_factory=list)
@@ -130,10 +130,11 @@ class Source:
 
     def _fetcher(self, spec: JobSpec) -> Fetcher:
         """One for all jobs that agree on it: they share connections."""
-        key = spec.agent, spec.reaches_private(self.allow_private), spec.private_way_out
+        private_proxy = spec.reaches_private_proxy(self.allow_private)
+        key = spec.agent, spec.reaches_private(self.allow_private), spec.private_way_out, private_proxy
         if key not in self._fetchers:
-            agent, reaches_private, way_out = key
-            self._fetchers[key] = Fetcher(agent, Guard(reaches_private, way_out), intake=self._intake)
+            guard = Guard(spec.reaches_private(self.allow_private), spec.private_way_out, private_proxy)
+            self._fetchers[key] = Fetcher(spec.agent, guard, intake=self._intake)
         return self._fetchers[key]
 
     def _check_allowed(self, spec: JobSpec) -> None:

@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import NeedsAdmin, Unavailable, UsageError
 from shoal.fleet.place import Fleet
 from shoal.jobs.job_id import new_job_id
-from shoal.model import Asker, JobSpec, Politeness
+from shoal.model import Asker, JobSpec, Lane, Politeness
 from shoal.settings import Settings
 from shoal.spiders.naming import SPIDER_MODULE
 from shoal.spiders.sources import BadLine, Sources, given_urls, no_urls
@@ -29,6 +30,21 @@ if TYPE_CHECKING:
 log = Events(__name__)
 _LEADING = frozenset({"scope", "include", "exclude", "sitemaps", "allow_trap"})
 """Options that decide which links are followed; how many are is decided by limits."""
+
+_TASK_TYPES: dict[str, tuple[type, ...]] = {
+    "urls": (list,),
+    "rules": (dict, NoneType),
+    "spider": (str, NoneType),
+    "options": (dict, NoneType),
+}
+_ADMINS = {
+    "allow_private": "allow_private",
+    "ignore_robots": "politeness.robots",
+    "proxy": "proxies",
+    "header": "headers",
+    "cookie": "cookies",
+}
+"""Options that only an admin may give -> what the API calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +89,36 @@ async def submit_asked(
     """As `read_asked` takes it; the job belongs to nobody. Raises UsageError."""
     sources, spec_once_read = read_asked(fleet.settings, urls, rules, spider, options, by)
     return await submit(fleet, sources, spec_once_read, id)
+
+
+async def submit_task(fleet: Fleet, asked: Mapping[str, Any]) -> Submitted:
+    """As a message of the broker asks for it: with what a submitter may have over the API. Raises UsageError."""
+    for name, value in asked.items():
+        if not isinstance(value, _TASK_TYPES.get(name, ())):
+            raise UsageError(f"{name} of shoal.submit: it takes urls (list), rules, options (objects), spider (text)")
+    urls, rules, options = asked.get("urls", []), asked.get("rules"), asked.get("options") or {}
+    if not all(isinstance(url, str) for url in urls):
+        raise UsageError("urls of shoal.submit must be a list of texts")
+    if needing := admins_options(options, rules, fleet.settings.max_rate):
+        raise NeedsAdmin(f"over the broker no job may have {', '.join(needing)}: an admin can submit it over the API")
+    return await submit_asked(fleet, urls, rules, asked.get("spider"), options, by=Asker.SUBMITTER)
+
+
+def admins_options(options: Mapping[str, Any], rules: Mapping[str, Any] | None, max_rate: float) -> list[str]:
+    """Which of a job's options, or of those in its rules, only an admin may give, by their names in the API.
+
+    A spider's own are not looked at: the operator has chosen it.
+    """
+    said = rules.get("options") if rules else None
+    given = {**(said if isinstance(said, Mapping) else {}), **options}
+    needing = [name for option, name in _ADMINS.items() if given.get(option)]
+    rate = given.get("rate")
+    if isinstance(rate, int | float) and (rate == 0 or rate > max_rate):
+        needing.append(f"politeness.rate above {max_rate:g}")
+    # It goes before the jobs of everybody else, for as long as there is anything to fetch.
+    if given.get("lane") == Lane.EXPRESS:
+        needing.append("lane express")
+    return needing
 
 
 def read_asked(

@@ -1,7 +1,7 @@
 """What a fleet has done, counted in Redis: every process adds with its heartbeat what it has counted since the last, so
 that whoever asks is told of all of them, and of those that are gone.
 
-A series is a few words: what is counted, the lane, and what tells it from others of its kind.
+A series is a few words: what is counted, as a rule the lane, and what tells it from others of its kind.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from shoal.frontier.contract import Call, Caller
 from shoal.frontier.redis import RedisFrontier
 from shoal.model import Lane, PageRecord
 
-ENDED, FAILED, BYTES, TOOK_MS, WITHIN = "ended", "failed", "bytes", "took_ms", "within"
+ENDED, FAILED, BYTES, TOOK_MS, WITHIN, REFUSED = "ended", "failed", "bytes", "took_ms", "within", "refused"
 BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the times that pages took; one more is for those beyond."""
 BEYOND = "beyond"
@@ -44,6 +44,11 @@ class Tally:
             counts[BYTES, lane] += end.record.bytes
             counts[TOOK_MS, lane] += end.record.duration_ms
             counts[WITHIN, lane, _BUCKET_NAMES[bisect_left(BUCKETS_S, end.record.duration_ms / 1000)]] += 1
+
+    def add_refused(self, messages: Mapping[str, int]) -> None:
+        """Broker messages that were set aside, by reason."""
+        for reason, count in messages.items():
+            self._counts[REFUSED, reason] += count
 
     async def send(self, frontier: RedisFrontier) -> None:
         """What was not confirmed is sent once more, as the same call, and counts once."""

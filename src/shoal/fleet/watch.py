@@ -22,9 +22,11 @@ from celery import Celery
 from shoal.engine.chores import KEEPS_PER_LEASE
 from shoal.errors import HomeError, Unavailable, UsageError
 from shoal.fleet import roster, slices
+from shoal.fleet.broker import refused_messages
 from shoal.fleet.life import Life, Sign, bury_dead, signs
 from shoal.fleet.opening import AT_ONCE, Opening
 from shoal.fleet.stopping import told_to_stop
+from shoal.fleet.tally import Tally
 from shoal.fleet.trouble import Trouble
 from shoal.frontier.contract import Caller
 from shoal.frontier.redis import RedisFrontier
@@ -51,6 +53,7 @@ class Watch:
         self._over = threading.Event()
         self._life = Life(settings.home, "worker")
         self._caller = Caller(self._life.id)
+        self._tally = Tally(self._life.id)
         self._trouble = Trouble(log)
         self._idle_since: float | None = None
         """When its processes were first seen to get nothing of what there is."""
@@ -172,6 +175,8 @@ class Watch:
             found = await roster.entries(frontier.connection)
             children = [entry for entry in found if entry.pid in pids and entry.role == "child"]
             idle = await self._idle(len(mine), children)
+            self._tally.add_refused(refused_messages.take())
+            await self._tally.send(frontier)
         except Unavailable as reason:
             self._trouble.waits(str(reason))
             self._idle_since = None

@@ -171,6 +171,10 @@ class JobSpec:
         """Over the API nobody decides alone what a worker reaches: its own setting has to allow it too."""
         return self.allow_private and (worker_allows or self.asked_by is Asker.OPERATOR)
 
+    def reaches_private_proxy(self, worker_allows: bool) -> bool:
+        """Likewise of a proxy, which is a host that gets requests too; an operator's own may be private."""
+        return worker_allows or self.asked_by is Asker.OPERATOR
+
     @property
     def private_way_out(self) -> str:
         """What would let the job reach private addresses."""

@@ -35,6 +35,16 @@ def ended_requests(store: Store, job: str, after: Ended | None, most: int) -> li
     return found
 
 
+def count_ended(store: Store, job: str) -> dict[str, int]:
+    """How many there are of each kind."""
+    with store.read() as db:
+        counts = {
+            kind: db.scalar(select(func.count()).select_from(table).where(table.c.job == job))
+            for kind, table in _TABLES.items()
+        }
+    return {kind: n or 0 for kind, n in counts.items()}
+
+
 def _of_kind(kind: str, job: str, after: int | None) -> Select[*tuple[Any, ...]]:
     table = _TABLES[kind]
     size = table.c.get("bytes", literal(0))

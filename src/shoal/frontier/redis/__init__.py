@@ -26,7 +26,7 @@ from shoal.frontier.redis.packing import (
     line_of,
     trail_bytes,
 )
-from shoal.frontier.redis.shard import BROKEN, JOBS, WAKE, WHOLE, Shard
+from shoal.frontier.redis.shard import BROKEN, COMPARED, JOBS, WAKE, WHOLE, Shard
 from shoal.frontier.validation import (
     check_completions,
     check_landings,
@@ -54,7 +54,7 @@ class RedisFrontier(Outlook):
         self._offered: dict[str, tuple[int, Offered]] = {}
         """caller -> its last offer: a repeated one would find itself remembered."""
         self._bell = Bell(self.connection, WAKE, self.next_ready_in)
-        self._run_id = ""
+        self._run_id = self._seen_run_id = ""
 
     @classmethod
     async def open(cls, url: str, bounds: Bounds | None = None) -> RedisFrontier:
@@ -83,7 +83,27 @@ class RedisFrontier(Outlook):
 
     async def declare_whole(self) -> None:
         """Says so of the run of Redis that `is_whole` last looked at: one that began since is not whole yet."""
-        await self.connection.command("SET", WHOLE, self._run_id or await self.connection.run_id())
+        run_id = self._run_id or await self.connection.run_id()
+        await self.connection.command("SET", WHOLE, run_id)
+        # Only of a new Redis: which run was compared, `declare_compared` says.
+        await self.connection.command("SET", COMPARED, run_id, "NX")
+
+    async def jobs(self) -> list[str]:
+        """Those that have queues here."""
+        return [name.decode() for name in await self.connection.command("SMEMBERS", JOBS)]
+
+    async def awaits_comparison(self) -> bool:
+        """Whether Redis was restarted, or is a replica that took over, since it was declared whole or compared: it may
+        be behind the store, and gives out no leases until it is declared compared."""
+        # Apart from the one that `is_whole` looked at: jobs may be being restored since, for an earlier run.
+        self._seen_run_id = await self.connection.run_id()
+        declared: bytes | None = await self.connection.command("GET", COMPARED)
+        return declared not in (None, self._seen_run_id.encode())
+
+    async def declare_compared(self) -> None:
+        """Of the run that `awaits_comparison` last looked at."""
+        await self.connection.command("SET", COMPARED, self._seen_run_id)
+        await self.connection.command("PUBLISH", WAKE, "")
 
     async def broken_by(self) -> str | None:
         """The verb and error of a call that failed within: every job has to be restored."""
@@ -93,9 +113,9 @@ class RedisFrontier(Outlook):
     async def start_over(self) -> None:
         """Erases every job, and with them what is half changed: nothing is whole until all are restored."""
         await self.connection.command("DEL", WHOLE)
-        for name in await self.connection.command("SMEMBERS", JOBS):
+        for name in await self.jobs():
             with suppress(FrontierLost):
-                await self.erase(name.decode())
+                await self.erase(name)
         await self.connection.command("DEL", JOBS, BROKEN)
 
     async def knows(self, job: str) -> bool:

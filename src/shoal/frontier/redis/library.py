@@ -15,7 +15,7 @@ from hashlib import sha1
 from pathlib import Path
 
 LUA = Path(__file__).parent / "lua"
-SHARED = ("prelude", "pace", "clock", "queue", "seen", "settle", "leasing", "doom")
+SHARED = ("prelude", "pace", "clock", "queue", "seen", "settle", "leasing", "comparison", "doom")
 _FLAGS = re.compile(r"\A-- flags: (.+)$", re.MULTILINE)
 
 

@@ -20,6 +20,7 @@ CLOCKS = f"{TAG}:h:"
 WHOLE = f"{TAG}:whole"
 JOBS = f"{TAG}:jobs"
 BROKEN = f"{TAG}:broken"
+COMPARED = f"{TAG}:compared"
 WAKE = f"{TAG}:wake"
 COUNTED = f"{TAG}:counted"
 

@@ -22,6 +22,7 @@ _SPELT = {
     "6to4": "[2002:a9fe:a9fe::1]",
     "compatible": "[::169.254.169.254]",
     "own": "[fd00:ec2::254]",
+    "agent": "168.63.129.16",
     "unspecified": "0.0.0.0",
 }
 _REDIRECTED, LISTED = "redirected", "listed"

@@ -219,6 +219,7 @@ local function of_lane(lane, n)
 end
 
 local function lease()
+  if awaits_comparison() then return tokens end
   local got = 0
   for _, lane in ipairs(args.lanes) do
     if got >= args.n then break end

@@ -9,6 +9,8 @@ local function soonest(job)
   return math.min(first_at(ready_of(job)), first_at(S .. ':later:' .. job.id))
 end
 
+if awaits_comparison() then return answer(false) end
+
 local at, left = PARKED, JOBS_PER_CALL
 for _, lane in ipairs(args.lanes) do
   for _, owner in ipairs(redis.call('ZRANGE', owners_of(lane), 0, OWNERS_PER_LANE - 1)) do

@@ -25,6 +25,7 @@
 --   S:doomed                 hash      id whose keys are to be removed -> seen buckets left
 --   S:whole                  string    run_id of the server for which nothing of the frontier was missing
 --   S:broken                 string    verb and error of a call that failed within, and may have changed a part
+--   S:compared               string    run_id of the server whose queues were last compared with the store; no other leases
 --   S:wake                   channel   something may be leased that could not before
 --   S:clock                  string    set by tests only, see `time_of_day`
 --
