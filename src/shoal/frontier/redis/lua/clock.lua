@@ -66,7 +66,8 @@ end
 -- Starts of one job at one host, n of them, a gap apart.
 local function plan_starts(host, site, visit, next_at, gap_s)
   plan(host, next_at, gap_s)
-  plan(site, next_at, gap_s)
+  -- Without a gap there is nothing to keep, unless another job's is still to come.
+  if gap_s > 0 or site.next_at > now then plan(site, next_at, gap_s) end
   visit.next_at, visit.changed = next_at, true
 end
 
@@ -96,8 +97,10 @@ local function hold(host, until_at) host.floor_at, host.changed = math.max(host.
 
 -- The first address that is known of a site is its home; a host at another address has a clock with those beside it.
 local function place_host(host, domain, address)
+  if host.address == address then return end
   local site = site_of(domain)
+  host.address, host.changed = address, true
   if site.home == '' then site.home, site.changed = address, true end
   local name = site.home == address and domain or domain .. '@' .. address
-  if host.site ~= name then host.site, host.changed = name, true end
+  host.site = name
 end

@@ -52,8 +52,9 @@ local CAPPED = 2e15  -- the job's page limit there is reached; a permit that com
 local HOST = {
   'next_at', 'in_flight', 'block_until', 'slowdown', 'usual_s', 'recent_s', 'answers', 'learnt_at', 'fails', 'blocks',
   'block_reason', 'crawl_delay_s', 'crawl_delay_at', 'rate', 'paused', 'parked', 'gap_s', 'floor_at', 'site',
+  'address',
 }
-local NEW_HOST = {0, 0, 0, 1, 0, 0, 0, 0, 0, 0, '', 0, 0, false, false, false, 0, 0, ''}
+local NEW_HOST = {0, 0, 0, 1, 0, 0, 0, 0, 0, 0, '', 0, 0, false, false, false, 0, 0, '', ''}
 local LEASE = {
   'job', 'id', 'host', 'band', 'start_at', 'gap_s', 'slot', 'landed', 'attempt', 'crashes', 'trail', 'line', 'readable',
   'edition', 'caller',
@@ -168,16 +169,19 @@ local function listed(names, record)
   return cmsgpack.pack(fields)
 end
 
--- One that cannot be counted with begins again; one of an older version lacks the last fields. Only `rate` may be of
--- two types: false is no rate.
+-- A field that makes no sense is as of a new host; a record of an older version lacks the last ones. `rate` alone may be
+-- of two types: false is no rate.
 local function read_host(text)
-  local fields = text and unpacked(text)
-  if not fields or not finite(fields, #HOST) then fields = NEW_HOST end
-  local host = named(HOST, fields)
+  local fields, host = text and unpacked(text) or NEW_HOST, {}
   for place = 1, #HOST do
-    local field, new = HOST[place], NEW_HOST[place]
-    local fits = type(host[field]) == type(new) or (field == 'rate' and type(host[field]) == 'number')
-    if not fits then host[field] = new end
+    local value, new = fields[place], NEW_HOST[place]
+    local field, kind = HOST[place], type(value)
+    if kind ~= type(new) and not (field == 'rate' and kind == 'number') then
+      value = new
+    elseif kind == 'number' and not is_finite(value) then
+      value = new
+    end
+    host[field] = value
   end
   return host
 end
