@@ -118,9 +118,11 @@ def test_a_plain_celery_worker_and_a_foreign_program_and_lanes_kept_apart(tmp_pa
         fleet.until_manned(children=1)
         batch = fleet.submit(site.url(), "--rate", "0")
         with Celery(broker=fleet.broker_url) as app:
-            options = {"rate": 0, "lane": "express"}
-            app.send_task("shoal.submit", kwargs={"urls": [site.url()], "options": options}, queue="express")
-        express = fleet.until(lambda: [row["id"] for row in fleet("jobs", "--json").lines if row["id"] != batch])[0]
+            asked = {"urls": ["https://example.com/"], "options": {"rate": 5, "name": "foreign"}}
+            app.send_task("shoal.submit", kwargs=asked, queue="express")
+        foreign = fleet.until(lambda: [row for row in fleet("jobs", "--json").lines if row["name"] == "foreign"])[0]
+        assert foreign["lane"] == "batch" and fleet("cancel", foreign["id"]).code == 0
+        express = fleet.submit(site.url(), "--rate", "0", "--lane", "express")
         assert fleet.until_ended(express)["state"] == "done"
         assert fleet.standing(batch).figures.pages == 0
         fleet.start_celery_worker("-Q", "express,batch", "--concurrency", "1")
