@@ -4,7 +4,7 @@ SETUP := .venv/.ready
 # Every command that the tests start would be compiled anew, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pytest servers bench soak simulate lint fmt clean
+.PHONY: demo test pytest servers bench soak simulate openapi lint fmt clean
 
 demo: $(SETUP)
 	.venv/bin/shoal demo
@@ -40,6 +40,10 @@ soak: $(SETUP)
 # URLS=1000000 fills it with fewer than ten million.
 simulate: $(SETUP)
 	$(PY) -m benchmarks.frontier $(if $(URLS),--urls $(URLS))
+
+# OPTIONS="--seed 7": any of schemathesis.
+openapi: $(SETUP) servers
+	$(PY) -m tests.control.run_schemathesis $(OPTIONS)
 
 lint: $(SETUP)
 	.venv/bin/ruff check .

@@ -3,6 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg.pq import Conninfo
 from redis.asyncio.connection import URL_QUERY_ARGUMENT_PARSERS, BlockingConnectionPool
 
 import shoal
@@ -90,7 +91,7 @@ def test_secrets_are_never_shown(tmp_path: Path) -> None:
     env = {
         "SHOAL_TOKEN": "shoal_hidden",
         "SHOAL_REDIS_URL": "redis://:hidden@h/0",
-        "SHOAL_DATABASE_URL": "postgresql://ann:p/:hidden@h/db?sslpassword=hidden&x=1",
+        "SHOAL_DATABASE_URL": "postgresql://ann:p/:hidden@h/db?sslpassword=hidden&sslsni=1",
         "SHOAL_API_URL": "http://h:80/",
     }
     settings = loaded(tmp_path, env=env)
@@ -98,7 +99,7 @@ def test_secrets_are_never_shown(tmp_path: Path) -> None:
     assert "hidden" not in str(shown) + repr(settings)
     assert shown["token"] == "***"
     assert shown["redis_url"] == "redis://:***@h/0"
-    assert shown["database_url"] == "postgresql://ann:***@h/db?sslpassword=***&x=1"
+    assert shown["database_url"] == "postgresql://ann:***@h/db?sslpassword=***&sslsni=1"
     assert shown["api_url"] == "http://h:80/"
     assert (shown["archive_url"], shown["contact"], shown["allow_private"]) == (
         "archive/ in the home",
@@ -190,6 +191,9 @@ def test_a_server_may_be_named_in_any_way_that_its_programs_know(tmp_path: Path,
         ("redis_url", "unix:///run/redis.sock?socket_keepalive=1", "socket_keepalive"),
         ("broker_url", "redis://:hidden@h/1?db=1", "db"),
         ("broker_url", "sentinel://h:1;sentinel://:hidden@g:2/1?foo=1", "foo"),
+        ("database_url", "postgresql://ann:hidden@h/db?foo=1", "foo"),
+        ("database_url", "postgres://ann:hid?den@h/db?sslmode=require&foo", "foo"),
+        ("database_url", "sqlite:////var/shoal.db?mode=ro", "mode"),
     ],
 )
 def test_a_parameter_that_a_servers_program_does_not_know_is_named_with_those_it_does(
@@ -211,6 +215,11 @@ def test_every_parameter_that_redis_py_reads_may_be_given_and_makes_a_connection
         assert loaded(tmp_path, env={"SHOAL_REDIS_URL": url}).redis_url == url
         pool: Any = BlockingConnectionPool.from_url(url)
         pool.make_connection()
+
+
+def test_every_parameter_that_postgresql_reads_may_be_given() -> None:
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    assert known <= set(PARAMETERS["database_url"]["postgresql"])
 
 
 def test_a_bad_value_in_the_environment_or_a_flag_is_named_by_its_own_name(tmp_path: Path) -> None:

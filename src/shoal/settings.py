@@ -56,15 +56,27 @@ _SOCKET = (
     *("retry_on_timeout", "socket_connect_timeout", "socket_read_size", "socket_timeout", "timeout", "username"),
 )
 _TCP = (*_SOCKET, "socket_keepalive")
+_LIBPQ = (
+    *("application_name", "channel_binding", "client_encoding", "connect_timeout", "dbname"),
+    *("fallback_application_name", "gssdelegation", "gssencmode", "gsslib", "host", "hostaddr", "keepalives"),
+    *("keepalives_count", "keepalives_idle", "keepalives_interval", "krbsrvname", "load_balance_hosts"),
+    *("max_protocol_version", "min_protocol_version", "oauth_client_id", "oauth_client_secret", "oauth_issuer"),
+    *("oauth_scope", "options", "passfile", "password", "port", "replication", "require_auth", "requirepeer"),
+    *("scram_client_key", "scram_server_key", "service", "ssl_max_protocol_version", "ssl_min_protocol_version"),
+    *("sslcert", "sslcertmode", "sslcompression", "sslcrl", "sslcrldir", "sslkey", "sslkeylogfile", "sslmode"),
+    *("sslnegotiation", "sslpassword", "sslrootcert", "sslsni", "target_session_attrs", "tcp_user_timeout", "user"),
+)
 PARAMETERS: dict[str, dict[str, tuple[str, ...]]] = {
     "redis_url": {"unix": _SOCKET, "redis": _TCP, "rediss": (*_TCP, *_TLS)},
     "broker_url": dict.fromkeys(_SERVERS["broker_url"][0], ("heartbeat", "login_method", "virtual_host", *_TLS)),
+    "database_url": {**dict.fromkeys(_POSTGRES, _LIBPQ), "sqlite": ()},
 }
-"""What the query of a server's URL may hold, by its scheme: redis-py and Celery take any other for a bug of ours."""
+"""What the query of a server's URL may hold, by its scheme: its clients take any other for a bug of ours."""
 
 # Greedy up to the last @, because people paste passwords that hold one.
 _PASSWORD = re.compile(r"(://[^:/?#]*:).*@")
 _BEFORE_HOST = re.compile(r".*@")
+_BEFORE_LAST_AT = re.compile(r"://.*@")
 _USER = re.compile(r"://[^@]*@")
 _SECRET_PARAM = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
 
@@ -336,13 +348,14 @@ def _leads_somewhere(url: str, schemes: tuple[str, ...]) -> bool:
 
 def _check_parameters(name: str, value: str, origin: str) -> None:
     for url in _servers(name, value):
-        parts = urlsplit(url)
+        # A password of PostgreSQL's may hold what would begin a query elsewhere.
+        parts = urlsplit(_BEFORE_LAST_AT.sub("://", url) if url.startswith(_POSTGRES) else url)
         known = PARAMETERS[name][parts.scheme]
-        for parameter in parse_qs(parts.query):
+        for parameter in parse_qs(parts.query, keep_blank_values=True):
             if parameter not in known:
                 raise UsageError(
                     f"{origin}: {name} has the parameter {parameter!r}, which is not known for {parts.scheme}://. "
-                    f"Remove it; there are: {', '.join(known)}."
+                    f"Remove it; there are: {', '.join(known) or 'none'}."
                 )
 
 

@@ -58,12 +58,14 @@ class Served:
     process: subprocess.Popen[str]
     port: int
     token: str
+    below: str = ""
+    """The path of its site that it is served below."""
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         try:
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            connection.request(method, self.below + path, None if body is None else json.dumps(body), headers)
             answered = connection.getresponse()
             return answered.status, json.loads(answered.read() or b"null")
         finally:
@@ -87,11 +89,11 @@ def served(fleet: FleetShell, *options: str, **named: Any) -> Iterator[Served]:
 
 
 @contextmanager
-def starting(fleet: FleetShell, *options: str, **named: Any) -> Iterator[Served]:
+def starting(fleet: FleetShell, *options: str, below: str = "", **named: Any) -> Iterator[Served]:
     """It answers, but its token is not known."""
     port = free_port()
     process = fleet.start("api", "--port", str(port), *options, **named)
-    running = Served(process, port, "")
+    running = Served(process, port, "", below)
     try:
         until(lambda: _answers(running) or process.poll() is not None)
         assert process.poll() is None, process.communicate()
@@ -268,3 +270,82 @@ def test_tokens_are_made_listed_and_removed_by_command(fleet: FleetShell) -> Non
     assert fleet("token", "remove", "marketing").code == 0
     assert fleet("token", "remove", "marketing").code == 2
     assert fleet("token", "list").out == ""
+
+
+ODD_HEADS = [
+    b"SCRIPT_NAME: /nowhere\r\n",
+    b"Script_Name: /api\r\n",
+    b"PATH_INFO: /nowhere\r\n",
+    b"Script-Name: /nowhere\r\n",
+    b"X-Forwarded-Proto: https\r\n",
+    b"X-Forwarded-Prefix: /nowhere\r\n",
+    b"Host: evil.test\xff\r\n",
+    b"Host: \r\n",
+    b"Host: evil.test:99999999999\r\n",
+    b"Host: [::1\r\n",
+    b"Content-Length: -1\r\n",
+    b"Content-Length: 99999999999999999999999999\r\n",
+    b"Content-Length: \xb2\r\n",
+    b"Authorization: Bearer \xff\x80\r\n",
+    b"Authorization: \x00\r\n",
+    b"X-Request-Id: \xed\xa0\x80\r\n",
+    b"Expect: 999\r\n",
+    b"Range: bytes=-99999999999999999999999999\r\n",
+]
+ODD_PATHS = [
+    b"//api/v1/jobs",
+    b"/api//v1/jobs",
+    b"//tokens",
+    b"//evil.test/api/v1/jobs",
+    b"/api/v1/jobs/",
+    b"/api/v1//jobs//x/pages",
+    b"/docs/",
+    b"/docs//",
+    b"//",
+    b"///",
+    b"/\\evil.test",
+    b"/api/v1/jobs/\xff\xfe",
+    b"/api/v1/jobs/%ed%a0%80",
+    b"/api/v1/jobs/%00",
+    b"/api/v1/jobs?name=\xff",
+    b"/api/v1/jobs?limit=%FF&limit",
+    b"http://evil.test//api/v1/jobs",
+    b"http://evil.test:x/api/v1/jobs",
+    b"*",
+    b"",
+]
+
+
+def raw(api: Served, path: bytes, head: bytes, host: bytes = b"Host: evil.test\r\n") -> bytes:
+    """The head of the answer."""
+    with socket.create_connection(("127.0.0.1", api.port), timeout=20) as sock:
+        token = b"" if b"Authorization" in head else f"Authorization: Bearer {api.token}\r\n".encode()
+        named = b"" if head.startswith(b"Host") else host
+        sock.sendall(b"GET " + path + b" HTTP/1.1\r\n" + named + head + token + b"Connection: close\r\n\r\n")
+        return sock.makefile("rb").read().partition(b"\r\n\r\n")[0]
+
+
+@pytest.mark.parametrize("path", ODD_PATHS)
+def test_no_path_is_a_bug_or_leads_to_the_host_that_the_client_named(api: Served, path: bytes) -> None:
+    head = raw(api, path, b"")
+    assert b"HTTP/1.1 5" not in head and b"evil.test" not in head and b"location" not in head.lower(), head
+    if path.startswith(b"//"):
+        assert head.startswith(b"HTTP/1.1 404") and b"application/problem+json" in head
+
+
+@pytest.mark.parametrize("given", ODD_HEADS)
+def test_no_header_is_a_bug(api: Served, given: bytes) -> None:
+    for path in (b"/api/v1/jobs", b"/livez", b"/"):
+        head = raw(api, path, given)
+        assert head and b"HTTP/1.1 5" not in head and b"evil.test" not in head, head
+
+
+def test_no_client_says_what_path_the_api_is_served_below(api: Served) -> None:
+    for given in (b"SCRIPT_NAME: /nowhere\r\n", b"script_name: /api\r\n", b"PATH_INFO: /nowhere\r\n"):
+        assert raw(api, b"/api/v1/jobs", given).startswith(b"HTTP/1.1 200")
+
+
+def test_what_lies_outside_the_path_that_the_api_is_served_below_is_not_found(fleet: FleetShell) -> None:
+    with served(fleet, below="/crawls", env={"SCRIPT_NAME": "/crawls"}) as api:
+        assert api.ask("GET", "/api/v1/jobs")[0] == 200
+        assert raw(api, b"/api/v1/jobs", b"").startswith(b"HTTP/1.1 404 Not Found")

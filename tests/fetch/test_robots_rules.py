@@ -45,7 +45,8 @@ parts = st.sampled_from(
 patterns = st.lists(parts, max_size=6).map(lambda chosen: "/" + "".join(chosen))
 fields = st.sampled_from(["Disallow", "disallow ", "Allow", "ALLOW", "Dissallow"])
 rules = st.builds("{}: {}".format, fields, patterns | st.sampled_from(["", "*", "*a", "a", "http://b/a"]))
-names = st.sampled_from(["*", "shoal", "Shoal", "sho", "s", "shoal*", "other", "shoalish", "hoal", ""])
+# Protego also takes a part of our name for us, and our name with a version for another: those have own tests.
+names = st.sampled_from(["*", "shoal", "Shoal", "other", "shoalish", ""])
 lines = st.one_of(
     rules,
     rules,
@@ -81,6 +82,30 @@ def test_a_file_says_what_protego_reads_in_it(text: str, paths: list[str]) -> No
         assert ours.allows(SITE + path) == theirs.can_fetch(SITE + path, "shoal"), path
     assert ours.crawl_delay_s == (theirs.crawl_delay("shoal") or 0)
     assert ours.sitemaps == list(theirs.sitemaps)
+
+
+@pytest.mark.parametrize("name", ["shoal", "SHOAL", "Shoal/1.0", "shoal 1.0", "shoal*", "shoal # us"])
+def test_a_group_that_names_our_whole_product_token_is_for_us(name: str) -> None:
+    rules = Rules(f"User-agent: *\nDisallow: /all\n\nUser-agent: {name}\nDisallow: /ours\n", "Shoal")
+    assert not rules.allows(f"{SITE}/ours") and rules.allows(f"{SITE}/all")
+
+
+@pytest.mark.parametrize(
+    "name", ["sho", "s", "hoal", "shoals", "shoal-news", "shoal_", "my-shoal", "the shoal", "-", "", "*shoal", "**"]
+)
+def test_a_part_of_our_name_or_more_than_it_is_another_crawler(name: str) -> None:
+    rules = Rules(f"User-agent: {name}\nDisallow: /theirs\n\nUser-agent: *\nDisallow: /all\n", "shoal")
+    assert rules.allows(f"{SITE}/theirs") and not rules.allows(f"{SITE}/all")
+
+
+def test_all_groups_that_name_us_are_one_and_those_for_all_count_only_without_them() -> None:
+    mine = "User-agent: shoal\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n\nUser-agent: SHOAL/2\nDisallow: /c\n"
+    assert [Rules(mine, "shoal").allows(SITE + path) for path in ("/a", "/b", "/c")] == [False, True, False]
+    assert [Rules(mine, "other").allows(SITE + path) for path in ("/a", "/b", "/c")] == [True, False, True]
+
+
+def test_a_group_that_names_us_and_forbids_nothing_allows_everything() -> None:
+    assert Rules("User-agent: *\nDisallow: /\n\nUser-agent: shoal\nDisallow:\n", "shoal").allows(f"{SITE}/a")
 
 
 @given(st.lists(rules, max_size=12), st.lists(patterns, min_size=1, max_size=8))

@@ -68,6 +68,15 @@ class PostgresServer:
             assert time.monotonic() < deadline and self._process.poll() is None, (self._folder / "log").read_text()
             time.sleep(0.02)
 
+    def take_tls(self, certificate: Path, key: Path) -> None:
+        """From then on; who does not ask for it may come without."""
+        for source, name in ((certificate, "server.crt"), (key, "server.key")):
+            place = Path(shutil.copy(source, self._data / name))
+            place.chmod(0o600)
+            if self._user is not None:
+                shutil.chown(place, self._user)
+        self.run("ALTER SYSTEM SET ssl = on", "SELECT pg_reload_conf()")
+
     def stop(self) -> None:
         """Ends every session at once."""
         self._process.send_signal(signal.SIGINT)

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, text
@@ -21,6 +22,7 @@ from shoal.store.offers import kept_offers
 from shoal.store.records import list_pages
 from shoal.store.store import Store
 from shoal.store.upgrading import Upgraded, upgrade
+from tests.fetch.secure import make_authority
 from tests.store.make import JOB, job_with, page
 from tests.store.postgres_server import PASSWORD, PostgresServer, fresh_database
 
@@ -261,3 +263,25 @@ class TestWritersThatMeet:
 def test_figures_are_plain_numbers(opened: Store) -> None:
     save(opened, Batch(JOB, pages=[page(1)]))
     assert type(stored_figures(opened, JOB).bytes) is int
+
+
+def test_a_certificate_that_is_not_trusted_is_named_with_the_parameter_for_its_ca(
+    own_server: PostgresServer, tmp_path: Path
+) -> None:
+    trusted, other = tmp_path / "trusted", tmp_path / "other"
+    for folder in (trusted, other):
+        folder.mkdir()
+        make_authority(folder)
+    own_server.take_tls(trusted / "ca.pem", trusted / "key.pem")
+    url = f"{own_server.url()}?sslmode=verify-full&sslrootcert="
+    until_taken = time.monotonic() + 20
+    while "does not support SSL" in (said := refused(f"{url}{other / 'ca.pem'}")):
+        assert time.monotonic() < until_taken
+    assert "certificate verify failed" in said and said.startswith("Unavailable: postgresql://127.0.0.1")
+    assert said.endswith("in SHOAL_DATABASE_URL, as in ?sslrootcert=/path/ca.pem")
+    Store.open(f"{url}{trusted / 'ca.pem'}").close()
+
+
+def test_an_option_that_libpq_does_not_know_is_named(postgres: PostgresServer) -> None:
+    said = refused(f"{postgres.url()}?foo=1")
+    assert said.startswith("UsageError: ") and '"foo"' in said and "remove it from SHOAL_DATABASE_URL" in said

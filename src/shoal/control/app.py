@@ -7,6 +7,7 @@ import time
 from uuid import uuid4
 
 from flask import Flask, Response, g, request
+from werkzeug.exceptions import NotFound
 
 from shoal import telemetry
 from shoal.control import bodies, figures, limits, problems, readiness, slots
@@ -69,10 +70,12 @@ def create_app(settings: Settings, threads: int = THREADS) -> Flask:
     slots.register(threads, app.extensions)
     bodies.register(app.extensions)
     app.config["MAX_CONTENT_LENGTH"] = bodies.JSON_BYTES
-    # A path with a slash too many is no other path.
+    # A path with a slash too many is no other path: Werkzeug would redirect to whatever host the client named.
     app.url_map.strict_slashes = True
+    app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
     app.before_request(_name_request)
+    app.before_request(_refuse_leading_slashes)
     app.after_request(_finish)
     problems.register(app)
     for routes in (*ROUTES, serving(ROUTES)):
@@ -91,6 +94,12 @@ def _name_request() -> None:
     g.request_id = given if _GIVEN_ID.fullmatch(given) else uuid4().hex
     g.began_at = time.monotonic()
     telemetry.request_id.set(g.request_id)
+
+
+def _refuse_leading_slashes() -> None:
+    """Werkzeug would take `//api/v1/jobs` for `/api/v1/jobs`, and a proxy's rules for paths would not have seen it."""
+    if request.environ["PATH_INFO"].startswith("//"):
+        raise NotFound()
 
 
 def _finish(response: Response) -> Response:

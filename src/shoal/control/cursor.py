@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any
 
 from shoal.control.problems import FieldFault, Problem
+from shoal.store.text import storable
 
 _ROUND = 1 << 63
 
@@ -34,7 +35,7 @@ def place_of(text: str | None, listing: str, kinds: tuple[type, ...]) -> tuple[A
 
 def _is(value: Any, kind: type) -> bool:
     if isinstance(value, str):
-        return kind is str and "\0" not in value
+        return kind is str and value == storable(value)
     if isinstance(value, float):
         return kind is float and isfinite(value)
     return type(value) is int and kind is int and -_ROUND <= value < _ROUND

@@ -22,6 +22,12 @@ from shoal.control.routes import JSON, Answer, Operation, Reply, Routes
 Schema = dict[str, Any]
 
 _REF = "#/components/schemas/{model}"
+_SEGMENTS = {
+    ("jobs", "id"): {"pattern": "^[0-9a-z]+$"},
+    ("pages", "fingerprint"): {"pattern": "^[0-9a-f]{16}$"},
+    ("hosts", "host"): {"pattern": r"^[^/\s]+$"},
+}
+"""What a segment of a path looks like, by the one before it and its name; tokens and schedules have any name."""
 _REASONS = {
     400: "the body is no JSON, or was cut off",
     401: "no token, or one that is not known",
@@ -143,10 +149,11 @@ def _problem(status: int) -> Schema:
 
 
 def _parameters(operation: Operation) -> Iterator[Schema]:
-    for name in re.findall(r"<(?:\w+:)?(\w+)>", operation.path):
-        yield {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+    for before, name in re.findall(r"(\w+)/<(?:\w+:)?(\w+)>", operation.path):
+        schema: Schema = {"type": "string", "minLength": 1, **_SEGMENTS.get((before, name), {})}
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
     if operation.query:
-        shape = operation.query.model_json_schema()
+        shape = _without_references(operation.query.model_json_schema())
         for name, schema in shape["properties"].items():
             about = {"description": schema["description"]} if "description" in schema else {}
             required = name in shape.get("required", ())
@@ -154,6 +161,22 @@ def _parameters(operation: Operation) -> Iterator[Schema]:
     if operation.keyed:
         schema = {"type": "string", "pattern": "^[!-~]{1,200}$"}
         yield {"name": HEADER, "in": "header", "required": False, "schema": schema}
+
+
+def _without_references(shape: Schema) -> Schema:
+    """With what it refers to in its place: a parameter has no `$defs` of its own."""
+    kinds = shape.get("$defs", {})
+
+    def placed(part: Any) -> Any:
+        if isinstance(part, list):
+            return [placed(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        referred = kinds[part["$ref"].rpartition("/")[2]] if "$ref" in part else {}
+        return {name: placed(value) for name, value in {**referred, **part}.items() if name not in ("$ref", "$defs")}
+
+    resolved: Schema = placed(shape)
+    return resolved
 
 
 def _as_text(schema: Schema) -> Schema:

@@ -43,6 +43,8 @@ class Application(BaseApplication):
             "limit_request_line": LINE_BYTES,
             # The worker has bounds of its own, which it never reaches together.
             "worker_connections": self.bounds.files + threads,
+            # A client on this machine could name the path that the API is served below, and be answered with 500.
+            "forwarder_headers": "",
             "proc_name": "shoal api",
         }
         super().__init__()

@@ -1,5 +1,5 @@
-"""Requests that are no HTTP, or whose head does not come to an end: refused before there is a request that Flask could
-answer, and as problem+json like everything else."""
+"""Requests that are no HTTP, whose head does not come to an end, or that lie outside the path in SCRIPT_NAME: refused
+before there is a request that Flask could answer, and as problem+json like everything else."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import socket
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
+
+from gunicorn.http.errors import ConfigurationProblem
 
 from shoal.control.problems import MEDIA, TYPES
 
@@ -31,6 +33,10 @@ class Refusing:
         self._client, self._reason = client, reason
 
     def sendall(self, page: bytes) -> None:
+        if isinstance(self._reason, ConfigurationProblem):
+            # Of a path that does not begin with the environment's SCRIPT_NAME, which the operator has set.
+            self._client.sendall(refusal(404, "there is nothing at this path"))
+            return
         status = int(page.split(b" ", 2)[1])
         # A fault of ours is not told to strangers.
         detail = "this is no request that can be read" + (f": {self._reason}" if status < 500 else "")

@@ -1,5 +1,6 @@
-"""What a robots.txt says to one crawler: the group of lines that names it best, and the sitemaps.
+"""What a robots.txt says to one crawler: the groups that name it, or else those for all, and the sitemaps.
 
+A group is for a crawler if it names its whole product token, in any case (RFC 9309, 2.2.1): `sho` is not `shoal`.
 Lenient as sites need it: misspelt fields, a blank in place of the colon, names with a version or an asterisk.
 Linear in the text, whatever it holds; groups for others are not kept.
 """
@@ -20,7 +21,7 @@ _FIELDS = {
     **dict.fromkeys(("sitemap", "sitemaps", "site-map"), _SITEMAP),
     "host": _HOST,
 }
-_VERSION = re.compile(r"^([A-Za-z_-]+)/\S*")
+_PRODUCT = re.compile(r"[\w-]+")
 
 
 @dataclass(slots=True, eq=False)
@@ -32,8 +33,8 @@ class Group:
 
 def read(text: str, token: str) -> tuple[Group, list[str]]:
     """The group for whoever is called by this token, and the sitemaps, which are for all."""
-    token = token.lower()
-    groups: dict[str, Group] = {}
+    own, for_all = Group(), Group()
+    is_named = False
     sitemaps: list[str] = []
     current: list[Group] = []
     names_agents = True
@@ -49,14 +50,14 @@ def read(text: str, token: str) -> tuple[Group, list[str]]:
             current = []
         names_agents = what == _AGENT
         if names_agents:
-            named = (groups.setdefault(name, Group()) for name in _names(value) if _is_for(name, token))
-            current += [group for group in named if group not in current]
+            named = for_all if value == "*" else own if _product(value) == token.lower() else None
+            is_named |= named is own
+            if named is not None and named not in current:
+                current.append(named)
         elif value:
             for group in current:
                 _add(group, what, value)
-    # A name of one letter is as good as the asterisk: the first of the two is taken.
-    best = max(groups, key=len, default=None)
-    return (Group() if best is None else groups[best]), sitemaps
+    return (own if is_named else for_all), sitemaps
 
 
 def _directive(line: str) -> tuple[int | None, str]:
@@ -76,20 +77,10 @@ def _directive(line: str) -> tuple[int | None, str]:
     return (_UNKNOWN if colon else None), value
 
 
-def _names(value: str) -> list[str]:
-    """Those that a line for agents stands for: a product token ends before its version, and has no asterisk."""
-    name = _VERSION.sub(r"\1", value).strip().lower()
-    bare = name.replace("*", "")
-    return [name] if name in ("*", bare) else [name, bare]
-
-
-def _is_for(name: str, token: str) -> bool:
-    if name == "*":
-        return True
-    at = token.find(name) if name else -1
-    while at > 0 and (token[at - 1].isalnum() or token[at - 1] in "-_"):
-        at = token.find(name, at + 1)
-    return at >= 0
+def _product(value: str) -> str:
+    """The product token that a line for agents names; what follows it, such as a version, does not count."""
+    found = _PRODUCT.match(value)
+    return found[0].lower() if found else ""
 
 
 def _add(group: Group, what: int, value: str) -> None:

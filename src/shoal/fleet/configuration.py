@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from shoal.errors import UsageError
 from shoal.model import Lane
@@ -29,7 +30,7 @@ def configuration(settings: Settings) -> dict[str, Any]:
         )
     soft_s = settings.slice_s + GRACE_S
     return {
-        "broker_url": settings.broker_url,
+        "broker_url": verifying(settings.broker_url),
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
         "broker_channel_error_retry": True,
@@ -53,6 +54,18 @@ def configuration(settings: Settings) -> dict[str, Any]:
         "worker_proc_alive_timeout": 30.0,
         "worker_consumer": "shoal.fleet.broker:Consumer",
     }
+
+
+def verifying(broker_url: str) -> str:
+    """With the server's certificate checked, as the frontier's is: Celery takes any if the URL has no `ssl_…`."""
+    return ";".join(map(_verifying, broker_url.split(";")))
+
+
+def _verifying(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme != "rediss" or "ssl_cert_reqs" in parse_qs(parts.query):
+        return url
+    return parts._replace(query="&".join(filter(None, (parts.query, "ssl_cert_reqs=required")))).geturl()
 
 
 def _transport(broker_url: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from kombu.exceptions import ChannelError, OperationalError
 from shoal.errors import Unavailable
 from shoal.fleet.messages import SLICE
 from shoal.fleet.roster import Entry
+from shoal.frontier.redis.tls import tls_fault
 from shoal.model import Lane
 
 SOON_S = 5.0
@@ -62,4 +63,5 @@ def _translated(app: Celery) -> Iterator[None]:
         yield
     except (OperationalError, *broker.connection_errors, *broker.channel_errors) as error:
         # Also what a client of the broker raises by itself, such as redis-py for a server that is full.
-        raise Unavailable(f"the broker does not take slices: {error}") from error
+        fault = tls_fault(error, "SHOAL_BROKER_URL") or str(error)
+        raise Unavailable(f"the broker does not take slices: {fault}") from error

@@ -102,13 +102,26 @@ class Watch:
             await frontier.close()
 
     async def _tell_ready(self) -> None:
+        look_at_broker_at = time.monotonic() + LOOK_AROUND_EVERY_S
         while not self.consuming.is_set() and not self._over.is_set():
+            if time.monotonic() >= look_at_broker_at:
+                look_at_broker_at = time.monotonic() + LOOK_AROUND_EVERY_S
+                await self._look_at_broker()
             self._live()
             await asyncio.sleep(LOOK_EVERY_S)
         if not self._over.is_set():
             processes = f"{self._processes} process{'es' if self._processes > 1 else ''}"
             words = f"ready: {processes} for {', '.join(self._lanes)}; {self._settings.servers}"
             log.info("worker_ready", words)
+
+    async def _look_at_broker(self) -> None:
+        """Why Celery does not begin; its own lines about it are not shown."""
+        try:
+            await asyncio.to_thread(slices.waiting, self._app, self._lanes[0])
+        except Unavailable as reason:
+            self._trouble.waits(str(reason))
+        else:
+            self._trouble.over()
 
     def _live(self) -> None:
         idle = self._idle_since

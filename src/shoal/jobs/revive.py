@@ -24,6 +24,9 @@ async def revive(place: Place, job: Job, where: Where) -> int:
     """
     if job.state is JobState.CANCELLED:
         raise _cancelled(job)
+    if next(dead_letters(place.store, job.id, where), None) is None:
+        # The frontier need not know the job: it may not have begun.
+        return 0
     caller = Caller(f"revive-{job.id}-{time.time()}")
     revived = 0
     async with place.reopened(job) as state:

@@ -6,6 +6,7 @@ Which of them are new only the store can tell. A line that is no URL is an input
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
@@ -16,6 +17,7 @@ from shoal.spiders.sources import AUTHORITY_WITH_USER, absolute
 from shoal.urls import Params, credentials_of, origin_of, target
 
 SHOWN = "the body"
+_HALF_PAIR = re.compile(r"[\ud800-\udfff]")
 
 
 class ArrayInputs:
@@ -46,7 +48,8 @@ def _spelt(line: str) -> tuple[str, str | None]:
     except (ValueError, RecursionError):
         return line, "not_json"
     url = said.get("url") if isinstance(said, dict) else said
-    return (bare(url), None) if isinstance(url, str) else (line, "not_json")
+    # JSON can escape half of a surrogate pair, which is no text.
+    return (bare(url), None) if isinstance(url, str) and not _HALF_PAIR.search(url) else (line, "not_json")
 
 
 def read_inputs(entries: Iterable[Entry], spec: JobSpec) -> Iterator[Input]:

@@ -71,10 +71,12 @@ class Postgres:
     def translated(self, error: DBAPIError) -> ShoalError | None:
         said = str(error.orig).partition("\n")[0]
         state = getattr(error.orig, "sqlstate", None)
+        if state is None and said.startswith("invalid connection option"):
+            return UsageError(f"{self.name}: {said}: remove it from {_SETTING}")
         if state is None:
             # What the client itself finds: no server, a lost connection, a wrong password.
             away = isinstance(error, OperationalError | InterfaceError)
-            return Unavailable(f"{self.name}: {said}: check that it runs, and {_SETTING}") if away else None
+            return Unavailable(f"{self.name}: {said}: {_advice(said)}") if away else None
         found = _ADVICE.get(state) or _ADVICE.get(state[:2])
         return found[0](f"{self.name}: {said}: {found[1]}") if found else None
 
@@ -125,6 +127,13 @@ _ADVICE: dict[str, tuple[type[Unavailable | UsageError], str]] = {
     "58": (Unavailable, "see the server's log"),
 }
 """By the whole code, else by its class."""
+
+
+def _advice(said: str) -> str:
+    """On what libpq says of a connection that it did not get."""
+    if "certificate verify failed" in said:
+        return f"name the file of the CA that signed it in {_SETTING}, as in ?sslrootcert=/path/ca.pem"
+    return f"check that it runs, and {_SETTING}"
 
 
 def _parsed(address: str) -> URL:

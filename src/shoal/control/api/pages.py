@@ -38,8 +38,11 @@ def export(job: Job, query: ExportQuery) -> Reply:
 
 @routes.get("/jobs/<id>/archive", READ, answers={200: (ARCHIVE,)})
 def archive(job: Job) -> Reply:
-    """Export a job's archive: every request and answer, as one .warc.gz."""
-    return attachment(_archived(job), ARCHIVE, f"{job.id}.warc.gz")
+    """Export a job's archive: every request and answer, as one .warc.gz; of a job that has none it is 404."""
+    try:
+        return attachment(_archived(job), ARCHIVE, f"{job.id}.warc.gz")
+    except UsageError as error:
+        raise Problem(404, str(error)) from error
 
 
 @routes.get("/jobs/<id>/diff", READ, answers={200: (LINES,)}, query=DiffQuery)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shoal.control.models.given import Change, Query, Texts, Told
-from shoal.control.models.jobs import LimitsGiven, PerHost, Priority, Rate
+from shoal.control.models.given import Change, Query, Told
+from shoal.control.models.jobs import LimitsGiven, Patterns, PerHost, Priority, Rate
 from shoal.model import JobSpec, Lane, ScopeKind
 
 
@@ -29,8 +29,8 @@ class JobChange(Change):
     limits: LimitsChange = LimitsChange()
     politeness: PaceChange = PaceChange()
     scope: ScopeKind = Field(ScopeKind.HOST, description="What is queued and not of it any more is dropped.")
-    include: Texts = Field((), description="In place of those it has.")
-    exclude: Texts = Field((), description="In place of those it has; what is queued and matches is dropped.")
+    include: Patterns = Field((), description="In place of those it has.")
+    exclude: Patterns = Field((), description="In place of those it has; what is queued and matches is dropped.")
     lane: Lane = Lane.BATCH
     priority: Priority = 0
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from shoal.control.models.given import Body, Query, Told
 
-Line = Annotated[str, Field(max_length=2_000, pattern=r"^[^\r\n\x00]*$")]
+Line = Annotated[str, Field(max_length=2_000, pattern=r"^[^\x00-\x08\x0a-\x1f\x7f]*$")]
 
 
 class ExclusionsGiven(Body):

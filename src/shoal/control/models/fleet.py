@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shoal.control.models.given import Body, Change, Query, Told
+from shoal.control.models.given import Body, Change, Cursor, Query, Told
 from shoal.model import JobState, Lane
 from shoal.model.bounds import RATE
 from shoal.store.tokens import Scope
@@ -53,7 +53,7 @@ class HostList(Told):
 
 class HostsQuery(Query):
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
-    cursor: str | None = None
+    cursor: Cursor | None = None
 
 
 class HostChange(Change):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
+from pydantic.config import JsonDict
 
-from shoal.control.models.given import Body, Query, Text, Texts, Told
+from shoal.control.models.given import WHOLE, Body, Cursor, Query, Text, Told
+from shoal.extract.formats import FORMATS
 from shoal.model import JobState, Lane, ScopeKind
 from shoal.model.bounds import BOUNDS, RATE
+from shoal.urls.traps import ALL, RULES
 
 
 def _bounds(option: str) -> Any:
@@ -27,22 +30,32 @@ Rate = Annotated[
     AfterValidator(_rate),
     Field(ge=0, le=RATE.most, json_schema_extra={"anyOf": [{"const": 0}, {"minimum": RATE.least}]}),
 ]
-PerHost = Annotated[int, _bounds("per_host")]
-Priority = Annotated[int, _bounds("priority")]
-Count = Annotated[int, _bounds("max_pages")]
-Amount = Annotated[int, _bounds("max_bytes")]
+PerHost = Annotated[int, _bounds("per_host"), WHOLE]
+Priority = Annotated[int, _bounds("priority"), WHOLE]
+Count = Annotated[int, _bounds("max_pages"), WHOLE]
+Amount = Annotated[int, _bounds("max_bytes"), WHOLE]
 Share = Annotated[float, _bounds("max_failure_rate")]
 Line = Annotated[str, StringConstraints(max_length=8_000, pattern=r"^[^\r\n]*$")]
 Named = Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=r"\S")]
 Names = Annotated[tuple[Named, ...], Field(max_length=10_000, fail_fast=True)]
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=2_000, pattern=r"\S")]
+Patterns = Annotated[tuple[Pattern, ...], Field(max_length=10_000, fail_fast=True)]
+Proxy = Annotated[str, StringConstraints(max_length=2_000, pattern=r"^(https?|socks5h?)://[^\s/]+")]
+Proxies = Annotated[tuple[Proxy, ...], Field(max_length=10_000, fail_fast=True)]
+Format = Annotated[Text, Field(json_schema_extra={"enum": list(FORMATS)})]
+Formats = Annotated[tuple[Format, ...], Field(max_length=10_000, fail_fast=True)]
+TrapRule = Annotated[Text, Field(json_schema_extra={"enum": [*RULES, ALL]})]
+TrapRules = Annotated[tuple[TrapRule, ...], Field(max_length=10_000, fail_fast=True)]
 Lines = Annotated[dict[Named, Line], Field(max_length=1_000)]
+_WITH_RULES: JsonDict = {"required": ["rules"], "properties": {"rules": {"type": "object"}}}
+_WITH_SPIDER: JsonDict = {"required": ["spider"], "properties": {"spider": {"type": "string"}}}
 
 
 class LimitsGiven(Body):
     """What ends the job early."""
 
     pages: Count | None = None
-    depth: Annotated[int, _bounds("max_depth")] | None = None
+    depth: Annotated[int, _bounds("max_depth"), WHOLE] | None = None
     bytes: Amount | None = None
     seconds: Annotated[float, _bounds("max_seconds")] | None = None
     pages_per_host: Count | None = None
@@ -60,24 +73,37 @@ class PolitenessGiven(Body):
 class WebhookGiven(Body):
     """Told by POST whenever the job's state changes; signed, if there is a secret."""
 
-    url: Annotated[str, Field(max_length=2000)]
+    url: Annotated[str, Field(max_length=2000, pattern=r"^https?://[^\s/]")]
     secret: Annotated[str, Field(min_length=1, max_length=1000)] | None = None
 
 
 class JobOrder(Body):
     """What to crawl. `allow_private`, `headers`, `cookies`, `proxies` and the lane `express` need an admin."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": ["urls"]}, _WITH_RULES, _WITH_SPIDER],
+            "not": {"allOf": [_WITH_RULES, _WITH_SPIDER]},
+        }
+    )
+
     urls: Annotated[tuple[str | None, ...], Field(fail_fast=True)] = Field(
         (), description="null stands for a line that has none, of a list whose lines are to keep their numbers."
     )
     rules: dict[str, Any] | None = Field(
-        None, description="Rules as JSON: see `shoal check` and docs/reference/rules.md."
+        None,
+        description="Rules as JSON: see `shoal check` and docs/reference/rules.md.",
+        json_schema_extra={"required": ["start"]},
     )
-    spider: Text | None = Field(None, description="package.module:name, of a module in the operator's SHOAL_SPIDERS.")
+    spider: Text | None = Field(
+        None,
+        pattern=r"^[^\s:]+:[^\s:]+$",
+        description="package.module:name, of a module in the operator's SHOAL_SPIDERS.",
+    )
     name: Named | None = None
     scope: ScopeKind | None = None
-    include: Texts = ()
-    exclude: Texts = ()
+    include: Patterns = ()
+    exclude: Patterns = ()
     sitemaps: bool | None = None
     limits: LimitsGiven = LimitsGiven()
     politeness: PolitenessGiven = PolitenessGiven()
@@ -87,15 +113,15 @@ class JobOrder(Body):
     archive: bool | None = None
     max_archive_bytes: Amount | None = None
     text: bool | None = None
-    formats: Texts = ()
-    retries: Annotated[int, _bounds("retries")] | None = None
+    formats: Formats = ()
+    retries: Annotated[int, _bounds("retries"), WHOLE] | None = None
     refresh: bool | None = None
     headers: Lines = Field(default_factory=dict)
     cookies: Lines = Field(default_factory=dict)
-    proxies: Texts = ()
+    proxies: Proxies = ()
     keep_params: Names = ()
     drop_params: Names = ()
-    allow_traps: Texts = ()
+    allow_traps: TrapRules = ()
     allow_private: bool | None = None
     max_failure_rate: Share | None = None
     max_null_share: Share | None = None
@@ -217,7 +243,7 @@ class JobsQuery(Query):
     lane: Lane | None = None
     name: str | None = None
     limit: Annotated[int, Field(ge=1, le=100)] = 20
-    cursor: str | None = None
+    cursor: Cursor | None = None
 
 
 class Steered(Told):

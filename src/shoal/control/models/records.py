@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from shoal.control.models.given import Body, Query, Told
+from shoal.control.models.given import WHOLE, Body, Cursor, Query, SomeUrl, Told
 
-Status = Annotated[int, Field(ge=100, le=999)]
+Status = Annotated[int, Field(ge=100, le=999), WHOLE]
 Fingerprint = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 Next = Annotated[str | None, Field(description="The cursor of what follows; null at the end.")]
 
@@ -81,7 +81,7 @@ class LetterList(Told):
 
 class Part(Query):
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
-    cursor: str | None = None
+    cursor: Cursor | None = None
 
 
 class PagesQuery(Part):
@@ -126,7 +126,7 @@ class Purged(Told):
 
 
 class ExplainQuery(Query):
-    url: str
+    url: SomeUrl
 
 
 class Explained(Told):

@@ -12,9 +12,14 @@ from shoal.control.models.jobs import JobOrder
 from shoal.store.schedules import Overlap, RunState
 
 CronText = Annotated[
-    str, Field(max_length=200, description="Minute, hour, day of the month, month, weekday: `30 4 * * mon`.")
+    str,
+    Field(
+        max_length=200,
+        pattern=r"^\s*[0-9A-Za-z*,/#-]+(\s+[0-9A-Za-z*,/#-]+){4}\s*$",
+        description="Minute, hour, day of the month, month, weekday: `30 4 * * mon`.",
+    ),
 ]
-Zone = Annotated[str, Field(max_length=100, description="As in Europe/Berlin.")]
+Zone = Annotated[str, Field(max_length=100, pattern=r"^[A-Za-z0-9_+/-]+$", description="As in Europe/Berlin.")]
 
 
 class ScheduleOrder(Body):

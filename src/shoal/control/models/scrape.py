@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from shoal.control.models.given import Body, Told
+from shoal.control.models.given import Body, SomeUrl, Told
 from shoal.model import JobState
 
 Format = Literal["html", "text", "markdown", "links", "metadata"]
@@ -15,12 +15,12 @@ Format = Literal["html", "text", "markdown", "links", "metadata"]
 class ScrapeOrder(Body):
     """Which page, and what of it; with rules its items too."""
 
-    url: Annotated[str, Field(min_length=1)]
+    url: SomeUrl
     formats: Annotated[tuple[Format, ...], Field(fail_fast=True)] | None = Field(
         None, description="Default: `text`; with rules none."
     )
     rules: dict[str, Any] | None = Field(None, description="As of a job; they begin at the url.")
-    timeout_s: Annotated[float, Field(gt=0, le=120)] = 30.0
+    timeout_s: Annotated[float, Field(ge=0.01, le=120)] = 30.0
 
 
 class Scraped(Told):

@@ -27,9 +27,12 @@ from redis.backoff import NoBackoff
 from shoal.errors import FrontierBroken, FrontierFull, FrontierLost, StaleCall, Unavailable, UsageError
 from shoal.frontier.contract import LEASE_S
 from shoal.frontier.redis.library import library
+from shoal.frontier.redis.tls import missing_file, tls_fault
 
 LEAST_VERSION = 7
 BACKOFF_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+_SETTING = "SHOAL_REDIS_URL"
 
 T = TypeVar("T")
 
@@ -64,6 +67,7 @@ class Connection:
     def __init__(self, url: str, bounds: Bounds, broken: Callable[[], None]) -> None:
         """`broken` is called whenever a connection broke: the server may have lost what it had confirmed."""
         self.address = _address(url)
+        self._has_tls = url.startswith("rediss:")
         self.answer_s = bounds.answer_s
         self._patience_s = bounds.patience_s
         self._broken = broken
@@ -159,6 +163,9 @@ class Connection:
                 raise Unavailable(f"Redis at {self.address} refuses the password: {_said(error)}") from error
             except (exceptions.ConnectionError, exceptions.TimeoutError) as error:
                 self._broken()
+                if self._has_tls and (fault := tls_fault(error, _SETTING) or missing_file(error, _SETTING)):
+                    # It does not mend itself while we wait.
+                    raise Unavailable(f"Redis at {self.address} cannot be used: {fault}") from error
                 if time.monotonic() + wait_s >= deadline:
                     raise Unavailable(f"Redis at {self.address} does not answer: {_said(error)}") from error
             except exceptions.ResponseError as error:
@@ -199,7 +206,7 @@ def _address(url: str) -> str:
         return f"{parts.hostname or parts.path}:{parts.port or 6379}"
     except ValueError:
         # Without the text: it may hold a password.
-        raise UsageError("SHOAL_REDIS_URL is no URL of a Redis: write redis://:password@host:6379/0") from None
+        raise UsageError(f"{_SETTING} is no URL of a Redis: write redis://:password@host:6379/0") from None
 
 
 def _said(error: exceptions.RedisError) -> str:
