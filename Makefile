@@ -45,6 +45,10 @@ simulate: $(SETUP)
 openapi: $(SETUP) servers
 	$(PY) -m tests.control.run_schemathesis $(OPTIONS)
 
+# How much one tenant of a fleet can slow another down, with nothing else running here.
+tenants: $(SETUP)
+	SHOAL_TIMED=1 $(PY) -m pytest -n 0 -s tests/control/test_tenants.py
+
 lint: $(SETUP)
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
