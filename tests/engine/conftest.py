@@ -45,6 +45,7 @@ class Field:
     resting: dict[str, str] = field(default_factory=dict)
     spider: Spider | None = None
     bounds: Bounds | None = None
+    reading_s: float = 10.0
 
     def add(self, job: str, wanted: JobSpec, *seeds: str) -> None:
         params = Params(frozenset(wanted.keep_params), frozenset(wanted.drop_params))
@@ -54,7 +55,7 @@ class Field:
     async def run(self, *jobs: str, for_s: float | None = None, until: asyncio.Event | None = None) -> None:
         """Until all rest, or for so long, or until then; stopped gracefully."""
         writer = Writer(self.home.store)
-        engine = Engine(self.home.frontier, writer, self.home.mark, 64, f"test-{time.time()}")
+        engine = Engine(self.home.frontier, writer, self.home.mark, 64, f"test-{time.time()}", reading_s=self.reading_s)
         fetcher = Fetcher("shoal/test", Guard(allow_private=True))
         try:
             for job in jobs:

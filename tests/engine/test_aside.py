@@ -14,11 +14,13 @@ from pathlib import Path
 import pytest
 
 from shoal.engine.aside import Aside, Unread
+from shoal.engine.reader_share import GivenUp
 from shoal.engine.reading import BIG_BYTES, Ask, read_page
 from shoal.extract.page import MAX_LINKS
 from shoal.practice import Answer, Visit
 from tests.engine.conftest import Field, Pages, html, serving, spec
 
+JOB = "job"
 ASK = Ask("http://site.example/", "text/html; charset=utf-8", "", "shoal", obey=True, keep_text=True)
 BIG = b"<title>Big</title><meta name=description content=d><html lang=en><base href=/b/>" + b"".join(
     b"<p>W\xc3\xb6rd <a href=/%d>x</a><a rel=nofollow href=/no>y</a>" % n for n in range(10_000)
@@ -73,16 +75,16 @@ def held_bytes(pid: int) -> int:
 
 async def test_a_page_reads_the_same_here_and_aside() -> None:
     async with readers() as aside:
-        assert await aside.page(ASK, BIG) == read_page(ASK, BIG)
-        odd = ASK._replace(content_type="text/html; charset=utf-16", header_robots="noindex", formats=("metadata",))
-        assert await aside.page(odd, BIG[:-1]) == read_page(odd, BIG[:-1])
+        assert await aside.page(JOB, ASK, BIG) == read_page(ASK, BIG)
+        odd = ASK._replace(content_type="text/html; charset=utf-16", header_robots="noindex")
+        assert await aside.page(JOB, odd, BIG[:-1]) == read_page(odd, BIG[:-1])
 
 
 async def test_one_process_serves_page_after_page_and_ends_with_its_owner() -> None:
     async with readers() as aside:
-        await aside.page(ASK, BIG)
+        await aside.page(JOB, ASK, BIG)
         (first,) = children()
-        await aside.page(ASK, BIG)
+        await aside.page(JOB, ASK, BIG)
         assert children() == {first}
     assert not children()
 
@@ -90,33 +92,33 @@ async def test_one_process_serves_page_after_page_and_ends_with_its_owner() -> N
 @pytest.mark.parametrize("by", [signal.SIGSEGV, signal.SIGKILL])
 async def test_a_page_that_kills_its_reader_is_blamed_alone(by: signal.Signals) -> None:
     async with readers() as aside:
-        reading = asyncio.create_task(aside.page(ASK, BIG))
+        reading = asyncio.create_task(aside.page(JOB, ASK, BIG))
         os.kill(await reader_pid(), by)
         with pytest.raises(Unread, match=by.name) as caught:
             await reading
         assert caught.value.reason == "poison"
-        assert (await aside.page(ASK, BIG)).title == "Big"
+        assert (await aside.page(JOB, ASK, BIG)).title == "Big"
         assert aside.held_bytes == 0
 
 
 async def test_a_page_that_takes_too_much_memory_is_poison() -> None:
     async with readers(memory_bytes=80_000_000) as aside:
         with pytest.raises(Unread, match="more than 80 MB") as caught:
-            await aside.page(ASK, EATING)
+            await aside.page(JOB, ASK, EATING)
         assert caught.value.reason == "poison"
-        assert (await aside.page(ASK, b"<title>Small</title>")).title == "Small"
+        assert (await aside.page(JOB, ASK, b"<title>Small</title>")).title == "Small"
 
 
 async def test_a_page_that_takes_too_long_is_poison() -> None:
     async with readers(seconds=0.05) as aside:
-        with pytest.raises(Unread, match=r"more than 0\.05 s"):
-            await aside.page(ASK, b"<a href=x>x</a>" * 600_000)
+        with pytest.raises(Unread, match=r"took more than 0\.\d+ s"):
+            await aside.page(JOB, ASK, b"<a href=x>x</a>" * 600_000)
 
 
 async def test_a_reader_that_holds_much_after_a_page_is_replaced() -> None:
     async with readers(kept_bytes=1) as aside:
         for _ in range(3):
-            assert (await aside.page(ASK, BIG)).title == "Big"
+            assert (await aside.page(JOB, ASK, BIG)).title == "Big"
             # One that is replaced may take a moment to die.
             await until(lambda: not children(), "more is held than may be")
 
@@ -124,11 +126,11 @@ async def test_a_reader_that_holds_much_after_a_page_is_replaced() -> None:
 async def test_a_reader_keeps_nothing_of_the_pages_it_has_read() -> None:
     async with readers() as aside:
         for _ in range(3):
-            await aside.page(ASK, CLINGING)
+            await aside.page(JOB, ASK, CLINGING)
         pid = await reader_pid()
         before = held_bytes(pid)
         for _ in range(6):
-            await aside.page(ASK, CLINGING)
+            await aside.page(JOB, ASK, CLINGING)
         assert children() == {pid}
         assert held_bytes(pid) < before + 20_000_000
 
@@ -136,15 +138,15 @@ async def test_a_reader_keeps_nothing_of_the_pages_it_has_read() -> None:
 async def test_a_page_is_not_blamed_for_what_others_left_behind() -> None:
     async with readers(memory_bytes=120_000_000) as aside:
         for _ in range(10):
-            assert (await aside.page(ASK, CLINGING)).title == "Clings"
+            assert (await aside.page(JOB, ASK, CLINGING)).title == "Clings"
 
 
 async def test_a_page_is_not_blamed_for_the_end_of_a_reader_that_read_others() -> None:
     async with readers() as aside:
-        await aside.page(ASK, BIG)
+        await aside.page(JOB, ASK, BIG)
         (used,) = children()
         os.kill(used, signal.SIGSTOP)
-        reading = asyncio.create_task(aside.page(ASK, BIG))
+        reading = asyncio.create_task(aside.page(JOB, ASK, BIG))
         await until(lambda: aside.held_bytes > 0, "nobody asks")
         os.kill(used, signal.SIGSEGV)
         os.kill(used, signal.SIGCONT)
@@ -154,33 +156,77 @@ async def test_a_page_is_not_blamed_for_the_end_of_a_reader_that_read_others() -
 
 async def test_a_page_that_ends_a_used_and_a_new_reader_is_poison() -> None:
     async with readers(memory_bytes=80_000_000) as aside:
-        await aside.page(ASK, b"<title>Small</title>")
+        await aside.page(JOB, ASK, b"<title>Small</title>")
         with pytest.raises(Unread, match="more than 80 MB"):
-            await aside.page(ASK, EATING)
-        assert (await aside.page(ASK, b"<title>Small</title>")).title == "Small"
+            await aside.page(JOB, ASK, EATING)
+        assert (await aside.page(JOB, ASK, b"<title>Small</title>")).title == "Small"
         assert aside.held_bytes == 0
 
 
 async def test_an_answer_that_nobody_waits_for_costs_only_its_process() -> None:
     async with readers() as aside:
-        reading = asyncio.create_task(aside.page(ASK, BIG))
+        reading = asyncio.create_task(aside.page(JOB, ASK, BIG))
         pid = await reader_pid()
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
             await reading
-        assert (await aside.page(ASK, BIG)).title == "Big"
+        assert (await aside.page(JOB, ASK, BIG)).title == "Big"
         assert pid not in children()
+
+
+async def test_a_format_that_takes_too_long_costs_the_page_nothing_else() -> None:
+    paragraphs = b"<title>Long</title><article>" + b"<p>Some words of a page, and a few more." * 20_000
+    ask = ASK._replace(formats=("metadata", "main", "tables"))
+    async with readers(seconds=1.0) as aside:
+        page = await aside.page(JOB, ask, paragraphs)
+        assert page.title == "Long" and page.text
+        assert set(page.formats) == {"metadata", "main", "tables"}
+        assert page.formats["metadata"] and page.formats["main"] is None and page.formats["tables"] == []
+        assert list(page.missing) == ["main"] and "reading it took more than" in page.missing["main"]
+
+
+async def test_a_page_that_asks_not_to_be_kept_has_no_formats() -> None:
+    async with readers() as aside:
+        page = await aside.page(JOB, ASK._replace(header_robots="noindex", formats=("metadata",)), b"<p>words")
+        assert (page.text, page.formats, page.missing) == (None, {}, {})
+
+
+async def test_a_page_that_took_too_long_is_not_read_once_more() -> None:
+    async with readers(seconds=0.2) as aside:
+        await aside.page(JOB, ASK, b"<title>Small</title>")
+        (used,) = children()
+        with pytest.raises(Unread, match=r"took more than \d\.\d s"):
+            await aside.page(JOB, ASK, b"<a href=x>x</a>" * 600_000)
+        await until(lambda: used not in children(), "it lives")
+        assert not children()
+
+
+async def test_what_is_read_for_long_is_told_and_can_be_given_up() -> None:
+    async with readers() as aside:
+        await aside.page(JOB, ASK, BIG)
+        (reader,) = children()
+        os.kill(reader, signal.SIGSTOP)
+        reading = asyncio.create_task(aside.page(JOB, ASK, BIG))
+        await until(lambda: "read" in aside.notes(0.01).get(JOB, ""), "nobody reads")
+        assert aside.notes(0.01) == {JOB: "a page is being read for 0 s"} and aside.notes(60.0) == {}
+        aside.give_up(60.0)
+        aside.give_up(0.0, "another job")
+        assert not reading.done()
+        aside.give_up(0.0, JOB)
+        with pytest.raises(GivenUp):
+            await reading
+        assert not aside.is_busy and (await aside.page(JOB, ASK, BIG)).title == "Big"
 
 
 async def test_a_sitemap_comes_in_parts_and_may_be_left_early() -> None:
     urls = "".join(f"<url><loc>http://site.example/{n}</loc></url>" for n in range(50_000))
     body = gzip.compress(f"<urlset>{urls}".encode())
     async with readers() as aside:
-        parts = [part async for part in aside.sitemap(body)]
+        parts = [part async for part in aside.sitemap(JOB, body)]
         assert sum(len(part.pages) for part in parts) == 50_000
         assert max(len(part.pages) for part in parts) == 1_000
         assert parts[-1].fault
-        async with aclosing(aside.sitemap(body)) as again:
+        async with aclosing(aside.sitemap(JOB, body)) as again:
             async for part in again:
                 assert len(part.pages) == 1_000
                 break

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shoal.engine.aside import Aside, JobReaders
 from shoal.engine.callbacks import offer_requests
 from shoal.engine.conclusion import conclude
 from shoal.engine.ending import Ending
@@ -31,6 +32,10 @@ def work() -> Work:
     return a_work()
 
 
+def readers() -> JobReaders:
+    return JobReaders(Aside(), "job", lambda: None)
+
+
 def a_lease(path: str, trail: Trail) -> Lease:
     return Lease(1, "job", target(SEED + path, Params(), "host"), trail, 0, 0, 0.0, 0.0, False, 0)
 
@@ -39,7 +44,8 @@ async def read(work: Work, path: str, *hrefs: str, base: str = "") -> Ending:
     lease = a_lease(path, Trail())
     body = (base and f"<base href={base}>") + "".join(f'<a href="{href}">x</a>' for href in hrefs)
     sent, headers = body.encode(), Headers([("Content-Type", "text/html")])
-    return await conclude(work, lease, Exchange(SEED + path, 200, "", headers, b"", sent, sent, "1.1", "", 0, 0), None)
+    answer = Exchange(SEED + path, 200, "", headers, b"", sent, sent, "1.1", "", 0, 0)
+    return await conclude(work, lease, answer, None, readers())
 
 
 def offered(ending: Ending) -> list[str]:
@@ -89,6 +95,6 @@ async def test_what_timed_out_goes_behind_what_was_not_tried(
     work: Work, kind: FailureKind, priority: int | None
 ) -> None:
     trail = Trail(depth=3, priority=7, callback="shelf")
-    completion = (await conclude(work, a_lease("slow", trail), Failure(kind, "", 45.0), None)).completion
+    completion = (await conclude(work, a_lease("slow", trail), Failure(kind, "", 45.0), None, readers())).completion
     assert completion.outcome is Outcome.RETRY
     assert completion.trail == (None if priority is None else trail._replace(priority=priority))

@@ -14,10 +14,11 @@ from shoal.cli.session import Command, Session
 from shoal.cli.terminal import safe, shortened, table
 from shoal.cli.words import plural
 from shoal.jobs.one_page import NO_URL, NoPage, fetch_page, open_page
+from shoal.jobs.trying import tried
 from shoal.spiders.loading import load_spider
 from shoal.spiders.page import Page
 from shoal.spiders.spider import Spider
-from shoal.spiders.trial import FieldTrial, ItemTrial, Trial, start_urls, try_out
+from shoal.spiders.trial import FieldTrial, ItemTrial, Trial, start_urls
 
 EXIT_EMPTY = 3
 SHOWN = 5
@@ -46,7 +47,7 @@ def check(
     """
     spider = load_spider(file)
     spider.named(callback)
-    trials = [try_out(spider, callback, page) for page in _pages(session, spider, url, saved, given)]
+    trials = [tried(spider, callback, page) for page in _pages(session, spider, url, saved, given)]
     if not trials:
         _show_spider(session, spider)
     for trial in trials:

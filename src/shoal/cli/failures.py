@@ -23,6 +23,7 @@ HINTS = {
     "protocol": "the connection broke off, or the answer was not proper HTTP",
     "proxy": "the proxy failed or refused: check --proxy",
     "undecodable": "the body could not be decompressed",
+    "format_missing": "a format of the page could not be made: the page is kept without it",
     "broken_coding": "its compression is broken: what could be unpacked is kept, maybe a part",
     "redirect_loop": "its redirects lead back to themselves; it may want a cookie or login",
     "too_many_redirects": "more than 20 redirects in a row",

@@ -17,6 +17,7 @@ from shoal.model import Figures
 LIVE_EVERY_S = 0.5
 PLAIN_EVERY_S = 30.0
 RATE_WINDOW_S = 10.0
+STILL_AFTER_S = 5.0
 
 
 @dataclass(slots=True)
@@ -44,6 +45,14 @@ class Pulse:
         if note and rate == 0:
             return "  ".join(filter(None, (place, note, pace, self._gathered())))
         return "  ".join(filter(None, (f"{place} {pace}", note, self._gathered())))
+
+    @property
+    def is_still(self) -> bool:
+        """No page came for a while."""
+        if not self.history:
+            return False
+        (began, then, _), (at, now, _) = self.history[0], self.history[-1]
+        return now == then and at - began >= STILL_AFTER_S
 
     def _trend(self, figures: Figures) -> tuple[float, bool]:
         """Pages per second of late, and whether there is still more being found."""

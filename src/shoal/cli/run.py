@@ -122,7 +122,8 @@ async def _draw(session: Session, home: Home, crawl: Crawl, pulse: Pulse, line: 
         figures = await home.frontier.figures(crawl.job_id)
         if session.json:
             progress = {"found": figures.found, "queued": figures.queued, "pages": figures.pages, "dead": figures.dead}
-            why = {"waiting": crawl.engine.waiting_for} if crawl.engine.waiting_for else {}
+            waiting = crawl.engine.waiting_for or crawl.engine.reading_notes().get(crawl.job_id)
+            why = {"waiting": waiting} if waiting else {}
             # A log without room must not end the crawl, which may be waiting for some.
             with suppress(OSError):
                 session.data({"type": "progress", "job": crawl.job_id, **progress, **why})
@@ -131,7 +132,9 @@ async def _draw(session: Session, home: Home, crawl: Crawl, pulse: Pulse, line: 
             # In place of rate and ETA, which say nothing now and would push it out of the line.
             line.draw(f"{pulse.name} {plural(figures.pages, 'page')}, waiting: {safe(crawl.engine.waiting_for)}")
             continue
-        waiting = None if figures.leased else await home.frontier.limiting(crawl.job_id)
+        waiting = crawl.engine.reading_notes().get(crawl.job_id)
+        if not waiting and not figures.leased:
+            waiting = await home.frontier.limiting(crawl.job_id)
         paused = await home.frontier.rest(crawl.job_id) == "paused"
         line.draw(pulse.beat(figures, "paused" if paused else f"waiting: {waiting}" if waiting else None))
 

@@ -18,8 +18,8 @@ from shoal.cli.terminal import safe
 from shoal.cli.words import size
 from shoal.errors import ShoalError, UsageError
 from shoal.extract.document import Node
-from shoal.extract.prose import to_markdown
 from shoal.jobs.one_page import fetch_page, open_page
+from shoal.jobs.trying import markdown_of, selected
 from shoal.spiders.mistaken import check_is_no_file
 from shoal.spiders.page import Page
 from shoal.spiders.picks import Data, pick
@@ -62,10 +62,10 @@ def _page(session: Session, source: str, given: dict[str, Any]) -> Page:
 
 def _names(page: Page) -> Names:
     def css(selector: str) -> list[Any]:
-        return pick("css", selector).values(page.document)
+        return selected("css", selector, page)
 
     def xpath(selector: str) -> list[Any]:
-        return pick("xpath", selector).values(page.document)
+        return selected("xpath", selector, page)
 
     def json(path: str = "$") -> list[Any]:
         return pick("jsonpath", path).values(Data(page.data))
@@ -83,10 +83,7 @@ def _as_text(page: Page) -> str:
         import json
 
         return json.dumps(page.data, indent=2, ensure_ascii=False, default=str)
-    try:
-        text = to_markdown(page.html, page.base_url)
-    except UsageError:
-        text = textwrap.fill(page.text)
+    text = markdown_of(page) or textwrap.fill(page.text)
     return "\n".join(map(safe, text.splitlines()))
 
 

@@ -98,7 +98,7 @@ def _count_errors(found: ReachedJob, pulse: Pulse) -> None:
 
 
 def _draw(session: Session, stands: Standing, pulse: Pulse, line: Line) -> None:
-    figures, waiting = stands.figures, _waiting(stands)
+    figures, waiting = stands.figures, _waiting(stands, pulse)
     if session.json:
         progress = {"found": figures.found, "queued": figures.queued, "pages": figures.pages, "dead": figures.dead}
         why = {"waiting": waiting} if waiting else {}
@@ -112,11 +112,10 @@ def _draw(session: Session, stands: Standing, pulse: Pulse, line: Line) -> None:
         line.draw(pulse.beat(figures, f"waiting: {waiting}" if waiting else None))
 
 
-def _waiting(stands: Standing) -> str | None:
+def _waiting(stands: Standing, pulse: Pulse) -> str | None:
     """What it waits for, if for anything: a host's clock does not matter while others are fetched from."""
-    if stands.state is JobState.WAITING or (stands.state is JobState.RUNNING and not stands.figures.leased):
-        return stands.limiting
-    return None
+    rests = stands.state is JobState.RUNNING and (not stands.figures.leased or pulse.is_still)
+    return stands.limiting if stands.state is JobState.WAITING or rests else None
 
 
 def _tell_end(session: Session, seen: Overview) -> None:

@@ -201,6 +201,7 @@ class Worker(TypedDict):
     memory_bytes: int
     waiting_for: str | None
     unloadable: dict[str, str]
+    reading: dict[str, str]
 
 
 class Stats(TypedDict):

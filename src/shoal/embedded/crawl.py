@@ -134,7 +134,7 @@ class Crawl:
         try:
             while True:
                 await asyncio.sleep(WAITING_TOLD_EVERY_S)
-                self._home.lock.tell(self.engine.waiting_for)
+                self._home.lock.tell(self.engine.waiting_for, self.engine.reading_notes().get(self.job_id))
         finally:
             self._home.lock.tell(None)
 

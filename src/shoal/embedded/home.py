@@ -72,8 +72,11 @@ class Home:
             return self._of_a_fleet(job)
         state = await self._state(job)
         figures = await self.frontier.figures(job.id) if job.started_at else Figures()
-        if state is JobState.RUNNING and (worker := self.worker_on(job)) and worker.waiting_for:
-            return Standing(job, JobState.WAITING, figures, worker.waiting_for)
+        if state is JobState.RUNNING and (worker := self.worker_on(job)):
+            if worker.waiting_for:
+                return Standing(job, JobState.WAITING, figures, worker.waiting_for)
+            if worker.reading:
+                return Standing(job, state, figures, worker.reading)
         limiting = await self.frontier.limiting(job.id) if state is JobState.RUNNING and job.started_at else job.reason
         return Standing(job, state, figures, limiting)
 

@@ -32,6 +32,8 @@ class Holder:
     job: str = "?"
     waiting_for: str | None = None
     """In words, what keeps it from going on."""
+    reading: str | None = None
+    """In words, the page whose reading takes long."""
 
 
 class Lock:
@@ -64,14 +66,14 @@ class Lock:
                 with suppress(OSError):
                     os.pwrite(file.fileno(), b" " * ROOM_BYTES, 0)
 
-    def tell(self, waiting_for: str | None) -> None:
-        """Of the holder: what it waits for; None: nothing."""
+    def tell(self, waiting_for: str | None, reading: str | None = None) -> None:
+        """Of the holder: what it waits for, and the page whose reading takes long; None: nothing."""
         said = waiting_for and waiting_for[:MOST_TOLD]
-        if self._file is None or said == self._told.waiting_for:
+        if self._file is None or (said, reading) == (self._told.waiting_for, self._told.reading):
             return
         # Not every file system writes in place without more room: then it is not told here.
         with suppress(DiskFull):
-            self._write(replace(self._told, waiting_for=said))
+            self._write(replace(self._told, waiting_for=said, reading=reading))
 
     def holder(self) -> Holder | None:
         """None if nobody crawls here."""

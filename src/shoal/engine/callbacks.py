@@ -6,11 +6,14 @@ Apart from the rest of the engine because a job without a spider should not pay 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from typing import Any
 
 from shoal.engine import ending
+from shoal.engine.aside import JobReaders, Unread
 from shoal.engine.ending import Ending, add_links, add_refusal, add_skips
+from shoal.engine.rule_reading import findings_of, rules_question
 from shoal.engine.work import Work
 from shoal.errors import InvalidURL
 from shoal.fetch.charset import to_utf8
@@ -19,10 +22,14 @@ from shoal.model import Offer, PageRecord, Target, Trail
 from shoal.spiders.bounds import Bounds
 from shoal.spiders.item import Item, type_of
 from shoal.spiders.page import Page, Request
-from shoal.spiders.running import CallbackFailed, run
+from shoal.spiders.rule_cost import is_cheap
+from shoal.spiders.running import CallbackFailed, Findings, run
 from shoal.spiders.spider import Spider
 from shoal.urls import fingerprint
 from shoal.urls.resolve import targets_of
+
+COSTLY_S = 0.5
+"""Rules that take a page as long here, in spite of what was reckoned, are not run here again."""
 
 
 class Callbacks:
@@ -30,23 +37,47 @@ class Callbacks:
         self._spider = spider
         self._bounds = bounds or Bounds()
         self._known_types: set[type[Item]] = set()
+        self._proved_costly = False
+        """A page took the rules long although they looked cheap: from then on other processes read by them."""
 
-    async def conclude(self, work: Work, done: Ending, record: PageRecord, answer: Exchange) -> Ending:
+    async def conclude(
+        self, work: Work, done: Ending, record: PageRecord, answer: Exchange, readers: JobReaders
+    ) -> Ending:
+        """Raises Unread of a page that ended its reader, and GivenUp of one that was not read."""
         lease = done.lease
         page = page_of(record, answer.body, answer.headers, lease.trail.meta)
         try:
-            findings = await run(self._spider, lease.trail.callback, page, self._bounds)
+            findings, record.title = await self._findings(lease.trail.callback, page, readers)
         except CallbackFailed as failed:
             end = ending.dead(lease, "callback", answer.status, failed.reason)
             end.why = failed.reason
             return end
-        record.title = page.parsed_title()
         record.items, record.rejects = findings.items, findings.rejects
         new_types = findings.types - self._known_types
         self._known_types |= new_types
         work.new_types += [type_of(found) for found in new_types]
         offer_requests(work, done, findings.requests)
         return done
+
+    async def _findings(self, callback: str, page: Page, readers: JobReaders) -> tuple[Findings, str | None]:
+        if self._spider.rules is None:
+            return await run(self._spider, callback, page, self._bounds), page.parsed_title()
+        if self._proved_costly or not is_cheap(self._spider, callback, page):
+            return await self._read_by_rules(callback, page, readers)
+        began = time.perf_counter()
+        findings = await run(self._spider, callback, page, self._bounds)
+        self._proved_costly = time.perf_counter() - began > COSTLY_S
+        return findings, page.parsed_title()
+
+    async def _read_by_rules(self, callback: str, page: Page, readers: JobReaders) -> tuple[Findings, str | None]:
+        spider = self._spider
+        try:
+            reply = await readers.ask(rules_question(spider, callback, page), page.body)
+        except Unread as error:
+            if not error.is_too_costly:
+                raise
+            raise CallbackFailed.saying(spider, callback, str(error)) from error
+        return findings_of(reply, spider)
 
 
 def offer_requests(work: Work, done: Ending, requests: list[Request]) -> None:

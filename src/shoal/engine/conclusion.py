@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from shoal.engine import ending
-from shoal.engine.aside import Aside
+from shoal.engine.aside import JobReaders, Unread
 from shoal.engine.ending import Ending, add_links, add_refusal, add_skips
 from shoal.engine.policy import MAX_HOPS, retry_wait_s, verdict
 from shoal.engine.reading import BIG_BYTES, Ask, PageRead, read_page, read_part
@@ -42,20 +42,21 @@ MOST_KEPT = 4 * MAX_CHARS
 
 
 def is_big(work: Work, answer: Exchange | Failure) -> bool:
-    """Whether it is to be concluded aside; a spider's callbacks have bounds of their own, and a process to run in."""
-    return isinstance(answer, Exchange) and len(answer.body) > BIG_BYTES and work.callbacks is None
+    """Whether its host waits until it is read. Where formats or items are asked for, the job waits by itself."""
+    plain = work.callbacks is None and not work.spec.formats
+    return isinstance(answer, Exchange) and len(answer.body) > BIG_BYTES and plain
 
 
 async def conclude(
-    work: Work, lease: Lease, answer: Exchange | Failure, known: Known | None, aside: Aside | None = None
+    work: Work, lease: Lease, answer: Exchange | Failure, known: Known | None, readers: JobReaders
 ) -> Ending:
-    """Raises Unread of a page that cannot be read aside."""
+    """Raises Unread of a page that cannot be read, and GivenUp of one that was not."""
     outcome = verdict(answer)
     if isinstance(answer, Exchange) and "set-cookie" in answer.headers:
         work.cookies_changed = True
         work.jar.unseen_bytes += len(answer.head)
     if outcome is Outcome.DONE and isinstance(answer, Exchange):
-        return await _page(work, lease, answer, known, aside)
+        return await _page(work, lease, answer, known, readers)
     if outcome is Outcome.REDIRECT and isinstance(answer, Exchange):
         return _redirect(work, lease, answer)
     kind, status, detail = described(answer)
@@ -74,7 +75,7 @@ def _failed(work: Work, lease: Lease, kind: str, status: int | None, detail: str
     return ending.dead(lease, kind, status, detail)
 
 
-async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None, aside: Aside | None) -> Ending:
+async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None, readers: JobReaders) -> Ending:
     standing = known.page if known is not None and known.reusable else None
     if standing is not None and answer.status in CONDITION_REFUSED:
         return _once_more(lease)
@@ -96,20 +97,41 @@ async def _page(work: Work, lease: Lease, answer: Exchange, known: Known | None,
         return done
     if work.callbacks is not None:
         if work.spec.text_beside_items:
-            _keep_content(work, record, answer)
-        return await work.callbacks.conclude(work, done, record, answer)
+            await _keep_content(work, done, record, answer, readers)
+        return await work.callbacks.conclude(work, done, record, answer, readers)
     if record.content_type in HTML_TYPES:
-        await _extract(work, done, record, answer, aside)
+        await _extract(work, done, record, answer, readers)
     return done
 
 
-def _keep_content(work: Work, record: PageRecord, answer: Exchange) -> None:
-    """Beside what is taken of the page; its links are kept and not followed. A big page is passed over: with callbacks
-    nothing is read aside, and here it would hold other hosts up."""
+async def _keep_content(work: Work, done: Ending, record: PageRecord, answer: Exchange, readers: JobReaders) -> None:
+    """Beside what is taken of the page; its links are kept and not followed. A big page is passed over."""
     if record.content_type in HTML_TYPES and len(answer.body) <= BIG_BYTES:
-        page = read_page(_ask(work, record, answer), answer.body)
+        try:
+            page = await _read(_ask(work, record, answer), answer, readers)
+        except Unread as error:
+            # The items may be read all the same.
+            done.failed, done.why = ("format_missing", answer.status), str(error)
+            return
+        _note_missing(done, page, answer)
         links = work.resolver.resolve(record.url, page.hrefs, page.base) if page.base else None
         record.content = _content(page, links)
+
+
+async def _read(ask: Ask, answer: Exchange, readers: JobReaders) -> PageRead:
+    """Here only what takes no longer than its size says."""
+    if len(answer.body) <= BIG_BYTES and not (ask.formats and ask.keep_text):
+        return read_page(ask, answer.body)
+    # It may wait a while, and need not hold more than will be read of it.
+    answer.body = read_part(answer.body)
+    return await readers.page(ask, answer.body)
+
+
+def _note_missing(done: Ending, page: PageRead, answer: Exchange) -> None:
+    """The page is kept without a format that could not be made, and counted among the job's errors."""
+    for name, why in page.missing.items():
+        done.failed, done.why = ("format_missing", answer.status), f"{name}: {why}"
+        break
 
 
 def _ask(work: Work, record: PageRecord, answer: Exchange) -> Ask:
@@ -119,16 +141,11 @@ def _ask(work: Work, record: PageRecord, answer: Exchange) -> Ask:
     return Ask(record.url, spoken, header_robots, work.token, spec.politeness.robots, spec.text, spec.formats)
 
 
-async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchange, aside: Aside | None) -> None:
-    ask = _ask(work, record, answer)
-    if aside is None:
-        page = read_page(ask, answer.body)
-        links = _resolved(work, done, page, page.hrefs)
-    else:
-        # It may wait a while, and need not hold more than will be read of it.
-        answer.body = read_part(answer.body)
-        page = await aside.page(ask, answer.body)
-        links = await _resolved_in_parts(work, done, page)
+async def _extract(work: Work, done: Ending, record: PageRecord, answer: Exchange, readers: JobReaders) -> None:
+    is_long = len(answer.body) > BIG_BYTES
+    page = await _read(_ask(work, record, answer), answer, readers)
+    links = await _resolved_in_parts(work, done, page) if is_long else _resolved(work, done, page, page.hrefs)
+    _note_missing(done, page, answer)
     add_skips(done, {"nofollow": page.nofollowed, "too_many_links": page.beyond})
     record.title, record.canonical = page.title, page.canonical
     record.content = _content(page, links if page.base else None)
@@ -140,7 +157,8 @@ def _content(page: PageRead, against_base: PageLinks | None) -> PageContent | No
         return None
     # As they stand, where they hang on no more than the page's URL: a crawl writes them once, and most are never read.
     hrefs = against_base.urls if against_base else [href for href in page.hrefs if len(href) <= MOST_KEPT]
-    return PageContent(page.description, page.language, page.text, hrefs, page.formats)
+    missing = {"missing": page.missing} if page.missing else {}
+    return PageContent(page.description, page.language, page.text, hrefs, page.formats | missing)
 
 
 def _resolved(work: Work, done: Ending, page: PageRead, hrefs: list[str]) -> PageLinks:

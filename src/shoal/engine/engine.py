@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from shoal.engine.aside import Aside
+from shoal.engine.aside import SECONDS, Aside
 from shoal.engine.calls import Calls
-from shoal.engine.chores import DRAIN_S, Chores
+from shoal.engine.chores import DRAIN_S, READING_GRACE_S, Chores
 from shoal.engine.ending import Ending
 from shoal.engine.heap import keep_freed
 from shoal.engine.keeping import KeptOffers
@@ -69,8 +69,10 @@ class Engine:
         concurrency: int,
         caller: str,
         source: TakeUp | None = None,
+        reading_s: float = SECONDS,
     ) -> None:
-        """With a source it is one of a fleet's: it takes jobs up as it meets them, and waits for absent servers."""
+        """With a source it is one of a fleet's: it takes jobs up as it meets them, and waits for absent servers.
+        `reading_s` is the CPU time that a reader process may take for a page."""
         self._frontier = frontier
         self._concurrency = concurrency
         self._stopping = asyncio.Event()
@@ -82,7 +84,7 @@ class Engine:
         self._overflow = Overflow(self._calls, writer, self._patience)
         self.offer = self._overflow.offer
         """`await offer(offers)`: queues them, however little room the frontier has."""
-        self._aside = Aside()
+        self._aside = Aside(reading_s, with_others=source is not None)
         self._works = Works(source)
         kept = KeptOffers(writer, self._patience)
         permissions = Permissions(frontier, writer, self._patience, shared=source is not None)
@@ -90,7 +92,7 @@ class Engine:
         self._settler = Settler(self._calls, self._overflow, kept, writer, self._works, self._patience)
         refresh = Refresh(writer, self._works, self._patience)
         self._underway = Underway(self._calls, self._works, travels, refresh, self._settler, self._patience, self._wake)
-        self._chores = Chores(frontier, self._works, self._underway, self._overflow, self._patience)
+        self._chores = Chores(frontier, self._works, self._underway, self._overflow, self._aside, self._patience)
         self._settler.on_settled = self._settled
         self._settler.more_to_come = lambda: self._is_busy
         self._lanes: Sequence[Lane] = ALL_LANES if source is None else ()
@@ -125,13 +127,20 @@ class Engine:
 
     @property
     def progressed_at(self) -> float:
-        """When a lease was last asked for or ended; by the monotonic clock."""
+        """When a lease was last asked for or ended; by the monotonic clock. Pages that other processes read are bounded
+        by these: while there are such, this one waits for nothing else."""
+        if self._aside.is_busy:
+            return time.monotonic()
         return max(self._leased_at, self._underway.ended_at)
 
     @property
     def waiting_for(self) -> str | None:
         """In words, what keeps the engine from working at all, such as a full disk."""
         return self._patience.waiting_for
+
+    def reading_notes(self) -> dict[str, str]:
+        """In words, by job, of which page the reading takes long."""
+        return self._aside.notes()
 
     def is_held(self, job: str) -> bool:
         """Whether leases of it are out here."""
@@ -218,6 +227,8 @@ class Engine:
         deadline = None if within_s is None else time.monotonic() + within_s
         while self._underway.tasks or self._settler.backlog:
             _raise_fault(background)
+            if self.stopping:
+                self._aside.give_up(READING_GRACE_S)
             if deadline is not None and time.monotonic() > deadline:
                 return
             moving = [*self._underway.tasks, *background]

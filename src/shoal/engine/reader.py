@@ -1,7 +1,7 @@
-"""The process that reads what is big: asked on stdin, answering on stdout, one page or sitemap at a time.
+"""The process that reads what may take long: asked on stdin, answering on stdout, one page or sitemap at a time.
 
-Whatever a page does to a parser it does here: a signal, an alarm or a limit on the address space ends this process, and
-whoever asked can tell from its end what happened. It ends by itself when stdin does, so it outlives nobody.
+Whatever a page or a rule does to a parser it does here: a signal, an alarm or a limit on the address space ends this
+process, and the process that asked can tell from its end what happened. It ends by itself when stdin does.
 """
 
 from __future__ import annotations
@@ -13,16 +13,23 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Any
 
 from shoal.engine.reading import Ask, read_page, read_sitemap
+from shoal.fetch.charset import to_utf8
 
 OUT_OF_MEMORY = 75
 """The exit status that says so."""
+WAITS_PER_SECOND = 12
+"""Seconds by the clock that a page may take for each second of CPU: on a busy machine it waits for its turns."""
+NICENESS = 3
+"""Below the crawl's own process: requests and heartbeats go on while pages are read."""
+COLLECT_EVERY = 50
+COLLECT_EVERY_BYTES = 256 * 1024
 _LENGTH = struct.Struct("<I")
 _SELF = Path("/proc/self")
 
@@ -54,6 +61,7 @@ def unpacked(frame: bytes) -> Any:
 
 def main() -> None:
     seconds, memory_bytes = float(sys.argv[1]), int(sys.argv[2])
+    os.nice(NICENESS)
     if _SELF.exists():
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         with suppress(OSError):
@@ -70,42 +78,110 @@ def main() -> None:
 
 def _serve(seconds: float) -> None:
     asked, answers = sys.stdin.buffer, sys.stdout.buffer
-    # What was imported is not looked through at every collection, which would take 5 ms.
-    gc.freeze()
-    while (ask := read_frame(asked)) is not None and (body := read_frame(asked)) is not None:
-        replies = _timed(_replies(unpacked(ask), body), seconds)
+    garbage = _Garbage()
+    while (question := read_frame(asked)) is not None and (body := read_frame(asked)) is not None:
+        size, ask = len(body), unpacked(question)
+        replies = _timed(_replies(ask, body), seconds)
         # Not kept here too: the next page would come on top of it.
         del body
         for reply in replies:
             write_frame(answers, packed(reply))
         write_frame(answers, b"")
-        # A parser that did not read to the end refers to itself, and to the page.
-        gc.collect()
+        garbage.add(ask["do"], size)
+
+
+class _Garbage:
+    """A parser that did not read to the end refers to itself, and to the page: it is collected soon."""
+
+    def __init__(self) -> None:
+        # What was imported is not looked through at every collection, which would take 5 ms.
+        gc.freeze()
+        self._known: set[str] = set()
+        self._pages = self._bytes = 0
+
+    def add(self, kind: str, size: int) -> None:
+        self._pages += 1
+        self._bytes += size
+        if kind not in self._known or self._pages >= COLLECT_EVERY or self._bytes >= COLLECT_EVERY_BYTES:
+            gc.collect()
+            self._pages = self._bytes = 0
+        if kind not in self._known:
+            # The first question of a kind has loaded what it needs.
+            self._known.add(kind)
+            gc.freeze()
 
 
 def _timed(replies: Iterator[Any], seconds: float) -> Iterator[Any]:
-    """The alarm has no handler: it ends the process also where a parser never comes back to Python."""
+    """The alarms have no handler: they end the process also where a parser never comes back to Python."""
     while True:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_REAL, seconds * WAITS_PER_SECOND)
         reply = next(replies, None)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         if reply is None:
             return
         yield reply
 
 
-def _replies(ask: list[Any] | None, body: bytes) -> Iterator[dict[str, Any]]:
+def _replies(ask: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
     try:
-        if ask is None:
-            for part in read_sitemap(body):
-                yield {"part": part}
-        else:
-            yield {"page": astuple(read_page(Ask(*ask), body))}
+        yield from _DOES[ask["do"]](ask, body)
     except MemoryError:
         raise
     except Exception as error:
-        # Told to whoever asked, as that page's end.
+        # Told to the process that asked, as that page's end.
         yield {"fault": f"{type(error).__name__}: {error}"}
+
+
+def _sitemap(_: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
+    for part in read_sitemap(body):
+        yield {"part": part}
+
+
+def _page(ask: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
+    how = Ask(*ask["how"])
+    page = read_page(how, body)
+    yield {"page": astuple(page)}
+    if page.text is not None and how.formats:
+        yield from _formats(ask, body)
+
+
+def _formats(ask: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
+    from shoal.extract.formatted import make_formats
+
+    how = Ask(*ask["how"])
+    for made in make_formats(to_utf8(body, how.content_type), how.url, how.formats):
+        yield {"format": made}
+
+
+def _rules(ask: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
+    from shoal.engine.rule_reading import read_by_rules
+
+    yield read_by_rules(ask, body)
+
+
+def _trial(ask: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
+    from shoal.engine.rule_trial import try_rules
+
+    yield try_rules(ask, body)
+
+
+def _select(ask: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
+    from shoal.engine.rule_reading import select
+
+    yield {"values": select(ask, body)}
+
+
+_DOES: dict[str, Callable[[dict[str, Any], bytes], Iterator[dict[str, Any]]]] = {
+    "sitemap": _sitemap,
+    "page": _page,
+    "formats": _formats,
+    "rules": _rules,
+    "trial": _trial,
+    "select": _select,
+}
+"""What is imported in them takes up to 0.2 s to load, and most readers need little of it."""
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What is read of an answer, as plain values: the same whether it is read here or, being big, in another process."""
+"""What is read of an answer, as plain values: the same whether it is read here or in another process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -47,7 +47,10 @@ class PageRead:
     beyond: int
     text: str | None
     """None: the page asks not to be kept, or the job does not want it."""
-    formats: dict[str, Any]
+    formats: dict[str, Any] = field(default_factory=dict)
+    """Made in another process only: how long they take hangs on the page."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """Format -> why it could not be made."""
 
 
 class SitemapPart(NamedTuple):
@@ -77,15 +80,7 @@ def read_page(ask: Ask, body: bytes) -> PageRead:
         reading.nofollowed,
         reading.beyond,
         reading.raw_text() if kept else None,
-        _formatted(ask, html) if kept and ask.formats else {},
     )
-
-
-def _formatted(ask: Ask, html: bytes) -> dict[str, Any]:
-    # Few jobs ask for formats, and what makes them takes five milliseconds to load.
-    from shoal.extract.formatted import formatted
-
-    return formatted(html, ask.url, ask.formats)
 
 
 def read_sitemap(body: bytes) -> Iterator[SitemapPart]:

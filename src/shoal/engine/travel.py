@@ -12,7 +12,7 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from shoal.engine import ending, refusal
-from shoal.engine.aside import Aside, Unread
+from shoal.engine.aside import Aside, JobReaders, Unread
 from shoal.engine.capturing import capture
 from shoal.engine.conclusion import conclude, is_big
 from shoal.engine.digesting import digest_aside
@@ -23,6 +23,7 @@ from shoal.engine.overflow import Overflow
 from shoal.engine.packing import pack_small
 from shoal.engine.patience import Patience
 from shoal.engine.permission import Permission, Permissions, Say
+from shoal.engine.reader_share import GivenUp
 from shoal.engine.reading import SitemapPart, is_big_sitemap, read_sitemap
 from shoal.engine.refresh import Known
 from shoal.engine.sitemaps import Listing, sitemaps_of_host
@@ -39,6 +40,9 @@ from shoal.urls import origin_of
 
 WORTH_WAITING_S = 0.5
 """A lease whose start turns out to be further off goes back instead."""
+
+NO_ROOM_WAIT_S = 0.25
+"""When a job has enough pages that wait for a reader. Short: other jobs may ask the same host."""
 
 log = Events(__name__)
 
@@ -89,6 +93,8 @@ class Travels:
         end = await self._refused(lease, work, permission)
         if end is not None:
             return end
+        if not self._aside.has_room(lease.job) and not await self._aside.room(lease.job):
+            return Back(NO_ROOM_WAIT_S)
         if not await self._may_begin(lease, permission):
             return Back()
         return await self._fetched(lease, work, known, given.late_s(lease))
@@ -123,10 +129,15 @@ class Travels:
         big = is_big(work, answer)
         if not big:
             self._land(lease, answer, late_s)
-        end = await self._conclude(lease, work, answer, known)
-        if big:
-            # Only now: a host that sends such pages waits for their reading itself, and no other does.
-            self._land(lease, answer, late_s)
+        try:
+            end = await self._conclude(lease, work, answer, known)
+        except GivenUp:
+            # Not now, but when its job goes on, or has fewer pages that wait.
+            return Back()
+        finally:
+            if big:
+                # Only now: a host that sends such pages waits for their reading itself, and no other does.
+                self._land(lease, answer, late_s)
         whole = await self._with_sitemap(work, answer, end)
         if whole is None:
             return Back()
@@ -176,12 +187,13 @@ class Travels:
         self.on_landing(landing)
 
     async def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None) -> Ending:
-        if is_big(work, answer):
-            # Without a mark: what such a page does, it does to another process.
-            return await self._conclude_aside(lease, work, answer, known)
         self._mark.set(lease.token)
         try:
-            return await conclude(work, lease, answer, known)
+            return await conclude(work, lease, answer, known, JobReaders(self._aside, lease.job, self._mark.clear))
+        except GivenUp:
+            raise
+        except Unread as error:
+            return _unread(lease, answer, error)
         except Exception as error:
             # A page that we fail to read is that page's end, not the crawl's.
             log.exception("page_unreadable", f"could not read {lease.target.url}", **work.about)
@@ -189,14 +201,6 @@ class Travels:
             return ending.dead(lease, "unreadable", status, f"{type(error).__name__}: {error}")
         finally:
             self._mark.clear()
-
-    async def _conclude_aside(
-        self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None
-    ) -> Ending:
-        try:
-            return await conclude(work, lease, answer, known, self._aside)
-        except Unread as error:
-            return _unread(lease, answer, error)
 
     async def _with_sitemap(self, work: Work, answer: Exchange | Failure, end: Ending) -> Ending | None:
         """Offered part by part, before the sitemap's own lease completes: a million entries need no memory.
@@ -208,13 +212,15 @@ class Travels:
             return end
         listing = Listing(work, end)
         try:
-            async with aclosing(self._sitemap_parts(answer.body)) as parts:
+            async with aclosing(self._sitemap_parts(work.job, answer.body)) as parts:
                 async for part in parts:
                     for offer in listing.offers(part):
                         await self._offer(work, offer)
                     await asyncio.sleep(0)
                     if self._patience.is_over or await self._is_over(work):
                         return None
+        except GivenUp:
+            return None
         except Unread as error:
             return _unread(end.lease, answer, error)
         return end
@@ -226,9 +232,9 @@ class Travels:
             # The lease is lost with it: the sitemap is read again when the job is back.
             return True
 
-    async def _sitemap_parts(self, body: bytes) -> AsyncGenerator[SitemapPart, None]:
+    async def _sitemap_parts(self, job: str, body: bytes) -> AsyncGenerator[SitemapPart, None]:
         if is_big_sitemap(body):
-            async with aclosing(self._aside.sitemap(body)) as parts:
+            async with aclosing(self._aside.sitemap(job, body)) as parts:
                 async for part in parts:
                     yield part
         else:

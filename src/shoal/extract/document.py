@@ -50,7 +50,7 @@ class Document:
         return _nodes(selector, self.element)
 
     def _parsed(self) -> LexborNode:
-        if self._objection is None and not _is_small(self._body):
+        if self._objection is None and not is_small(self._body):
             self._objection = objection(self._body)
         if self._objection is not None:
             raise TwistedPage(self.url, self._objection)
@@ -104,5 +104,14 @@ def _nodes(selector: str, element: Element) -> list[Node]:
     return [Node(None, each) for each in found if hasattr(each, "tag")] if isinstance(found, list) else []
 
 
-def _is_small(html: bytes) -> bool:
-    return len(html) <= TREE_MAX_BYTES and html.count(b"<") <= TREE_MAX_TAGS
+def is_small(html: bytes) -> bool:
+    """Small enough to be parsed without a look at its bytes first."""
+    return tags_if_small(html) is not None
+
+
+def tags_if_small(html: bytes) -> int | None:
+    """How many tags a small page has, counted by their beginnings; None: it is not small."""
+    if len(html) > TREE_MAX_BYTES:
+        return None
+    tags = html.count(b"<")
+    return tags if tags <= TREE_MAX_TAGS else None

@@ -12,8 +12,16 @@ from selectolax.lexbor import LexborNode
 from shoal.errors import MissingExtra
 from shoal.extract.document import Document
 from shoal.extract.elements import text_of
+from shoal.extract.faults import TwistedPage
 from shoal.extract.page import MAX_HTML_BYTES, MAX_TEXT
+from shoal.extract.selector_cost import is_deeper
+from shoal.extract.tables import span_of
 
+MAX_DEPTH = 128
+"""Both libraries look at an element again for those around it: 85 KB of paragraphs in 400 quotes take gigabytes."""
+MAX_TAGS = 200_000
+MAX_TABLE_CELLS = 20_000
+"""trafilatura makes an element of every column that a cell spans, in every row: 5 KB of cells take it six seconds."""
 _PARAGRAPHS = "p, pre, blockquote, h1, h2, h3, h4, li, dd, td"
 _APART = frozenset(("aside", "footer", "form", "header", "nav"))
 
@@ -28,6 +36,27 @@ def to_markdown(html: bytes, base_url: str) -> str:
     return (convert(html[:MAX_HTML_BYTES].decode("utf-8", "replace"), options).content or "")[:MAX_TEXT]
 
 
+def check_shape(root: LexborNode, html: bytes) -> None:
+    """Raises TwistedPage for a page on which the libraries behind `main_text` and `to_markdown` would take too long."""
+    if html.count(b"<") > MAX_TAGS:
+        raise TwistedPage("", f"it has more than {MAX_TAGS:,} tags")
+    if is_deeper(root, MAX_DEPTH):
+        raise TwistedPage("", f"its elements are nested more than {MAX_DEPTH} deep")
+
+
+def _clamp_spans(root: LexborNode) -> None:
+    """Takes the spans out of tables that they would blow up; a table as it should be keeps them."""
+    spanning = root.css("td[colspan], td[rowspan], th[colspan], th[rowspan]")
+    rows = len(root.css("tr"))
+    widest = max((span_of(cell, "colspan") for cell in spanning), default=1)
+    if rows * widest <= MAX_TABLE_CELLS and len(spanning) * widest <= MAX_TABLE_CELLS:
+        return
+    for cell in spanning:
+        for name in ("colspan", "rowspan"):
+            if name in cell.attributes:
+                del cell.attrs[name]
+
+
 def main_text(document: Document) -> str:
     """What the page is about, without navigation, a paragraph a line; raises TwistedPage."""
     root = document.root
@@ -35,6 +64,7 @@ def main_text(document: Document) -> str:
         from trafilatura import extract
     except ImportError:
         return _densest(root)
+    _clamp_spans(root)
     # The tree as lexbor repaired it: a page that was let through is no danger to lxml either.
     text: str | None = extract(root.html or "", url=document.url, include_comments=False, include_tables=True)
     return text[:MAX_TEXT] if text else _densest(root)

@@ -103,8 +103,8 @@ class _Grid:
         for cell in row.iter():
             if cell.tag in ("td", "th"):
                 self._hang(cells)
-                text, down = text_of(cell), _span(cell, "rowspan") - 1
-                for _ in range(min(_span(cell, "colspan"), MAX_COLUMNS - len(cells))):
+                text, down = text_of(cell), span_of(cell, "rowspan") - 1
+                for _ in range(min(span_of(cell, "colspan"), MAX_COLUMNS - len(cells))):
                     if down:
                         self._below[len(cells)] = (down, text)
                     cells.append(text)
@@ -119,6 +119,6 @@ class _Grid:
                 self._below[column] = (down - 1, text)
 
 
-def _span(cell: LexborNode, name: str) -> int:
+def span_of(cell: LexborNode, name: str) -> int:
     spelt = (attribute_of(cell, name) or "").strip()
     return max(1, min(int(spelt), 1_000)) if spelt.isdecimal() and len(spelt) < 6 else 1

@@ -236,6 +236,7 @@ class Child:
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             waiting_for=engine.waiting_for,
             unloadable=dict(engine.unloadable),
+            reading=engine.reading_notes(),
         )
 
     async def _retire(self) -> None:

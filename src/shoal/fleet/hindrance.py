@@ -23,6 +23,11 @@ def hindrance(job: Job, figures: Figures, roster: list[Entry]) -> str | None:
     return None if figures.leased else _untended(roster, workers)
 
 
+def slow_reading(job: Job, roster: list[Entry]) -> str | None:
+    """In words, the page of the job whose reading takes long; the job goes on, and this is what it waits for."""
+    return next((entry.reading[job.id] for entry in roster if job.id in entry.reading), None)
+
+
 def _untended(roster: list[Entry], workers: list[Entry]) -> str | None:
     tends = [entry for entry in roster if entry.role == "tend"]
     if not tends:

@@ -16,7 +16,7 @@ from typing import Any
 
 from shoal.errors import FrontierFull, FrontierLost, Unavailable, UsageError
 from shoal.fleet.changes import change_job
-from shoal.fleet.hindrance import hindrance
+from shoal.fleet.hindrance import hindrance, slow_reading
 from shoal.fleet.roster import Entry, entries
 from shoal.frontier.redis import Bounds, RedisFrontier
 from shoal.frontier.redis.connection import Connection
@@ -111,7 +111,8 @@ class Fleet:
         hindered = await self._hindrance(job, figures) or lost
         if hindered:
             return Standing(job, JobState.WAITING, figures, hindered)
-        return Standing(job, job.state, figures, limiting if job.state is JobState.RUNNING else None)
+        reading = slow_reading(job, self._known.roster) if self._known else None
+        return Standing(job, job.state, figures, (reading or limiting) if job.state is JobState.RUNNING else None)
 
     async def _hindrance(self, job: Job, figures: Figures) -> str | None:
         known = self._known

@@ -44,6 +44,8 @@ class Entry:
     """In words, what it cannot do without."""
     unloadable: dict[str, str] = field(default_factory=dict)
     """job -> why it cannot be worked on there."""
+    reading: dict[str, str] = field(default_factory=dict)
+    """job -> in words, the page of it whose reading takes long there."""
 
 
 async def write(connection: Connection, entry: Entry) -> None:

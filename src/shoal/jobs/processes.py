@@ -19,6 +19,8 @@ from shoal.urls import Params
 
 STUCK_S = 60.0
 """A callback's own bounds are much narrower; this is for what they cannot stop."""
+RULES_STUCK_S = 15.0
+"""The same of rules, which wait for nothing: what takes them as long is a selector that nothing else can stop."""
 LOOK_EVERY_S = 1.0
 _NOWHERE = -1
 
@@ -34,6 +36,8 @@ class _Process:
         theirs.close()
         self.part: list[Task] = []
         self._seen_at = (_NOWHERE, 0.0)
+        self._stuck_s = STUCK_S if given[0].rules is None else RULES_STUCK_S
+        self._was_stuck = False
 
     def give(self, part: list[Task]) -> None:
         self.part = part
@@ -47,10 +51,14 @@ class _Process:
         if self._at.value != place:
             self._seen_at = (self._at.value, time.monotonic())
             return False
-        return time.monotonic() - since > STUCK_S
+        return time.monotonic() - since > self._stuck_s
 
     def kill(self) -> None:
         self._process.kill()
+
+    def kill_stuck(self) -> None:
+        self._was_stuck = True
+        self.kill()
 
     def gone(self) -> tuple[Task, list[Task], str]:
         """The page that ended it, the rest of its part, and what happened. Raises ExtractionFailed if there is none."""
@@ -59,8 +67,10 @@ class _Process:
         self.pipe.close()
         if place == _NOWHERE:
             raise ExtractionFailed(f"a process ended with code {code} before it read a page; nothing was replaced")
-        how = f"signal {-code}" if code < 0 else f"code {code}"
-        return self.part[place], [*self.part[:place], *self.part[place + 1 :]], f"it ended its process by {how}"
+        how = f"it ended its process by {f'signal {-code}' if code < 0 else f'code {code}'}"
+        if self._was_stuck:
+            how = f"reading it took more than {self._stuck_s:g} s"
+        return self.part[place], [*self.part[:place], *self.part[place + 1 :]], how
 
 
 class Processes:
@@ -102,7 +112,7 @@ class Processes:
         heard = connection.wait([process.pipe for process in self._busy], LOOK_EVERY_S)
         for process in self._busy:
             if process.is_stuck:
-                process.kill()
+                process.kill_stuck()
         return [process for process in self._busy if process.pipe in heard]
 
 

@@ -35,11 +35,18 @@ class CallbackFailed(Exception):
     """`reason` says spider, callback, error and the line of the spider's that it came through, if it came through one;
     it is the same for the same fault on another page."""
 
-    def __init__(self, spider: Spider, callback: str, error: BaseException) -> None:
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+    @classmethod
+    def of(cls, spider: Spider, callback: str, error: BaseException) -> CallbackFailed:
         place = _place(spider.callbacks.get(callback, spider.start), error)
-        told = f"{type(error).__name__}: {error}{place}"
-        self.reason = f"{spider.name}.{callback or spider.start.__name__}: {told}"
-        super().__init__(self.reason)
+        return cls.saying(spider, callback, f"{type(error).__name__}: {error}{place}")
+
+    @classmethod
+    def saying(cls, spider: Spider, callback: str, what: str) -> CallbackFailed:
+        return cls(f"{spider.name}.{callback or spider.start.__name__}: {what}")
 
 
 @dataclass(slots=True)
@@ -59,10 +66,10 @@ async def run(spider: Spider, callback: str, page: Page, bounds: Bounds) -> Find
         else:
             with bounds:
                 found = collect(function, page)
-        return _sorted_out(found, page)
+        return sorted_out(found, page)
     except Exception as error:
         # Whatever a user's code raises is that page's fault, told with its place.
-        raise CallbackFailed(spider, callback, error) from error
+        raise CallbackFailed.of(spider, callback, error) from error
 
 
 def collect(function: Callable[..., Any], page: Page) -> list[Any]:
@@ -95,7 +102,7 @@ def _check_number(found: list[Any]) -> None:
         raise OverflowError(f"it yielded more than {MAX_FOUND:,} items and requests for one page")
 
 
-def _sorted_out(found: list[Any], page: Page) -> Findings:
+def sorted_out(found: list[Any], page: Page) -> Findings:
     findings = Findings(rejects=[reject.record() for reject in page.rejects])
     # By runs of one class, as they come: an Item is slow to be asked whether it is one.
     for cls, alike in groupby(found, type):

@@ -25,6 +25,7 @@ from shoal.spiders.page import Page, Request
 
 if TYPE_CHECKING:
     from shoal.embedded.crawl import Report
+    from shoal.spiders.rule_cost import PageCost
 
 F = TypeVar("F", bound=Callable[..., Any])
 Found = Item | Mapping[str, Any] | Request | None
@@ -71,6 +72,8 @@ class Spider:
         """Where it was loaded from, so that it can be loaded again."""
         self.rules: str | None = None
         """The rules it was made of, if it was."""
+        self.costs: dict[str, PageCost] = {}
+        """By callback, what its selectors may cost; known only for rules."""
         self.item_types: tuple[type[Item], ...] = ()
         """Known beforehand only for rules; a function's items are known when it yields them."""
 

@@ -106,14 +106,14 @@ def _end(id: str) -> dict[str, Any] | None:
 
 def _scraped(over: Bridge, id: str, end: dict[str, Any], formats: tuple[str, ...], with_items: bool) -> dict[str, Any]:
     made = [name for name in formats if name in _MADE]
-    pages = list_pages_with_content(over.store, id, {}, made)
+    pages = list_pages_with_content(over.store, id, {}, [*made, "missing"])
     page = next((page for page in pages if page["url"] == end["final_url"]), {})
     shown: dict[str, Any] = dict.fromkeys(("html", "text", "markdown", "links", "metadata"))
     missing: dict[str, str] = {}
     shown |= {name: page.get(name) for name in formats if name != "html"}
     if page and "html" in formats:
         shown["html"] = _html(over, id, page, missing)
-    missing |= {name: _why(page, end) for name in formats if shown[name] is None and name not in missing}
+    missing |= {name: _why(name, page, end) for name in formats if shown[name] is None and name not in missing}
     items = [item for _, item in items_after(over.store, id, {}, None, ITEMS)] if with_items else None
     told = {name: end[name] for name in ("url", "final_url", "status", "outcome", "reason")}
     about = {name: page.get(name) for name in ("content_type", "title")}
@@ -133,11 +133,13 @@ def _html(over: Bridge, id: str, page: dict[str, Any], missing: dict[str, str]) 
     return to_utf8(kept.body, spoken).decode("utf-8", "replace") if is_text else None
 
 
-def _why(page: dict[str, Any], end: dict[str, Any]) -> str:
+def _why(format: str, page: dict[str, Any], end: dict[str, Any]) -> str:
     if not page:
         return f"there is no page: {end['outcome']}{', ' + end['reason'] if end['reason'] else ''}"
     if not 200 <= page["status"] < 300:
         return f"the answer was {page['status']}"
+    if format in (page.get("missing") or {}):
+        return str(page["missing"][format])
     if page["bytes"] > BIG_BYTES:
         return f"beside rules it is made of pages up to {BIG_BYTES >> 10} KB"
     return f"a page of {page['content_type'] or 'no content type'} has none, or it asks not to be kept"

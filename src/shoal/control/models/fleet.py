@@ -80,6 +80,7 @@ class WorkerShown(Told):
     memory_bytes: int
     waiting_for: str | None
     unloadable: dict[str, str]
+    reading: dict[str, str] = Field(description="By job, the page whose reading takes long there, in words.")
 
 
 class WorkerList(Told):

@@ -15,6 +15,7 @@ from shoal.practice.habits import Habit
 from shoal.practice.hostile import decrees, sitemaps
 from shoal.practice.hostile.bombs import bombs
 from shoal.practice.hostile.codings import broken_codings
+from shoal.practice.hostile.costly import costly
 from shoal.practice.hostile.framing import bad_framing, slow_framing
 from shoal.practice.hostile.mazes import bad_redirects, growing, unending
 from shoal.practice.hostile.never import NEVER, REFUSED, ways_to_it
@@ -95,7 +96,16 @@ class Hostile:
         return hosts
 
     def _worst(self) -> Host:
-        habits = [*bombs(), *broken_codings(), *bad_framing(), *bad_redirects(), *growing(), *twisted(), *ways_to_it()]
+        habits = [
+            *bombs(),
+            *broken_codings(),
+            *bad_framing(),
+            *bad_redirects(),
+            *growing(),
+            *twisted(),
+            *costly(),
+            *ways_to_it(),
+        ]
         if not self.hurried:
             habits += slow_framing()
         named = sitemaps.wild_sitemaps()

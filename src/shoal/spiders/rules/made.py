@@ -14,6 +14,7 @@ from shoal.errors import UsageError
 from shoal.spiders import picks
 from shoal.spiders.item import Item
 from shoal.spiders.page import Page
+from shoal.spiders.rule_cost import cost_of
 from shoal.spiders.rules.keys import RULES, START, TYPES
 from shoal.spiders.rules.meaning import check_meaning, default_value, type_name
 from shoal.spiders.rules.written import Faults, read
@@ -28,6 +29,8 @@ _FIELDS: dict[str, Callable[..., Any]] = {
 Rules = Mapping[str, Any]
 Make = tuple[str | None, type[Item]]
 """What `each` says, if it does, and the class to make of it."""
+Follow = tuple[str, str | None, int]
+"""A selector, the page it leads to, and the priority."""
 
 
 def load(path: Path) -> Spider:
@@ -61,12 +64,15 @@ def _checked(text: str, file: str, name: str) -> Rules:
 def _spider(rules: Rules) -> Spider:
     pages = {START: rules, **rules.get("pages", {})}
     makes = {page: list(_makes(about, rules["name"] if page == START else page)) for page, about in pages.items()}
-    callbacks = [_callback(page, makes[page], about.get("follow", ())) for page, about in pages.items()]
+    follows = {page: [_follow(link) for link in about.get("follow", ())] for page, about in pages.items()}
+    callbacks = [_callback(page, makes[page], follows[page]) for page in pages]
     start = rules["start"]
     spider = Spider(callbacks[0], (start,) if isinstance(start, str) else tuple(start), rules["name"], _options(rules))
     for callback in callbacks[1:]:
         spider.callback(callback)
     spider.rules = json.dumps(rules)
+    spider.costs = {page: cost_of(makes[page], [link[0] for link in follows[page]]) for page in pages}
+    spider.costs[""] = spider.costs[START]
     spider.item_types = tuple({cls.__name__: cls for page in makes.values() for _, cls in page}.values())
     return spider
 
@@ -77,9 +83,7 @@ def _options(rules: Rules) -> Options:
     return options
 
 
-def _callback(name: str, makes: list[Make], links: list[Any]) -> Callable[[Page], Iterator[Any]]:
-    follows = [_follow(link) for link in links]
-
+def _callback(name: str, makes: list[Make], follows: list[Follow]) -> Callable[[Page], Iterator[Any]]:
     def callback(page: Page) -> Iterator[Any]:
         for each, cls in makes:
             if each is None:
@@ -93,7 +97,7 @@ def _callback(name: str, makes: list[Make], links: list[Any]) -> Callable[[Page]
     return callback
 
 
-def _follow(link: str | Rules) -> tuple[str, str | None, int]:
+def _follow(link: str | Rules) -> Follow:
     if isinstance(link, str):
         return link, None, 0
     kind, text = next((kind, link[kind]) for kind in _FIELDS if kind in link)

@@ -1,0 +1,60 @@
+"""Rules that never end slow their own job alone: other jobs go on, the process lives, and the job says what it does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from shoal.practice import Hostile, running
+from shoal.practice import Running as Site
+from shoal.practice.hostile.costly import SIBLINGS
+from shoal.practice.hostile.site import GOOD_PATHS
+from tests.fleet.running import Running
+from tests.hostile.processes import readers_of
+
+SILENT_S = 5.0
+RULES = """
+start: {url}
+items: [{{fields: {{never: {{xpath: "//*[count(//*[count(//*)>0])>0]/@x", optional: true}}}}}}]
+"""
+
+
+@contextmanager
+def stopped(pids: set[int]) -> Iterator[None]:
+    """As if they read on and on, but without the CPU that they would take from other tests."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+
+def submitted(fleet: Running, site: Site) -> str:
+    (fleet.folder / "endless.yaml").write_text(RULES.format(url=site.url(SIBLINGS)))
+    return fleet.submit("endless.yaml", "--rate", "0")
+
+
+def test_a_page_that_is_read_for_long_holds_nothing_else_up_and_is_told(tmp_path: Path) -> None:
+    env = {"SHOAL_SILENT_S": f"{SILENT_S:g}"}
+    with running(Hostile(hurried=True)) as site, Running(tmp_path, processes=1, env=env) as fleet:
+        (child,) = fleet.children()
+        endless = submitted(fleet, site)
+        with stopped(fleet.until(lambda: readers_of(child))):
+            since = time.monotonic()
+            urls = [site.url(path) for path in GOOD_PATHS]
+            good = fleet.submit(*urls, "--scope", "listed", "--rate", "0", "--formats", "main")
+            assert fleet.until_ended(good)["pages"] == len(GOOD_PATHS)
+            fleet.until(lambda: time.monotonic() - since > SILENT_S + 2)
+            limiting = fleet.until(lambda: fleet.figures(endless)["limiting"])
+            assert limiting.startswith("a page is being read for ")
+            assert fleet.children() == [child]
+            (entry,) = [entry for entry in fleet.roster() if entry.role == "child"]
+            assert list(entry.reading) == [endless]
+        dead = fleet.until_ended(endless)
+        assert (dead["pages"], dead["dead"]) == (0, 1)
