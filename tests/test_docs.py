@@ -109,3 +109,9 @@ def test_every_module_that_the_architecture_names_is_there() -> None:
     places = (ROOT, ROOT / "src" / "shoal", *(ROOT / "src" / "shoal" / room for room in ("control", "frontier")))
     assert len(named) > 100
     assert [name for name in named if not any((place / name).exists() for place in places)] == []
+
+
+def test_every_test_that_the_page_on_security_names_is_there() -> None:
+    named = set(re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs" / "security.md").read_text()))
+    assert len(named) > 20
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
