@@ -37,6 +37,11 @@ KEPT_BYTES = 150_000_000
 60 with what formats and rules need, and is there in 90 ms."""
 NOTED_AFTER_S = 5.0
 """A page that is read, or waits to be, for longer is told to whoever asks what its job waits for."""
+NICENESS, NICENESS_AMONG_OTHERS = 2, 10
+"""Below the crawl's own process: requests and heartbeats go on while pages are read; on a fleet, those of all jobs."""
+STEPS_BACK_AFTER_S = 1.0
+LAST_NICENESS = 19
+"""A reader that a page takes for longer lets all other processes of the machine go first."""
 ROOM_EVERY_S = 0.05
 ROOM_WITHIN_S = 2.0
 
@@ -63,13 +68,14 @@ Question = Mapping[str, Any]
 class Reader:
     """One process. To ask, to await its reply and to close it may take long and belong in a thread."""
 
-    def __init__(self, seconds: float, memory_bytes: int) -> None:
+    def __init__(self, seconds: float, memory_bytes: int, niceness: int = NICENESS) -> None:
         self._seconds = seconds
         self._memory_bytes = memory_bytes
+        self.is_last = False
         # Modules come from where ours do, not from whatever lies in the directory that the crawl was started in; and a
         # group of its own, so that Ctrl-C is ours to handle.
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "shoal.engine.reader", str(seconds), str(memory_bytes)],
+            [sys.executable, "-P", "-m", "shoal.engine.reader", str(seconds), str(memory_bytes), str(niceness)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -99,6 +105,12 @@ class Reader:
         if not statm.exists():
             return 0
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def step_back(self) -> None:
+        """From now on it runs only when nobody else wants the CPU. There is no way back without privileges."""
+        self.is_last = True
+        with suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, self._process.pid, LAST_NICENESS)
 
     def kill(self) -> None:
         self._process.kill()
@@ -146,6 +158,10 @@ class _Reading:
     """None: it waits."""
     is_given_up: bool = False
 
+    def step_back(self) -> None:
+        if self.reader is not None:
+            self.reader.step_back()
+
     def give_up(self) -> None:
         if self.reader is not None:
             self.is_given_up = True
@@ -166,7 +182,7 @@ class Aside:
         with_others: bool = False,
     ) -> None:
         """`with_others`: jobs of others are read here too."""
-        self._bounds = (seconds, memory_bytes)
+        self._bounds = (seconds, memory_bytes, NICENESS_AMONG_OTHERS if with_others else NICENESS)
         self._kept_bytes = kept_bytes
         self._share = ReaderShare(READERS, with_others)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="aside")
@@ -279,9 +295,11 @@ class Aside:
         try:
             await self._share.take(job, reading.turn)
             reading.since = time.monotonic()
+            stepping_back = asyncio.get_running_loop().call_later(STEPS_BACK_AFTER_S, reading.step_back)
             try:
                 yield reading
             finally:
+                stepping_back.cancel()
                 self._share.give_back(job, time.monotonic() - reading.since)
         finally:
             self._readings.remove(reading)
@@ -302,6 +320,8 @@ class Aside:
         self, reading: _Reading, reader: Reader, question: Question, body: bytes
     ) -> dict[str, Any] | None:
         reading.reader = reader
+        if self._share.is_dear(reading.job):
+            reader.step_back()
         with self._ended_by_failure(reader):
             await self._in_thread(reader.ask, question, body)
             return await self._in_thread(reader.reply)
@@ -316,7 +336,7 @@ class Aside:
             raise
 
     def _keep(self, reader: Reader) -> None:
-        if reader.resident_bytes() > self._kept_bytes:
+        if reader.is_last or reader.resident_bytes() > self._kept_bytes:
             self._end(reader)
         else:
             self._idle.append(reader)

@@ -248,7 +248,8 @@ class Engine:
         if any(fetcher.is_full for fetcher in fetchers):
             return 0
         slow = sum(fetcher.slow(SLOW_AFTER_S, SLOW_BYTES_PER_S) for fetcher in fetchers)
-        in_flight = self.in_flight - min(slow, MOST_SLOW * self._concurrency)
+        # Pages that are read aside, or wait for it, need no connection either.
+        in_flight = self.in_flight - min(slow + len(self._aside), MOST_SLOW * self._concurrency)
         unsettled = BACKLOG_PER_FETCH * self._concurrency - self._settler.backlog
         return max(0, min(self._concurrency - in_flight, unsettled))
 

@@ -26,8 +26,6 @@ OUT_OF_MEMORY = 75
 """The exit status that says so."""
 WAITS_PER_SECOND = 12
 """Seconds by the clock that a page may take for each second of CPU: on a busy machine it waits for its turns."""
-NICENESS = 3
-"""Below the crawl's own process: requests and heartbeats go on while pages are read."""
 COLLECT_EVERY = 50
 COLLECT_EVERY_BYTES = 256 * 1024
 _LENGTH = struct.Struct("<I")
@@ -61,7 +59,7 @@ def unpacked(frame: bytes) -> Any:
 
 def main() -> None:
     seconds, memory_bytes = float(sys.argv[1]), int(sys.argv[2])
-    os.nice(NICENESS)
+    os.nice(int(sys.argv[3]))
     if _SELF.exists():
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         with suppress(OSError):

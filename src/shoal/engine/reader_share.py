@@ -17,7 +17,7 @@ FREE_S = 1.0
 DEAR_S = 2.0
 """A job that owes more is dear."""
 HALF_LIFE_S = 60.0
-MOST_WAITING = 16
+MOST_WAITING = 8
 """Pages of a job that wait for a reader before it fetches no more."""
 _FORGOTTEN_S = 0.01
 
