@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.engine.aside import Aside, Unread
+from shoal.engine.aside import LAST_NICENESS, Aside, Unread
 from shoal.engine.reader_share import GivenUp
 from shoal.engine.reading import BIG_BYTES, Ask, read_page
 from shoal.extract.page import MAX_LINKS
@@ -216,6 +216,18 @@ async def test_what_is_read_for_long_is_told_and_can_be_given_up() -> None:
         with pytest.raises(GivenUp):
             await reading
         assert not aside.is_busy and (await aside.page(JOB, ASK, BIG)).title == "Big"
+
+
+async def test_a_reader_that_a_page_takes_for_long_lets_others_have_the_cpu_and_is_closed() -> None:
+    async with readers() as aside:
+        await aside.page(JOB, ASK, BIG)
+        (reader,) = children()
+        os.kill(reader, signal.SIGSTOP)
+        reading = asyncio.create_task(aside.page(JOB, ASK, BIG))
+        await until(lambda: os.getpriority(os.PRIO_PROCESS, reader) == LAST_NICENESS, "it takes the CPU from others")
+        os.kill(reader, signal.SIGCONT)
+        assert (await reading).title == "Big"
+        await until(lambda: reader not in children(), "it is kept")
 
 
 async def test_a_sitemap_comes_in_parts_and_may_be_left_early() -> None:
