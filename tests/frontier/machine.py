@@ -264,12 +264,15 @@ class CalmMachine(RuleBasedStateMachine):
         """Left to another by every clock on which none was planned after it."""
         name, next_at = lease.target.host, start_at + lease.gap_s
         host, own_at = self.hosts[name], self.jobs[lease.job].own_at
-        if abs(host.clock.next_at - next_at) < 1e-4:
+        if self.is_last(host.clock, next_at, lease.gap_s):
             host.clock = Clock(start_at, 0.0)
-        if abs(self.sites[SITES[name]].next_at - next_at) < 1e-4:
+        if self.is_last(self.sites[SITES[name]], next_at, lease.gap_s):
             self.sites[SITES[name]] = Clock(start_at, 0.0)
         if abs(own_at[name] - next_at) < 1e-4:
             own_at[name] = start_at
+
+    def is_last(self, clock: Clock, next_at: float, gap_s: float) -> bool:
+        return abs(clock.next_at - next_at) < 1e-4 and (clock.gap_s == 0 or abs(clock.gap_s - gap_s) < 1e-4)
 
     @rule()
     def complete_a_token_nobody_holds(self) -> None:

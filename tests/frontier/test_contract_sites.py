@@ -111,3 +111,30 @@ async def test_other_domains_keep_their_rates(bench: Bench) -> None:
     await bench.offer(*(f"http://www.shop{n}.test/{page}" for n in range(10) for page in range(5)))
 
     assert len(names(await bench.lease(40, horizon_s=0.0))) == 10
+
+
+async def test_a_start_that_is_given_back_leaves_the_starts_of_other_jobs(bench: Bench) -> None:
+    await bench.job("slow", gap_s=1000.0)
+    await bench.job("quick", gap_s=1.0)
+    await bench.offer(*urls("a.test", 2), job="slow")
+    (slow,) = await bench.lease(horizon_s=0.0)
+    bench.clock.advance(1.1)
+    await bench.offer(*urls("a.test", 3, start=5), job="quick")
+    (quick,) = await bench.lease(horizon_s=0.0)
+    assert quick.job == "quick"
+    await bench.frontier.release(bench.caller.next(), [slow.token])
+
+    assert await bench.lease(horizon_s=0.0) == []
+
+
+async def test_a_job_that_gives_leases_back_for_a_while_holds_no_other_job_up(bench: Bench) -> None:
+    await bench.job("broken", gap_s=0.1)
+    await bench.job("other", gap_s=0.1)
+    await bench.offer(*urls("a.test", 2), job="broken")
+    leases = await bench.lease(horizon_s=0.0)
+    await bench.frontier.release(bench.caller.next(), [lease.token for lease in leases], 60.0)
+    await bench.offer(*urls("a.test", 2, start=5), job="other")
+
+    assert [lease.job for lease in await bench.lease(horizon_s=0.0)] == ["other"]
+    bench.clock.advance(30.0)
+    assert {lease.job for lease in await bench.lease(horizon_s=0.0)} == {"other"}

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable
 
+import msgpack
 import pytest
 
 from shoal.errors import Unavailable
@@ -196,3 +197,47 @@ async def test_an_owner_of_many_jobs_gets_no_more_than_one_of_few(frontier: Redi
 
     assert 40 <= given.count("few") <= 60
     assert len(set(given)) > 20
+
+
+async def test_a_job_that_reaches_its_limit_beside_another_owners_is_served_to_its_end(frontier: RedisFrontier) -> None:
+    caller = Caller("w")
+    await frontier.open_job("limited", Terms(owner="one", gap_s=0.0, per_host=100, pages=2))
+    await frontier.open_job("open", Terms(owner="other", gap_s=0.0, per_host=100))
+    for job, pages in (("limited", 9), ("open", 1)):
+        await frontier.offer(caller.next(), [Offer(job, [target(url) for url in urls(f"{job}.test", pages)])])
+
+    given = [lease.job for lease in await frontier.lease(caller.next(), 4)]
+
+    assert sorted(given) == ["limited", "limited", "open"]
+    assert await frontier.broken_by() is None
+
+
+async def test_a_hundred_owners_whose_jobs_wait_keep_no_other_from_its_turn(frontier: RedisFrontier) -> None:
+    caller = Caller("w")
+    for n in range(100):
+        await frontier.open_job(f"slow-{n}", Terms(owner=f"owner-{n}", gap_s=1000.0))
+        await frontier.offer(caller.next(), [Offer(f"slow-{n}", [target(url) for url in urls(f"h{n}.test", 5)])])
+    for _ in range(4):
+        await frontier.lease(caller.next(), 500)
+    await frontier.open_job("new", Terms(owner="late", gap_s=0.0, per_host=100))
+    await frontier.offer(caller.next(), [Offer("new", [target(url) for url in urls("new.test", 5)])])
+
+    assert await frontier.next_ready_in() < 1.0  # type: ignore[operator]
+    given = [lease.job for _ in range(4) for lease in await frontier.lease(caller.next(), 100)]
+    assert given.count("new") == 5
+
+
+async def test_jobs_that_a_version_without_owners_listed_are_served(
+    frontier: RedisFrontier, redis_server: RedisServer
+) -> None:
+    caller, client = Caller("w"), redis_server.client
+    await frontier.open_job("job", Terms(gap_s=0.0, per_host=100))
+    await frontier.offer(caller.next(), [Offer("job", [target(url) for url in urls("a.test", 5)])])
+    client.rename(f"{TAG}:ring:1:", f"{TAG}:ring:1")
+    client.delete(f"{TAG}:owners:1")
+    record = msgpack.unpackb(client.get(f"{TAG}:j:job"))
+    record["in_ring"] = record.pop("listed")
+    client.set(f"{TAG}:j:job", msgpack.packb(record))
+
+    given = [lease for _ in range(2) for lease in await frontier.lease(caller.next(), 10)]
+    assert len(given) == 5

@@ -11,6 +11,7 @@ from shoal.engine.work import Work
 from shoal.fetch.curl import Fetcher
 from shoal.frontier.contract import Terms
 from shoal.model import JobSpec, Target
+from shoal.model.bounds import within
 from shoal.store.archive.recorder import Recorder
 from shoal.store.archive.spools import Spools
 from shoal.store.inputs import seed_targets
@@ -28,17 +29,18 @@ SEEDS_AT_ONCE = 1_000
 
 def terms_of(spec: JobSpec, seconds_used: float, owner: str | None = None) -> Terms:
     limits, politeness = spec.limits, spec.politeness
+    seconds = within("max_seconds", limits.seconds)
     return Terms(
         lane=spec.lane,
         owner=owner or "",
-        priority=spec.priority,
+        priority=within("priority", spec.priority),
         gap_s=politeness.gap_s,
-        per_host=politeness.per_host,
+        per_host=within("per_host", politeness.per_host),
         robots=politeness.robots,
-        pages=limits.pages,
-        pages_per_host=limits.pages_per_host,
-        bytes=limits.bytes,
-        stop_at=None if limits.seconds is None else time.time() + limits.seconds - seconds_used,
+        pages=within("max_pages", limits.pages),
+        pages_per_host=within("max_pages_per_host", limits.pages_per_host),
+        bytes=within("max_bytes", limits.bytes),
+        stop_at=None if seconds is None else time.time() + seconds - seconds_used,
     )
 
 

@@ -36,7 +36,7 @@ from shoal.fetch.transfer import Fetch
 from shoal.frontier.contract import Frontier
 from shoal.model import Landing, Lease, Offer, Outcome
 from shoal.telemetry import Events
-from shoal.urls import origin_of
+from shoal.urls import domain_of, origin_of
 
 WORTH_WAITING_S = 0.5
 """A lease whose start turns out to be further off goes back instead."""
@@ -183,7 +183,8 @@ class Travels:
             landing = Landing(lease.token, answer.latency_s, None, answer.kind.value, late_s=late_s)
         else:
             wait_s = retry_after_s(answer.headers.get("retry-after"), time.time())
-            landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s, late_s, answer.ip)
+            place = (answer.ip, domain_of(lease.target.host)) if answer.ip else ()
+            landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s, late_s, *place)
         self.on_landing(landing)
 
     async def _conclude(self, lease: Lease, work: Work, answer: Exchange | Failure, known: Known | None) -> Ending:

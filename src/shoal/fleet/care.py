@@ -21,6 +21,7 @@ from shoal.fleet.changes import tell_terms
 from shoal.fleet.restoring import Restoring
 from shoal.frontier.redis import RedisFrontier
 from shoal.model import JobState
+from shoal.model.bounds import within
 from shoal.store.hosts import stored_words
 from shoal.store.jobs import Job, add_seconds, load_job
 from shoal.store.offers import forget_offers
@@ -103,7 +104,7 @@ class Care:
         if await self._frontier.is_whole():
             return
         for word in await self._writer.read(stored_words):
-            await self._frontier.override(word.host, rate=word.rate, paused=word.paused)
+            await self._frontier.override(word.host, rate=within("rate", word.rate), paused=word.paused)
         lost = [job for job in jobs if job.started_at]
         self._rebuilt = [self._bring_in(job, "restored", self._restoring.rebuild(job)) for job in lost]
         if not lost:

@@ -134,7 +134,7 @@ class Frontier(Protocol):
         """Prolongs leases to lease_s from now; gives the tokens that are still held."""
 
     async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
-        """Gives unstarted leases back to the head of their queues; the hosts are left alone for wait_s."""
+        """Gives unstarted leases back to the head of their queues; their job leaves the hosts alone for wait_s."""
 
     async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
         """Ends leases; False where the token was no longer held, which changes nothing."""

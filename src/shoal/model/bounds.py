@@ -67,6 +67,12 @@ MAX_GAP_S = 1 / RATE.least
 """Between two requests of one job to one host, before the host's own pace stretches it."""
 
 
+def within(option: str, value: Any) -> Any:
+    """The nearest number within the bounds of an option: what was stored before it had any may be beyond them."""
+    bound = BOUNDS[option]
+    return value if value is None or bound.holds(value) else min(max(value, bound.least), bound.most)
+
+
 def check_bounds(options: Mapping[str, Any]) -> None:
     """Raises UsageError for the first number that is out of its bounds; None means that there is no limit."""
     for name, bound in BOUNDS.items():

@@ -99,6 +99,8 @@ class Landing:
     """How much later than planned the request began; the host's next start keeps its gap from then."""
     address: str = ""
     """The address that answered, if it is known: hosts of one domain at one address share a rate."""
+    domain: str = ""
+    """The registrable domain of the host, with `address`."""
 
     @property
     def answered(self) -> bool:

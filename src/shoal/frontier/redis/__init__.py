@@ -116,7 +116,8 @@ class RedisFrontier(Outlook):
         for name in await self.jobs():
             with suppress(FrontierLost):
                 await self.erase(name)
-        await self.connection.command("DEL", JOBS, BROKEN)
+            await self.connection.command("SREM", JOBS, name)
+        await self.connection.command("DEL", BROKEN)
 
     async def knows(self, job: str) -> bool:
         """False also of one that is still to be told what has ended."""

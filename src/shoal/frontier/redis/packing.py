@@ -132,6 +132,7 @@ def landing_fields(landing: Landing) -> dict[str, Any]:
         "retry_after_s": landing.retry_after_s,
         "late_s": landing.late_s or None,
         "address": landing.address or None,
+        "domain": landing.domain or None,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

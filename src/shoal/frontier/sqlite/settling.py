@@ -161,7 +161,8 @@ class Settling:
         self._queue.give_back(lease["job"], lease["host"], _pending(lease, held=False), self._now)
         if wait_s:
             self._db.execute(
-                "UPDATE host SET floor_at = max(floor_at, ?) WHERE id = ?", (self._now + wait_s, lease["host"])
+                "UPDATE ready SET next_at = max(next_at, ?) WHERE job = ? AND host = ?",
+                (self._now + wait_s, lease["job"], lease["host"]),
             )
 
     def expire(self, tokens: Sequence[int], blamed: Collection[int]) -> None:
@@ -201,15 +202,18 @@ class Settling:
         if not lease["slot"]:
             return
         start_at, host = lease["start_at"], lease["host"]
-        start = {"at": start_at, "next": start_at + lease["gap_s"], "host": host, "job": lease["job"]}
-        is_last = f"abs(next_at - :next) < {SAME_START_S}"
+        start = {"at": start_at, "gap": lease["gap_s"], "host": host, "job": lease["job"]}
+        is_planned_last = f"abs(next_at - :at - :gap) < {SAME_START_S}"
+        # Of clocks that other jobs have: the last start is the lease's, or was left by one that came after it.
+        is_last = f"{is_planned_last} AND (gap_s = 0 OR abs(gap_s - :gap) < {SAME_START_S})"
         plans = (
             f"UPDATE host SET next_at = :at, gap_s = 0 WHERE id = :host AND {is_last}",
             "UPDATE site SET next_at = :at, gap_s = 0 "
             f"WHERE id = (SELECT site FROM host WHERE id = :host) AND {is_last}",
         )
         went_back = sum(self._db.execute(plan, start).rowcount for plan in plans)
-        self._db.execute(f"UPDATE ready SET next_at = :at WHERE job = :job AND host = :host AND {is_last}", start)
+        own = f"UPDATE ready SET next_at = :at WHERE job = :job AND host = :host AND {is_planned_last}"
+        self._db.execute(own, start)
         if went_back:
             self._db.execute(
                 "UPDATE ready SET at = ?1 WHERE host = ?2 AND at > ?1 AND at < ?3", (start_at, host, PARKED)

@@ -73,11 +73,16 @@ end
 
 local function is_planned_last(clock, lease) return math.abs(clock.next_at - lease.start_at - lease.gap_s) < 1e-4 end
 
+-- Of a clock that other jobs have: the last start is the lease's, or was left by one that came after it.
+local function is_last_start(clock, lease)
+  return is_planned_last(clock, lease) and (clock.gap_s == 0 or math.abs(clock.gap_s - lease.gap_s) < 1e-4)
+end
+
 -- A start that was never made is left to another, if none was planned after it: gives whether any clock went back.
 local function unplan(host, site, visit, lease)
   local went_back = false
   for _, clock in ipairs({host, site}) do
-    if is_planned_last(clock, lease) then
+    if is_last_start(clock, lease) then
       clock.next_at, clock.gap_s, clock.changed, went_back = lease.start_at, 0, true, true
     end
   end

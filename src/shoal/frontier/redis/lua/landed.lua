@@ -1,6 +1,7 @@
 -- flags: allow-oom
 -- Frees the hosts' slots and lets their clocks learn; the leases go on.
--- args: call; landings (token, latency_s, answered; status, failure, retry_after_s, late_s, address where they apply)
+-- args: call; landings (token, latency_s, answered; status, failure, retry_after_s, late_s, address and domain
+--       where they apply)
 -- returns true
 
 -- A host that has answered a job once is never unreachable to it; the first failure starts the count.
@@ -26,7 +27,8 @@ local function land_for(job, lease, landing)
   local answered = note_answer(job, lease.host, landing)
   if landing.late_s and lease.slot then keep_gap(job, lease, landing) end
   local visit = visit_of(job, lease.host)
-  if landing.address then place_host(host_of(lease.host), visit.domain or lease.host, landing.address) end
+  local domain = landing.domain or visit.domain or lease.host
+  if landing.address then place_host(host_of(lease.host), domain, landing.address) end
   return answered, visit.next_at
 end
 

@@ -13,6 +13,8 @@ local by = now + args.horizon_s
 local by_text = time_text(by)
 local deadlines, tokens, caller = {}, {}, short_name(args.call[1])
 local times = {}  -- of hosts that were looked at, to be written together
+local found_jobs = {}  -- of each owner that was looked at
+local many_owners = false  -- more owners than one call looks at: each that was looked at goes to the end
 local crowded = false  -- more jobs of an owner than one call looks at: each that was looked at goes to the end
 
 local function promote(job, text)
@@ -177,8 +179,11 @@ local function rest(job)
   jobs[job.name] = nil
 end
 
+-- Once in a call: an owner may be served again, and by then its jobs have changed.
 local function jobs_of(lane, owner)
   local ring, found = ring_key(lane, owner), {}
+  if found_jobs[ring] then return found_jobs[ring] end
+  found_jobs[ring] = found
   local ids = redis.call('ZRANGE', ring, 0, JOBS_PER_OWNER - 1)
   crowded = #ids == JOBS_PER_OWNER
   if #ids == 0 then redis.call('ZREM', owners_of(lane), owner) end
@@ -202,19 +207,33 @@ local function of_owner(lane, owner, n)
     if last and job.priority ~= last then
       got, peers = got + in_turns(peers, n - got, of_job), {}
     end
-    peers[#peers + 1], last = job, job.priority
+    if leasable(job) then peers[#peers + 1] = job end
+    last = job.priority
   end
   got = got + in_turns(peers, n - got, of_job)
-  if got > 0 then
+  if got > 0 or many_owners then
     shard.turn = shard.turn + 1
     redis.call('ZADD', owners_of(lane), 'XX', shard.turn, owner)
   end
   return got
 end
 
+-- Jobs that a version without owners has listed are listed again when this call is saved.
+local function adopt_ring(lane)
+  local old = S .. ':ring:' .. lane
+  if redis.call('EXISTS', old) == 0 then return end
+  for _, id in ipairs(redis.call('ZRANGE', old, 0, -1)) do
+    local job = job_of_id(id)
+    if job then job.listed, job.changed = false, true end
+  end
+  redis.call('DEL', old)
+end
+
 -- However many jobs an owner has, others have as much of the fleet as it has.
 local function of_lane(lane, n)
+  adopt_ring(lane)
   local owners = redis.call('ZRANGE', owners_of(lane), 0, OWNERS_PER_LANE - 1)
+  many_owners = #owners == OWNERS_PER_LANE
   return in_turns(owners, n, function(owner, quota) return of_owner(lane, owner, quota) end)
 end
 

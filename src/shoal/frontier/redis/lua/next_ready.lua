@@ -3,6 +3,7 @@
 -- returns the seconds until a lease could succeed, false if only a landing, an offer or an operator changes that
 
 local JOBS_PER_CALL = 500
+local SOON_S = 0.5
 
 local function soonest(job)
   if permits_of(job) == 0 then return first_at(S .. ':held:' .. job.id) end
@@ -13,7 +14,11 @@ if awaits_comparison() then return answer(false) end
 
 local at, left = PARKED, JOBS_PER_CALL
 for _, lane in ipairs(args.lanes) do
-  for _, owner in ipairs(redis.call('ZRANGE', owners_of(lane), 0, OWNERS_PER_LANE - 1)) do
+  local owners = redis.call('ZRANGE', owners_of(lane), 0, OWNERS_PER_LANE - 1)
+  -- Those beyond are not looked at, and come forward with the next leases; so do jobs of a version without owners.
+  local others = #owners == OWNERS_PER_LANE or redis.call('EXISTS', S .. ':ring:' .. lane) == 1
+  if others then at = math.min(at, now + SOON_S) end
+  for _, owner in ipairs(owners) do
     local ids = redis.call('ZRANGE', ring_key(lane, owner), 0, math.min(left, JOBS_PER_OWNER) - 1)
     left = math.max(1, left - #ids)
     for _, id in ipairs(ids) do

@@ -240,12 +240,13 @@ local function save()
     local t = redis.call('TIME')
     shard.epoch = tonumber(t[1]) * 1e6 + tonumber(t[2])
   end
+  -- Hosts first: should anything after them fail, no slot of theirs stays taken.
+  for name, host in pairs(hosts) do
+    if host.changed then save_host(name, host) end
+  end
   for _, saver in ipairs(savers) do saver() end
   for _, job in pairs(jobs) do
     if job.changed then save_job(job) end
-  end
-  for name, host in pairs(hosts) do
-    if host.changed then save_host(name, host) end
   end
   redis.call('SET', S .. ':shard', cmsgpack.pack(shard))
   if roused then redis.call('PUBLISH', S .. ':wake', '') end

@@ -9,7 +9,10 @@ local function release(token)
   return_start(job, lease)
   return_permit(job, lease)
   queue_again(job, lease, false)
-  if args.wait_s > 0 then hold(host_of(lease.host), now + args.wait_s) end
+  if args.wait_s > 0 then
+    local visit = visit_of(job, lease.host)
+    visit.next_at, visit.changed = math.max(visit.next_at, now + args.wait_s), true
+  end
 end
 
 check_number('wait_s', args.wait_s, 0, 1e8)

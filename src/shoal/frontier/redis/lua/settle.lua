@@ -4,7 +4,10 @@
 local function read_lease(fields)
   local lease = named(LEASE, fields)
   local counted = is_finite(lease.start_at) and is_finite(lease.gap_s) and is_finite(lease.attempt) and is_finite(lease.crashes)
-  return counted and type(lease.host) == 'string' and type(lease.line) == 'string' and lease or nil
+  for _, field in ipairs({'job', 'id', 'host', 'band', 'trail', 'line'}) do
+    if type(lease[field]) ~= 'string' then return nil end
+  end
+  return counted and lease or nil
 end
 
 local function fetch_leases(tokens)
