@@ -18,6 +18,7 @@ from tests.frontier.conftest import target, urls
 from tests.frontier.redis_server import RedisServer
 
 NUMBERS = [msgpack.packb([number] * 19) for number in (math.inf, math.nan, 1e300)]
+NO_JOB = msgpack.packb([5, "1", "a.test", "1", 1.0, 0.0, True, False, 0, 0, "", "/1", True, 1, "w"])
 NONSENSE = [b"", b"\xc1", b"nonsense", msgpack.packb({}), *NUMBERS]
 
 
@@ -55,7 +56,7 @@ async def test_a_job_that_makes_no_sense_is_lost_and_can_be_made_again(
     assert offered.new == 1
 
 
-@pytest.mark.parametrize("record", NONSENSE)
+@pytest.mark.parametrize("record", [*NONSENSE, NO_JOB])
 async def test_a_lease_that_makes_no_sense_is_nobodys(
     frontier: RedisFrontier, redis_server: RedisServer, record: bytes
 ) -> None:

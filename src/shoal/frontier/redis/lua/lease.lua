@@ -15,7 +15,7 @@ local deadlines, tokens, caller = {}, {}, short_name(args.call[1])
 local times = {}  -- of hosts that were looked at, to be written together
 local found_jobs = {}  -- of each owner that was looked at
 local many_owners = false  -- more owners than one call looks at: each that was looked at goes to the end
-local crowded = false  -- more jobs of an owner than one call looks at: each that was looked at goes to the end
+local crowded = false  -- the owner has more jobs than one call looks at: each that was looked at goes to the end
 
 local function promote(job, text)
   local fields = unpacked(text)
@@ -182,10 +182,14 @@ end
 -- Once in a call: an owner may be served again, and by then its jobs have changed.
 local function jobs_of(lane, owner)
   local ring, found = ring_key(lane, owner), {}
-  if found_jobs[ring] then return found_jobs[ring] end
+  if found_jobs[ring] then
+    crowded = found_jobs[ring].crowded
+    return found_jobs[ring]
+  end
   found_jobs[ring] = found
   local ids = redis.call('ZRANGE', ring, 0, JOBS_PER_OWNER - 1)
   crowded = #ids == JOBS_PER_OWNER
+  found.crowded = crowded
   if #ids == 0 then redis.call('ZREM', owners_of(lane), owner) end
   for _, id in ipairs(ids) do
     local job = job_of_id(id)
