@@ -44,10 +44,24 @@ def test_a_stronger_source_wins_and_each_value_knows_its_origin(tmp_path: Path) 
 
 
 def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
-    urls = {"redis_url": "redis://x", "broker_url": "amqp://x", "database_url": "postgresql://x/y"}
-    words = {"url": "http://x", "s": "10", "rate": "10", "concurrency": "10", "log": "json", "proxies": "10.0.0.5"}
+    urls = {
+        "redis_url": "redis://x",
+        "broker_url": "amqp://x",
+        "database_url": "postgresql://x/y",
+        "archive_url": "s3://books/x",
+    }
+    words = {
+        "url": "http://x",
+        "s": "10",
+        "rate": "10",
+        "concurrency": "10",
+        "bytes": "5000000",
+        "log": "json",
+        "proxies": "10.0.0.5",
+    }
     given = {name: urls.get(name) or words.get(name.rpartition("_")[2], "on") for name in NAMES}
-    env = {f"SHOAL_{name.upper()}": value for name, value in given.items()}
+    env = {f"SHOAL_{name.upper()}": value for name, value in given.items() if name != "secrets"}
+    env["SHOAL_SECRET_DB"] = "hush"
     assert set(loaded(tmp_path, env=env).origins) == set(NAMES)
 
 
@@ -232,6 +246,14 @@ def test_a_bad_value_in_the_environment_or_a_flag_is_named_by_its_own_name(tmp_p
 def test_a_variable_that_is_no_setting_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="SHOAL_CONCURENCY: 'CONCURENCY' is no setting of Shoal"):
         loaded(tmp_path, env={"SHOAL_CONCURENCY": "3"})
+
+
+def test_an_option_of_a_job_among_the_settings_is_told_its_place(tmp_path: Path) -> None:
+    (tmp_path / "shoal.toml").write_text("rate = 30\n")
+    with pytest.raises(
+        UsageError, match=r"'rate' is no setting of Shoal. It is an option of a job: put it under \[crawl\]"
+    ):
+        loaded(tmp_path)
 
 
 def test_what_kubernetes_says_of_a_service_called_shoal_is_none_of_ours(tmp_path: Path) -> None:

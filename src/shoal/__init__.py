@@ -9,9 +9,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from shoal.errors import ShoalError
     from shoal.extract.casts import Url
+    from shoal.spiders.field_selectors import css, jsonpath, regex, xpath
     from shoal.spiders.item import Item
     from shoal.spiders.page import Page, Request
-    from shoal.spiders.picks import css, jsonpath, regex, xpath
     from shoal.spiders.spider import Spider, spider
 
 __all__ = ["Item", "Page", "Request", "ShoalError", "Spider", "Url", "css", "jsonpath", "regex", "spider", "xpath"]
@@ -22,7 +22,7 @@ _HOMES = {
     "Item": "shoal.spiders.item",
     "Page": "shoal.spiders.page",
     "Request": "shoal.spiders.page",
-    **dict.fromkeys(("css", "jsonpath", "regex", "xpath"), "shoal.spiders.picks"),
+    **dict.fromkeys(("css", "jsonpath", "regex", "xpath"), "shoal.spiders.field_selectors"),
     **dict.fromkeys(("Spider", "spider"), "shoal.spiders.spider"),
 }
 

@@ -1,30 +1,35 @@
-"""Everything Shoal raises on purpose.
+"""All exceptions that Shoal raises on purpose.
 
     ShoalError
-    ├── UsageError            2  a flag, pattern, list or setting that cannot work
-    │   ├── InvalidURL        2  text that is no fetchable URL; `reason` says why
-    │   ├── UnknownJob        2  a name that no job has
-    │   ├── UnknownHost       2  a name that no host has whom anything was asked of
-    │   ├── NeedsAdmin        2  what only an admin may ask for over the API
-    │   ├── MissingExtra      2  packages that only an extra of the installation brings
-    │   └── BadSelector       2  (extract/faults.py) a selector that cannot work, with its column
-    ├── HomeError             2  the home is not one of ours, or from a newer version
-    ├── Unavailable           5  a database, Redis or archive that does not answer, or is held by another
-    │   ├── DiskFull          5  one that has no room to write; nothing of what was to be written is
-    │   ├── FrontierLost      5  a frontier that does not know a job which it was given
-    │   ├── FrontierFull      5  a Redis at its maxmemory: nothing more is queued or leased until there is room
-    │   ├── FrontierBroken    5  a frontier whose records cannot be used; they are restored from the store
-    │   └── TooMuchQueued     5  (fleet/append.py) a frontier that has no room for what a job has already
-    ├── TwistedPage           1  (extract/faults.py) a page whose tree would cost far more than its size
-    ├── CastError             1  (extract/faults.py) a text that does not spell a value of the wanted kind
-    ├── BadJson               1  (extract/faults.py) a body that is no JSON
-    ├── NoPage                4  (jobs/one_page.py) an answer that is no page, or none
-    ├── ApiError            2, 5  an answer of the API that is an error, with the fields of its problem+json
+    ├── UsageError            2  an invalid flag, pattern, list or setting
+    │   ├── InvalidURL        2  a text that is not a fetchable URL; `reason` says why
+    │   ├── UnknownJob        2  no job has this name
+    │   ├── UnknownHost       2  no host with this name was ever fetched
+    │   ├── NeedsAdmin        2  only an admin may ask for this over the API
+    │   ├── MissingExtra      2  a package is missing that an extra of the installation brings
+    │   └── BadSelector       2  (extract/extract_errors.py) an invalid selector, with its column
+    ├── HomeError             2  the home is not a Shoal home, or from a newer version
+    ├── Unavailable           5  a database, Redis or archive does not answer, or another process holds it
+    │   ├── DiskFull          5  no disk space; the write changed nothing
+    │   ├── ObjectMissing     5  an object store does not have this object
+    │   ├── ObjectStoreAway   5  an object store fails or does not answer now, or is slower than what it is given
+    │   ├── ObjectStoreRefused 5 an object store refuses access, or has no such bucket: waiting does not help
+    │   ├── FrontierLost      5  the frontier does not know a job that it was given
+    │   ├── FrontierFull      5  Redis is at its maxmemory: nothing more is queued or leased until there is room
+    │   ├── FrontierBroken    5  the frontier's records are unusable; they are restored from the store
+    │   └── TooMuchQueued     5  (fleet/append_urls.py) the frontier has no room for what the job already has
+    ├── UnparsablePage        1  (extract/extract_errors.py) a page whose tree would cost far more than its size
+    ├── CastError             1  (extract/extract_errors.py) a text that is not a value of the wanted type
+    ├── BadJson               1  (extract/extract_errors.py) a body that is not JSON
+    ├── NoPage                4  (jobs/fetch_one_page.py) a response that is not a page, or no response
+    ├── ApiError           2, 5  an error response of the API, with the fields of its problem+json
+    ├── HookFailed            1  (spiders/job_hooks.py) a spider's on_start or on_finish that failed
+    ├── CrawlCancelled      130  something, likely the spider, cancelled the tasks of a crawl; it can be resumed
     ├── ExtractionFailed      3  an extraction that replaced nothing
     └── StaleCall             1  a frontier call older than one already answered
 
-Expected endings of a request (404, robots, time-out) are outcomes, not exceptions.
-The number is the exit code a command ends with.
+Expected results of a request (404, robots, time-out) are outcomes, not exceptions.
+The number is the exit code of a command.
 """
 
 from __future__ import annotations
@@ -64,7 +69,7 @@ class NeedsAdmin(UsageError):
 
 class MissingExtra(UsageError):
     def __init__(self, need: str, extra: str) -> None:
-        """`need` in words, with what is missing."""
+        """`need` says in words what is missing."""
         super().__init__(f"{need}: pip install 'shoal[{extra}]', or in a checkout pip install '.[{extra}]'")
 
 
@@ -77,13 +82,31 @@ class Unavailable(ShoalError):
 
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-"""What the system says of a full disk."""
+"""The system's error numbers for a full disk."""
 
 
 class DiskFull(Unavailable):
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path}: the disk is full: make room")
         self.path = path
+
+
+class ObjectMissing(Unavailable):
+    def __init__(self, url: str) -> None:
+        super().__init__(f"{url} is missing: restore it, or correct the URL")
+        self.url = url
+
+
+class ObjectStoreAway(Unavailable):
+    pass
+
+
+class ObjectStoreRefused(Unavailable):
+    pass
+
+
+class Busy(Unavailable):
+    """Another process has locked the database for longer than usual."""
 
 
 class FrontierLost(Unavailable):
@@ -105,12 +128,16 @@ class StaleCall(ShoalError):
     """A caller repeated a call after it had already made a later one."""
 
 
+class CrawlCancelled(ShoalError):
+    exit_code = 130
+
+
 class ExtractionFailed(ShoalError):
     exit_code = 3
 
 
 class ApiError(ShoalError):
-    """What the API answered; `status` is of HTTP, and `errors` name the fields that were wrong."""
+    """An error response of the API. `status` is the HTTP status, and `errors` name the wrong fields."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
         super().__init__(str(problem.get("detail") or problem.get("title") or status))

@@ -1,4 +1,4 @@
-"""A lock on a file, which the system lets go of however its holder ends."""
+"""A lock on a file. The system releases it when its holder ends, however that happens."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ TRIES = 10
 TRY_EVERY_S = 0.02
 
 
-def taken(file: IO[Any]) -> bool:
-    """Tried for a moment: a process that only asks who holds the lock takes it too, for as long as that takes."""
+def try_lock(file: IO[Any]) -> bool:
+    """Retries for a moment, because a process that only asks who holds the lock also takes it briefly."""
     for _ in range(TRIES):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,8 @@
-"""What the operator decides, read once at start from flags, environment and files, with each value's origin.
+"""The operator's settings, read once at start from flags, environment and files, with each value's origin.
 
-Order: flag > SHOAL_* > ./shoal.toml > [tool.shoal] in ./pyproject.toml > the user's config.toml; if none of them names
-a Redis, the fleet is that of the `shoal up` which runs in the home, if one does. A value that cannot be used raises
-UsageError, which names where it stands and what may stand there.
+Order: flag > SHOAL_* > ./shoal.toml > [tool.shoal] in ./pyproject.toml > the user's config.toml. If none of them names
+a Redis, and a `shoal up` runs in the home, its fleet is used. An invalid value raises UsageError, which names its
+origin and the valid values.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 from shoal import __version__
 from shoal.errors import UsageError
 
+SPOOL_BYTES = 4_000_000_000
 _LOG_FORMS = ("auto", "json", "text")
 _TRUE = ("on", "true", "yes", "1")
 _FALSE = ("off", "false", "no", "0")
@@ -27,16 +28,19 @@ _NUMBERS: dict[str, tuple[type[int] | type[float], int, int]] = {
     "lease_s": (float, 3, 600),
     "silent_s": (float, 5, 600),
     "max_rate": (float, 0, 10_000),
+    "spool_bytes": (int, 1_000_000, 10**15),
 }
+PROJECT_TABLE = "crawl"
+"""In shoal.toml: options of jobs, which are no settings; `cli/project_options.py` reads them."""
 UP_FILE = "up.json"
-"""In the home: the settings that `shoal up` gave its fleet, and what it starts; locked for as long as it runs."""
-_UNSET = {"database_url": "SQLite in the home", "archive_url": "archive/ in the home"}
-_URLS = {"archive_url": "file:///srv/archive", "api_url": "http://localhost:8000"}
+"""In the home: the settings that `shoal up` gave its fleet, and what it starts. Locked while it runs."""
+_UNSET = {"database_url": "SQLite in the home", "archive_url": "archive/ in the home", "browser": "found"}
+_URLS = {"archive_url": "file:///srv/archive or s3://bucket/prefix", "api_url": "http://localhost:8000"}
 
 _REDIS = ("redis", "rediss")
 _POSTGRES = ("postgresql", "postgres")
 _FILES = ("unix", "redis+socket", "sqlite")
-"""Schemes that name a path and no host."""
+"""Schemes that name a path instead of a host."""
 _SERVERS: dict[str, tuple[tuple[str, ...], str]] = {
     "redis_url": ((*_REDIS, "unix"), "redis://:password@host:6379/0, rediss:// likewise, or unix:///path"),
     "broker_url": (
@@ -45,7 +49,7 @@ _SERVERS: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "database_url": ((*_POSTGRES, "sqlite"), "postgresql://user:password@host:5432/name, or sqlite:///path"),
 }
-"""The schemes of each, and how it is written."""
+"""The schemes of each URL, and an example."""
 _TLS = (
     *("ssl_ca_certs", "ssl_ca_data", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname"),
     *("ssl_ciphers", "ssl_exclude_verify_flags", "ssl_include_verify_flags", "ssl_keyfile", "ssl_min_version"),
@@ -71,9 +75,10 @@ PARAMETERS: dict[str, dict[str, tuple[str, ...]]] = {
     "broker_url": dict.fromkeys(_SERVERS["broker_url"][0], ("heartbeat", "login_method", "virtual_host", *_TLS)),
     "database_url": {**dict.fromkeys(_POSTGRES, _LIBPQ), "sqlite": ()},
 }
-"""What the query of a server's URL may hold, by its scheme: its clients take any other for a bug of ours."""
+"""The query parameters of a server's URL, by scheme. The client libraries would report any other as a bug of ours."""
 
-# Greedy up to the last @, because people paste passwords that hold one.
+_SECRET_NAME = re.compile(r"[A-Za-z0-9_]+")
+# Greedy up to the last @, because people paste passwords that contain one.
 _PASSWORD = re.compile(r"(://[^:/?#]*:).*@")
 _BEFORE_HOST = re.compile(r".*@")
 _BEFORE_LAST_AT = re.compile(r"://.*@")
@@ -83,13 +88,15 @@ _SECRET_PARAM = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*=)[^&
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings:
-    """None means not set; a database or archive that is not set is in the home."""
+    """None means not set. If database or archive are not set, they are in the home."""
 
     home: Path
     redis_url: str | None = None
     broker_url: str | None = None
     database_url: str | None = None
     archive_url: str | None = None
+    spool_bytes: int = SPOOL_BYTES
+    """How much may wait on this machine for an archive in a bucket."""
     api_url: str | None = None
     token: str | None = None
     spiders: tuple[str, ...] = ()
@@ -97,41 +104,47 @@ class Settings:
     contact: str | None = None
     allow_private: bool = False
     exclusions: Path | None = None
-    """A file of what no job may request."""
+    """A file that lists what no job may request."""
+    browser: str | None = None
+    """The program that renders pages; None: the first that is found."""
     concurrency: int = 64
     """Requests in flight in one process."""
     slice_s: float = 30.0
     lease_s: float = 60.0
-    """How long a worker that falls silent keeps the requests it holds."""
+    """How long a silent worker keeps the requests it holds."""
     silent_s: float = 60.0
-    """A process of a fleet without progress for longer is replaced."""
+    """A process of a fleet that makes no progress for longer is replaced."""
     max_rate: float = 10.0
-    """Requests per second and host that a job handed over by the API may ask for without the admin scope."""
+    """Requests per second and host that a job of the API may use without the admin scope."""
     shared_jobs: bool = False
-    """Every submit token sees and steers the jobs of all others."""
+    """Every submit token can see and control the jobs of all others."""
     trusted_proxies: tuple[str, ...] = ()
-    """Addresses or networks of reverse proxies in front of the API, whose connections are many clients'."""
+    """Addresses or networks of reverse proxies in front of the API. Their connections carry many clients."""
     log: str = "auto"
     """How a role of a fleet logs on stderr: `text`, `json`, or `auto`, which is text on a terminal only."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """Passwords and keys by name, for the sinks of jobs, which only name them."""
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Name, value and origin of each setting, fit to be shown: secrets are masked."""
+        """Name, value and origin of each setting, to show to people: secrets are masked."""
         return [(name, self.shown(name), self.origins.get(name, "default")) for name in NAMES]
 
     def shown(self, name: str) -> str:
         value = getattr(self, name)
-        if value is None or value == ():
+        if value is None or value == () or value == {}:
             return _UNSET.get(name, "–")
         if name == "token":
             return "***"
+        if isinstance(value, Mapping):
+            return ", ".join(f"{secret}=***" for secret in value)
         if isinstance(value, bool):
             return "on" if value else "off"
         return ", ".join(value) if isinstance(value, tuple) else _masked(str(value))
 
     @property
     def servers(self) -> str:
-        """In words, where a process of a fleet finds what it needs; secrets are masked."""
+        """The servers of a fleet's process, as text for a person: secrets are masked."""
         return f"Redis at {self.shown('redis_url')}, database: {self.shown('database_url')}"
 
     def __repr__(self) -> str:
@@ -141,18 +154,21 @@ class Settings:
 NAMES = tuple(name for name in Settings.__dataclass_fields__ if name != "origins")
 
 _PREFIX = "SHOAL_"
+_SECRET = f"{_PREFIX}SECRET_"
 _VARIABLES = {f"{_PREFIX}{name.upper()}": name for name in NAMES}
 _OF_A_SERVICE = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)\Z|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_\w+)?)?\Z")
-"""What Kubernetes sets in every container for a service that is called `shoal` or `shoal-…`."""
+"""Variables that Kubernetes sets in every container for a service called `shoal` or `shoal-…`."""
 
 
 def load(flags: Mapping[str, str | None], env: Mapping[str, str], cwd: Path, user_config: Path) -> Settings:
-    """`flags` are keyed by setting, None for a flag not given. `user_config` is the file, there or not."""
+    """`flags` maps setting to value, None if the flag is missing. `user_config` is the file, which need not exist."""
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for name, given, origin in _given(flags, env, cwd, user_config):
         value = _checked(name, given, origin)
-        if name not in values:
+        if name == "secrets":
+            values[name], origins[name] = {**value, **values.get(name, {})}, origins.get(name, origin)
+        elif name not in values:
             values[name], origins[name] = value, origin
     values["home"] = cwd / values.get("home", "shoal-data")
     if "exclusions" in values:
@@ -177,25 +193,29 @@ def user_config_file(env: Mapping[str, str]) -> Path:
 def _given(
     flags: Mapping[str, str | None], env: Mapping[str, str], cwd: Path, user_config: Path
 ) -> Iterator[tuple[str, Any, str]]:
-    """Every value that somebody set, with its origin, the strongest first."""
+    """Every value that is set, with its origin, the strongest first."""
     for name, text in flags.items():
         if text is not None:
             yield name, text, f"flag --{name.removesuffix('_url').replace('_', '-')}"
     for variable, text in env.items():
-        if variable.startswith(_PREFIX) and text and not _OF_A_SERVICE.search(variable):
+        if variable.startswith(_SECRET) and text:
+            yield "secrets", {variable.removeprefix(_SECRET): text}, variable
+        elif variable.startswith(_PREFIX) and text and not _OF_A_SERVICE.search(variable):
             yield _VARIABLES.get(variable, variable.removeprefix(_PREFIX)), text, variable
-    project = _table(_toml(cwd / "pyproject.toml").get("tool"), "shoal")
+    project = _table(read_toml(cwd / "pyproject.toml").get("tool"), "shoal")
+    own = read_toml(cwd / "shoal.toml")
+    own.pop(PROJECT_TABLE, None)
     for origin, table in (
-        ("shoal.toml", _toml(cwd / "shoal.toml")),
+        ("shoal.toml", own),
         ("pyproject.toml", project),
-        (str(user_config), _toml(user_config)),
+        (str(user_config), read_toml(user_config)),
     ):
         for name, value in table.items():
             yield name, value, origin
 
 
 def running_up(home: Path) -> dict[str, Any]:
-    """What the `shoal up` that runs in this home has told of itself; empty if there is none."""
+    """The settings of the `shoal up` that runs in this home; empty if there is none."""
     try:
         file = (home / UP_FILE).open(encoding="utf-8")
     except OSError:
@@ -208,7 +228,7 @@ def running_up(home: Path) -> dict[str, Any]:
         except BlockingIOError:
             told: dict[str, Any] = json.loads(file.read() or "{}")
             return told
-    # Whoever wrote it has ended without removing it.
+    # The process that wrote the file has ended without removing it.
     return {}
 
 
@@ -218,7 +238,8 @@ def _of_running_up(home: Path) -> Iterator[tuple[str, Any, str]]:
         yield name, value, f"shoal up, process {told['pid']}"
 
 
-def _toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Empty if there is no such file. Raises UsageError."""
     try:
         if not path.exists():
             return {}
@@ -237,15 +258,27 @@ def _table(tables: object, name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def _way_out(name: str) -> str:
+    # Only here: settings without a mistake need not load it.
+    from shoal.model.options import OPTIONS
+
+    option = OPTIONS.get(name.lower().replace("-", "_"))
+    if option is not None:
+        return f"It is an option of a job: put it under [crawl] in the project's shoal.toml, or give {option.flag}."
+    return f"There are: {', '.join(NAMES)}."
+
+
 def _checked(name: str, value: Any, origin: str) -> Any:
     if name not in NAMES:
-        raise UsageError(f"{origin}: {name!r} is no setting of Shoal. There are: {', '.join(NAMES)}.")
+        raise UsageError(f"{origin}: {name!r} is no setting of Shoal. {_way_out(name)}")
     if name in ("allow_private", "shared_jobs"):
         return _boolean(name, value, origin)
     if name == "spiders":
         return _listed(name, value, origin, "module names, as a list or separated by commas")
     if name == "trusted_proxies":
         return _networks(name, value, origin)
+    if name == "secrets":
+        return _secrets(value, origin)
     if name in _NUMBERS:
         return _number(name, value, origin)
     if not isinstance(value, str) or not value:
@@ -255,15 +288,26 @@ def _checked(name: str, value: Any, origin: str) -> Any:
     if name in ("home", "exclusions"):
         return _path(name, value, origin)
     if name in _SERVERS and not _is_server(name, value):
-        encoded = "; what a password has of / ? # @ : is written as in %2F"
+        encoded = "; in a password, write / ? # @ : as %2F %3F %23 %40 %3A"
         raise _refused(name, value, origin, _SERVERS[name][1] + (encoded if "@" in value else ""))
     if name in PARAMETERS:
         _check_parameters(name, value, origin)
     if name.endswith("_url") and not _is_url(value):
         raise _refused(name, value, origin, f"a URL with its scheme, as in {_URLS.get(name, _URLS['api_url'])}")
+    if name == "archive_url":
+        _check_archive(value, origin)
     if name in ("user_agent", "contact") and not (value.isascii() and value.isprintable()):
         raise _refused(name, value, origin, "printable ASCII, since it is sent as a header")
     return value
+
+
+def _check_archive(value: str, origin: str) -> None:
+    from shoal.object_store.object_url import ObjectUrl
+
+    try:
+        ObjectUrl.parse(value)
+    except UsageError as error:
+        raise UsageError(f"{origin}: archive_url: {error}") from None
 
 
 def _number(name: str, value: Any, origin: str) -> float:
@@ -290,6 +334,14 @@ def _listed(name: str, value: Any, origin: str, allowed: str) -> tuple[str, ...]
     if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
         raise _refused(name, value, origin, allowed)
     return tuple(stripped for entry in entries if (stripped := entry.strip()))
+
+
+def _secrets(value: Any, origin: str) -> dict[str, str]:
+    found = value if isinstance(value, dict) else {}
+    if not found or not all(_SECRET_NAME.fullmatch(name) and isinstance(text, str) for name, text in found.items()):
+        # Without the values.
+        raise UsageError(f"{origin}: secrets must be a table of names (letters, digits and _) with texts")
+    return {name.lower(): text for name, text in found.items()}
 
 
 def _networks(name: str, value: Any, origin: str) -> tuple[str, ...]:
@@ -320,21 +372,21 @@ def _is_url(value: str) -> bool:
 
 
 def _servers(name: str, value: str) -> list[str]:
-    """A broker may be several, of which the first that answers is taken."""
+    """A broker URL may name several servers. The first that answers is used."""
     return value.split(";") if name == "broker_url" else [value]
 
 
 def _is_server(name: str, value: str) -> bool:
     try:
-        return all(_leads_somewhere(url, _SERVERS[name][0]) for url in _servers(name, value))
+        return all(_has_valid_target(url, _SERVERS[name][0]) for url in _servers(name, value))
     except ValueError:
         return False
 
 
-def _leads_somewhere(url: str, schemes: tuple[str, ...]) -> bool:
-    """Raises ValueError for what cannot be read."""
+def _has_valid_target(url: str, schemes: tuple[str, ...]) -> bool:
+    """Raises ValueError if the URL cannot be parsed."""
     scheme = url.partition("://")[0]
-    # SQLAlchemy takes passwords that hold a slash.
+    # SQLAlchemy accepts passwords that contain a slash.
     parts = urlsplit(_USER.sub("://", url) if scheme in _POSTGRES else url)
     if scheme not in schemes or parts.port == 0 or parts.netloc.endswith(":"):
         return False
@@ -342,13 +394,13 @@ def _leads_somewhere(url: str, schemes: tuple[str, ...]) -> bool:
         return not parts.hostname and len(parts.path) > 1
     if scheme in _REDIS and not (parts.path.strip("/") or "0").isdecimal():
         return False
-    # Without a host PostgreSQL is a socket of this machine; Redis would be taken for one that nobody named.
+    # Without a host, PostgreSQL means a socket of this machine. Redis has no such meaning.
     return bool(parts.hostname) or scheme in _POSTGRES
 
 
 def _check_parameters(name: str, value: str, origin: str) -> None:
     for url in _servers(name, value):
-        # A password of PostgreSQL's may hold what would begin a query elsewhere.
+        # A PostgreSQL password may contain a question mark, which elsewhere begins the query.
         parts = urlsplit(_BEFORE_LAST_AT.sub("://", url) if url.startswith(_POSTGRES) else url)
         known = PARAMETERS[name][parts.scheme]
         for parameter in parse_qs(parts.query, keep_blank_values=True):
@@ -361,7 +413,7 @@ def _check_parameters(name: str, value: str, origin: str) -> None:
 
 def _refused(name: str, value: Any, origin: str, allowed: str) -> UsageError:
     if isinstance(value, str) and name.endswith("_url") and "://" not in value:
-        # What has no scheme may have a password all the same.
+        # A URL without a scheme may still contain a password.
         value = _BEFORE_HOST.sub("***@", value)
     shown = "***" if name == "token" else _masked(repr(value))
     return UsageError(f"{origin}: {name} is {shown}, which cannot be used. Allowed: {allowed}.")
@@ -372,11 +424,11 @@ def _masked(text: str) -> str:
 
 
 def next_database(redis_url: str) -> str | None:
-    """The broker beside the frontier: the database after its own. None if the URL's path does not number them."""
+    """The broker's URL: the database after the frontier's. None if the URL's path is not a database number."""
     parts = urlsplit(redis_url)
     number, options = parts.path.strip("/") or "0", parts.query.split("&")
     if parts.scheme not in _REDIS or not number.isdecimal() or any(o.startswith("db=") for o in options):
         return None
-    # All others are of redis-py alone: a broker's URL that has one ends Celery.
+    # Only redis-py knows the other parameters. Celery fails on a broker URL that has one.
     query = "&".join(option for option in options if option.startswith("ssl_"))
     return parts._replace(path=f"/{int(number) + 1}", query=query).geturl()

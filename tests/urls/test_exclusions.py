@@ -56,7 +56,7 @@ def test_a_line_that_says_nothing_is_refused(line: str, tmp_path: Path) -> None:
 
 
 def test_a_list_that_cannot_be_read_stops_the_crawl(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
+    with pytest.raises(UsageError, match="cannot read the exclusions"):
         read_exclusions(tmp_path / "missing")
     (tmp_path / "latin").write_bytes(b"caf\xe9.example\n")
     with pytest.raises(UsageError, match="UTF-8"):

@@ -61,13 +61,13 @@ def test_prefix_of_a_seed_at_the_root_is_its_host() -> None:
 )
 def test_the_place_a_seed_redirected_to_joins_the_scope(kind: ScopeKind, url: str) -> None:
     scope = Scope(kind, [SEED], (), ())
-    before = scope.width
+    before = scope.version
     assert scope.refusal(url) == "off_scope"
     scope.admit("https://shop.example.org/")
     assert scope.refusal(url) is None
-    assert scope.width > before
+    assert scope.version > before
     scope.admit("https://shop.example.org/")
-    assert scope.width == before + 1
+    assert scope.version == before + 1
 
 
 @pytest.mark.parametrize(
@@ -120,11 +120,11 @@ def test_no_pattern_can_stall_a_worker(pattern: str) -> None:
 
 def test_patterns_can_be_replaced_and_verdicts_given_before_can_be_told() -> None:
     scope = Scope(ScopeKind.HOST, [SEED], (), ("*/a",))
-    before = scope.width
+    before = scope.version
     scope.set_patterns((), ("*/b",))
     assert scope.refusal("http://www.example.com/a") is None
     assert scope.refusal("http://www.example.com/b") == "excluded"
-    assert scope.width > before
+    assert scope.version > before
     with pytest.raises(UsageError):
         scope.set_patterns(("re:(",), ())
 
@@ -132,12 +132,12 @@ def test_patterns_can_be_replaced_and_verdicts_given_before_can_be_told() -> Non
 def test_a_scope_becomes_another_at_once_and_verdicts_given_before_are_known_for_old() -> None:
     scope = Scope(ScopeKind.PREFIX, [SEED, "http://a.test/x/", "http://b.test/y/"], (), ())
     wide, narrow = Scope(ScopeKind.ANY, [SEED], (), ()), Scope(ScopeKind.LISTED, [SEED], (), ("*.pdf",))
-    widths = [scope.width]
+    widths = [scope.version]
     for other, refusal in ((wide, None), (narrow, "off_scope"), (Scope(ScopeKind.HOST, [SEED], (), ()), None)):
-        scope.become(other)
-        widths.append(scope.width)
+        scope.replace_with(other)
+        widths.append(scope.version)
         assert scope.refusal("http://www.example.com/") == refusal
         assert scope.refusal(SEED) is None
     scope.admit("http://c.test/")
     assert scope.refusal("http://c.test/z") is None
-    assert sorted({*widths, scope.width}) == [*widths, scope.width], "it only grows"
+    assert sorted({*widths, scope.version}) == [*widths, scope.version], "it only grows"

@@ -8,8 +8,8 @@ import pytest
 
 from shoal.errors import UsageError
 from shoal.urls import Traps
-from shoal.urls.traps import RULES, asked_rules
-from shoal.urls.traps.queries import MOST_COMBINATIONS, Queries
+from shoal.urls.traps import RULES, parse_rules
+from shoal.urls.traps.query_combinations import MOST_COMBINATIONS, Queries
 from shoal.urls.traps.subdomains import MOST_SUBDOMAINS
 
 MADE_AT = datetime(2026, 11, 15, tzinfo=UTC).timestamp()
@@ -52,6 +52,14 @@ def rule(path: str, *allowed: str) -> str | None:
         ("in?next=%2Fin%3Fnext%3D%252Fin%253Fnext%253D%25252F", "repeated_param"),
         ("in?next=/in?next=/", None),
         ("in?next=/in?next=/in?next=/", "repeated_param"),
+        ("?p=a.git;a=tree;h=1;hp=2;hpb=3", None),
+        ("?f=1;f=1;f=1", "repeated_param"),
+        ("?f=1;f=1&f=1", "repeated_param"),
+        ("?f=1;f=2;f=3;f=4", None),
+        ("?f=1&amp;g=2&amp;h=3&amp;i=4", None),
+        ("?" + ";".join(f"p{n}=1" for n in range(21)), "query_params"),
+        ("?p=%2F%3Fhp%3D1%26hp%3D2%26hp%3D3", None),
+        ("?p=%2F%3Fp%3D1%26q%3D2%26p%3D3", "repeated_param"),
     ],
 )
 def test_endless_urls_are_told_by_their_shape(path: str, broken: str | None) -> None:
@@ -185,15 +193,15 @@ def test_allowed_filters_are_all_followed() -> None:
 def test_a_trap_says_what_broke_the_rule_and_its_limit() -> None:
     traps = Traps((), MADE_AT)
     deep, far = traps.of("http://h/" + "/".join(map(str, range(25)))), traps.of("http://h/2031/05/")
-    assert deep and deep.why == "25 parts in its path, and 24 are the most"
+    assert deep and deep.why == "25 parts in its path (limit 24)"
     assert far and "2031-05" in far.why and "2028-11" in far.why
 
 
 def test_rules_are_allowed_by_name() -> None:
-    assert asked_rules(["queries, depth", "depth"]) == ("depth", "queries")
-    assert asked_rules(["all"]) == tuple(RULES)
+    assert parse_rules(["queries, depth", "depth"]) == ("depth", "queries")
+    assert parse_rules(["all"]) == tuple(RULES)
     with pytest.raises(UsageError, match=r"'calender'.* calendar"):
-        asked_rules(["calender"])
+        parse_rules(["calender"])
 
 
 def test_endless_subdomains_of_one_domain_are_a_trap_and_those_known_stay_followed() -> None:

@@ -1,4 +1,4 @@
-"""One connection to the API: what is sent over it, tried again, read back, and raised."""
+"""One HTTP connection to the API: sends requests, retries them, decodes responses and raises errors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from uuid import uuid4
 
 from shoal.errors import ApiError, Unavailable, UsageError
+from shoal.wording import plural
 
 API = "/api/v1"
 IDLE_S = 5.0
-"""A connection that was idle for longer may be closed already, and a call on it would be sent in vain."""
+"""After this idle time the server may have closed the connection, so a new one is opened."""
 RETRY_S = (0.5, 5.0)
 _BLOCK = 1 << 16
 _BUSY = (429, 503)
@@ -29,7 +30,7 @@ _JSON = {"Content-Type": "application/json"}
 
 class Transport:
     def __init__(self, url: str, token: str, *, timeout_s: float = 60.0, patience_s: float = 60.0) -> None:
-        """`timeout_s` is for a server that is silent; `patience_s` for how long a call is tried again."""
+        """`timeout_s`: how long to wait for a silent server; `patience_s`: how long to retry a call."""
         parts = _address(url)
         self.url = url.rstrip("/")
         self._root = parts.path.rstrip("/").removesuffix(API) + API
@@ -51,31 +52,31 @@ class Transport:
         self.close()
 
     def _get(self, path: str, query: Mapping[str, Any] = {}) -> dict[str, Any]:
-        return dict(self._told(self._answer("GET", path + query_of(query))))
+        return dict(self._decoded(self._answer("GET", path + query_of(query))))
 
     def _post(self, path: str, body: Any, key: str | None = None) -> Any:
-        """What is made once, however often it has to be sent."""
+        """Sends with an Idempotency-Key, so that it takes effect once, however often it is sent."""
         sent = None if body is None else json.dumps(body).encode()
         headers = {**(_JSON if sent is not None else {}), _KEY: key or uuid4().hex}
-        return self._told(self._answer("POST", path, sent, headers))
+        return self._decoded(self._answer("POST", path, sent, headers))
 
     def _change(self, method: str, path: str, body: Any = None) -> Any:
-        """What is not tried again: whoever does not know whether it was done must look."""
+        """Sends without retries: after a failure the caller must check whether it took effect."""
         sent = None if body is None else json.dumps(body).encode()
-        return self._told(self._send(method, path, sent, _JSON if sent is not None else {}))
+        return self._decoded(self._send(method, path, sent, _JSON if sent is not None else {}))
 
     def _parts(self, path: str, name: str, where: Mapping[str, Any], limit: int = 1000) -> Iterator[Any]:
-        """A whole listing, `limit` at a time."""
+        """A complete listing, read in parts of `limit`."""
         cursor = None
         while True:
-            told = self._get(path, {**where, "limit": limit, "cursor": cursor})
-            yield from told[name]
-            cursor = told["next"]
+            part = self._get(path, {**where, "limit": limit, "cursor": cursor})
+            yield from part[name]
+            cursor = part["next"]
             if cursor is None:
                 return
 
     def _blocks(self, path: str, query: Mapping[str, Any] = {}) -> Generator[bytes, None, None]:
-        """An answer of any length, as it comes."""
+        """A response of any length, as it arrives."""
         answer = self._answer("GET", path + query_of(query))
         if answer.status != 200:
             raise self._error(answer)
@@ -84,22 +85,22 @@ class Transport:
                 yield block
         finally:
             if not answer.isclosed():
-                # Whoever has read enough leaves the rest in the way of the next call.
+                # The unread rest would be in the way of the next call.
                 self._connection.close()
 
     def _answer(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}
     ) -> HTTPResponse:
-        """As `_send`, but again and again while the server is busy or away, for as long as patience lasts."""
+        """Like `_send`, but retries while the server is busy or away, for at most `patience_s`."""
         until, wait_s = time.monotonic() + self._patience_s, RETRY_S[0]
         while True:
             try:
                 answer = self._send(method, path, body, headers)
-                asked_s = _asked_s(answer, wait_s, keyed=_KEY in headers)
-                if asked_s is None or time.monotonic() + asked_s > until:
+                delay_s = _retry_s(answer, wait_s, keyed=_KEY in headers)
+                if delay_s is None or time.monotonic() + delay_s > until:
                     return answer
                 self._read(answer)
-                wait_s = asked_s
+                wait_s = delay_s
             except Unavailable:
                 if time.monotonic() + wait_s > until:
                     raise
@@ -109,7 +110,7 @@ class Transport:
     def _send(
         self, method: str, path: str, body: bytes | Iterable[bytes] | None = None, headers: Mapping[str, str] = {}
     ) -> HTTPResponse:
-        """A body that is not bytes is streamed; what fails in giving it is its owner's, and raised as it is."""
+        """Streams a body that is not bytes; an exception from reading that body is raised unchanged."""
         if time.monotonic() - self._used_at > IDLE_S:
             self._connection.close()
         sent = body if body is None or isinstance(body, bytes) else _pieces(body)
@@ -123,7 +124,7 @@ class Transport:
             raise self._away(error) from error
         finally:
             if answer is None:
-                # Nothing else can be sent after a request of which only a part was.
+                # Nothing else can be sent after an incomplete request.
                 self._connection.close()
         return answer
 
@@ -140,7 +141,7 @@ class Transport:
         return answer
 
     def _early_answer(self, error: OSError) -> HTTPResponse:
-        """Whoever refuses a body need not read it, and closes the connection once the answer is sent."""
+        """A server that refuses a body may answer without reading it, and close the connection."""
         self._used_at = -IDLE_S
         try:
             return self._connection.getresponse()
@@ -154,27 +155,27 @@ class Transport:
             self._connection.close()
             raise self._away(error) from error
         if not some and answer.length:
-            # Read in pieces, an answer that is cut short ends as a whole one does.
+            # When read in pieces, a truncated response ends like a complete one.
             self._connection.close()
-            raise self._away(f"its answer broke off, {answer.length:,} bytes before its end")
+            raise self._away(f"its answer ended {plural(answer.length, 'byte')} too early")
         return some
 
-    def _told(self, answer: HTTPResponse) -> Any:
+    def _decoded(self, answer: HTTPResponse) -> Any:
         if answer.status >= 400:
             raise self._error(answer)
         text = self._read(answer)
         try:
             return json.loads(text) if text else None
         except ValueError as error:
-            raise Unavailable(f"what answers at {self.url} is no API of Shoal: its answer is no JSON") from error
+            raise Unavailable(f"the server at {self.url} is not a Shoal API: its answer is not JSON") from error
 
     def _error(self, answer: HTTPResponse) -> ApiError:
         text = self._read(answer)
         try:
             problem = json.loads(text)
         except ValueError:
-            # Not from the API: from a proxy before it, perhaps.
-            problem = {"detail": f"the answer of {self.url} was {answer.status} {answer.reason}"}
+            # Not from the API, perhaps from a proxy in front of it.
+            problem = {"detail": f"{self.url} answered {answer.status} {answer.reason}"}
         return ApiError(answer.status, problem)
 
     def _away(self, why: Exception | str) -> Unavailable:
@@ -182,7 +183,7 @@ class Transport:
 
 
 class _NotGiven(Exception):
-    """A body whose owner failed in giving it, not we in sending it."""
+    """Reading the body failed, not sending it."""
 
     def __init__(self, fault: OSError) -> None:
         super().__init__(str(fault))
@@ -190,7 +191,7 @@ class _NotGiven(Exception):
 
 
 def _pieces(given: Iterable[bytes]) -> Iterator[bytes]:
-    # A file gives itself by lines, which are too short to be sent one by one.
+    # A file iterates by lines, which are too short to send one by one.
     read = getattr(given, "read", None)
     try:
         yield from given if read is None else iter(partial(read, _BLOCK), b"")
@@ -199,7 +200,7 @@ def _pieces(given: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _address(url: str) -> SplitResult:
-    """Raises UsageError, in which no password is shown."""
+    """Raises UsageError, whose message shows no password."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -207,27 +208,29 @@ def _address(url: str) -> SplitResult:
         usable = False
     if not usable:
         shown = re.sub(r"[^/]*@", "***@", url)
-        raise UsageError(f"{shown!r} is no URL of an API: give it as http://HOST:PORT")
+        raise UsageError(f"{shown!r} is not the URL of an API: give it as http://HOST:PORT")
     if "@" in parts.netloc:
-        raise UsageError(f"a URL of an API has no user or password: give it as {parts.scheme}://HOST:PORT, and a token")
+        raise UsageError(
+            f"the URL of an API must not have a user or password: give it as {parts.scheme}://HOST:PORT, and a token"
+        )
     return parts
 
 
-def _asked_s(answer: HTTPResponse, else_s: float, *, keyed: bool) -> float | None:
-    """How long to wait before the same is asked again; None: the answer is final."""
-    said = answer.headers.get("Retry-After")
+def _retry_s(answer: HTTPResponse, else_s: float, *, keyed: bool) -> float | None:
+    """How long to wait before the next try; None: the answer is final."""
+    retry_after = answer.headers.get("Retry-After")
     if answer.status in _BUSY:
-        return else_s if said is None else _seconds(said, else_s)
-    # Whoever sent it first with this key is not answered yet.
-    return _seconds(said, else_s) if keyed and answer.status == _CONFLICT and said is not None else None
+        return else_s if retry_after is None else _seconds(retry_after, else_s)
+    # The first request with this key is still being processed.
+    return _seconds(retry_after, else_s) if keyed and answer.status == _CONFLICT and retry_after is not None else None
 
 
-def _seconds(said: str, else_s: float) -> float:
+def _seconds(retry_after: str, else_s: float) -> float:
     """Retry-After is a number of seconds or a date."""
-    if said.strip().isdecimal():
-        return max(float(said), RETRY_S[0])
+    if retry_after.strip().isdecimal():
+        return max(float(retry_after), RETRY_S[0])
     try:
-        return max(parsedate_to_datetime(said).timestamp() - time.time(), RETRY_S[0])
+        return max(parsedate_to_datetime(retry_after).timestamp() - time.time(), RETRY_S[0])
     except ValueError:
         return else_s
 
@@ -237,8 +240,8 @@ def quoted(name: str) -> str:
 
 
 def query_of(given: Mapping[str, Any]) -> str:
-    asked = {name: _text(value) for name, value in given.items() if value is not None}
-    return f"?{urlencode(asked)}" if asked else ""
+    query = {name: _text(value) for name, value in given.items() if value is not None}
+    return f"?{urlencode(query)}" if query else ""
 
 
 def _text(value: Any) -> str:

@@ -6,18 +6,18 @@ A fingerprint is a signed 64-bit integer inside (SQLite, PostgreSQL and Redis in
 
 from shoal.model.job import (
     ENDED,
-    Asker,
+    NEWEST,
     Input,
     JobSpec,
     JobState,
-    Lane,
     Limits,
     Politeness,
-    ScopeKind,
+    Requester,
     Webhook,
     reached,
     reached_limit,
 )
+from shoal.model.options import Canonical, Lane, ScopeKind
 from shoal.model.record import (
     DeadLetter,
     Drop,
@@ -30,6 +30,7 @@ from shoal.model.record import (
     RejectRecord,
 )
 from shoal.model.request import LAST, Completion, Figures, Landing, Lease, Offer, Outcome, Target, Trail
+from shoal.model.request_options import RequestOptions
 
 
 def fingerprint_hex(fingerprint: int) -> str:
@@ -39,7 +40,8 @@ def fingerprint_hex(fingerprint: int) -> str:
 __all__ = [
     "ENDED",
     "LAST",
-    "Asker",
+    "NEWEST",
+    "Canonical",
     "Completion",
     "DeadLetter",
     "Drop",
@@ -61,6 +63,8 @@ __all__ = [
     "Politeness",
     "RedirectRecord",
     "RejectRecord",
+    "RequestOptions",
+    "Requester",
     "ScopeKind",
     "Target",
     "Trail",

@@ -1,4 +1,4 @@
-"""What was asked for: a job, its limits and politeness, and the inputs it starts from."""
+"""A job: its options, limits and politeness, and the inputs that it starts from."""
 
 from __future__ import annotations
 
@@ -10,26 +10,17 @@ from enum import StrEnum
 from typing import Any
 
 from shoal import __version__
-from shoal.model.bounds import MAX_GAP_S
+from shoal.model.option import Kind
+from shoal.model.options import DEFAULTS, MAX_GAP_S, OPTIONS, Canonical, Lane, ScopeKind
 from shoal.model.request import Target
 
 AGENT = f"shoal/{__version__}"
-
-
-class Lane(StrEnum):
-    """Class of service, best first."""
-
-    EXPRESS = "express"
-    BATCH = "batch"
-    SLOW = "slow"
-
-
-class ScopeKind(StrEnum):
-    HOST = "host"
-    DOMAIN = "domain"
-    PREFIX = "prefix"
-    ANY = "any"
-    LISTED = "listed"
+NEWEST = "last"
+"""Stands for the newest job wherever a job is named, so no job may have this name."""
+_TUPLES = {
+    option.field for option in OPTIONS.values() if option.many and option.kind not in (Kind.HEADER, Kind.ARGUMENT)
+}
+"""Fields of JobSpec that JSON has as lists."""
 
 
 class JobState(StrEnum):
@@ -47,26 +38,26 @@ class JobState(StrEnum):
 ENDED = frozenset({JobState.DONE, JobState.LIMITED, JobState.CANCELLED, JobState.FAILED})
 
 
-class Asker(StrEnum):
-    """Who asked for a job, by what they may."""
+class Requester(StrEnum):
+    """Who requested a job. It decides what the job may do."""
 
     OPERATOR = "operator"
-    """Directly, as one who holds the home, or the servers of the fleet."""
+    """Somebody with direct access to the home, or to the servers of the fleet."""
     ADMIN = "admin"
-    """Over the API, with a token of that scope."""
+    """Over the API, with a token of the scope admin."""
     SUBMITTER = "submitter"
-    """Over the API, with any other."""
+    """Over the API, with any other token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What ends a job early; None means no limit."""
 
-    pages: int | None = None
-    depth: int | None = None
-    bytes: int | None = None
-    seconds: float | None = None
-    pages_per_host: int | None = None
+    pages: int | None = DEFAULTS["limits.pages"]
+    depth: int | None = DEFAULTS["limits.depth"]
+    bytes: int | None = DEFAULTS["limits.bytes"]
+    seconds: float | None = DEFAULTS["limits.seconds"]
+    pages_per_host: int | None = DEFAULTS["limits.pages_per_host"]
 
     def allow_more_than(self, other: Limits) -> bool:
         """Whether one of them ends a job later than the other's does, or never."""
@@ -89,10 +80,15 @@ def reached_limit(reason: str | None) -> str | None:
 class Politeness:
     """How a job treats a host."""
 
-    rate: float = 2.0
-    per_host: int = 2
-    group: str = "host"
-    robots: bool = True
+    rate: float = DEFAULTS["politeness.rate"]
+    per_host: int = DEFAULTS["politeness.per_host"]
+    group: str = DEFAULTS["politeness.group"]
+    robots: bool = DEFAULTS["politeness.robots"]
+    nofollow: bool = DEFAULTS["politeness.nofollow"]
+
+    @property
+    def obeys_nofollow(self) -> bool:
+        return self.robots and self.nofollow
 
     @property
     def gap_s(self) -> float:
@@ -102,83 +98,119 @@ class Politeness:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Who is told when the state of a job changes."""
+    """Where to report changes of the job's state."""
 
     url: str
     secret: str | None = None
-    """What is sent is signed with it."""
+    """The key that signs the reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """What was asked for: everything about a job that is fixed when it starts, besides its inputs."""
+    """Everything about a job that is fixed when it starts, except its inputs."""
 
     name: str
-    scope: ScopeKind = ScopeKind.HOST
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    sitemaps: bool = False
+    scope: ScopeKind = DEFAULTS["scope"]
+    include: tuple[str, ...] = DEFAULTS["include"]
+    exclude: tuple[str, ...] = DEFAULTS["exclude"]
+    types: tuple[str, ...] = DEFAULTS["types"]
+    sitemaps: bool = DEFAULTS["sitemaps"]
+    assets: bool = DEFAULTS["assets"]
     limits: Limits = field(default_factory=Limits)
     politeness: Politeness = field(default_factory=Politeness)
-    lane: Lane = Lane.BATCH
-    priority: int = 0
-    retries: int = 4
+    lane: Lane = DEFAULTS["lane"]
+    priority: int = DEFAULTS["priority"]
+    retries: int = DEFAULTS["retries"]
     headers: Mapping[str, str] = field(default_factory=dict)
-    cookies: tuple[str, ...] = ()
-    proxies: tuple[str, ...] = ()
+    cookies: tuple[str, ...] = DEFAULTS["cookies"]
+    use_cookies: bool = DEFAULTS["use_cookies"]
+    """Whether cookies that hosts set are kept and sent."""
+    cookie_file: str | None = DEFAULTS["cookie_file"]
+    """Cookies with domain, path and expiry, one on a line."""
+    proxies: tuple[str, ...] = DEFAULTS["proxies"]
     credentials: Mapping[str, str] = field(default_factory=dict)
     """origin -> "user:password", taken out of the seeds so that no key, log or export carries them."""
     agent: str = AGENT
     """The operator's name for the crawler, as it was when the job was made."""
-    asked_by: Asker = Asker.OPERATOR
-    allow_private: bool = False
+    asked_by: Requester = Requester.OPERATOR
+    allow_private: bool = DEFAULTS["allow_private"]
     """Never of a submitter's; see `reaches_private`."""
-    keep_params: tuple[str, ...] = ()
-    drop_params: tuple[str, ...] = ()
-    allow_traps: tuple[str, ...] = ()
-    refresh: bool = False
-    max_failure_rate: float | None = None
-    error_on_limit: bool = False
+    timeout: float = DEFAULTS["timeout"]
+    max_page_bytes: int = DEFAULTS["max_page_bytes"]
+    insecure: bool = DEFAULTS["insecure"]
+    """Certificates are not checked."""
+    ca_certificates: str | None = DEFAULTS["ca_certificates"]
+    """PEM text of the authorities to trust, not a path: the job may run on another machine."""
+    canonical: Canonical = DEFAULTS["canonical"]
+    keep_params: tuple[str, ...] = DEFAULTS["keep_params"]
+    drop_params: tuple[str, ...] = DEFAULTS["drop_params"]
+    allow_traps: tuple[str, ...] = DEFAULTS["allow_traps"]
+    refresh: bool = DEFAULTS["refresh"]
+    allow_empty: bool = DEFAULTS["allow_empty"]
+    max_failure_rate: float | None = DEFAULTS["max_failure_rate"]
+    error_on_limit: bool = DEFAULTS["error_on_limit"]
     spider: str | None = None
-    """`shop.py:books` or `package.module:books`; loaded anew whenever the job runs."""
+    """`shop.py:books` or `package.module:books`; loaded each time the job runs."""
+    arguments: Mapping[str, str | list[str]] = field(default_factory=dict)
+    """Of the spider, as they were given; its signature types them whenever it is loaded."""
     rules: str | None = None
     """Rules as JSON text: data, not code, so they travel with the job."""
-    formats: tuple[str, ...] = ()
-    """What page records have besides: metadata, main, markdown, tables."""
-    max_null_share: float | None = None
-    max_change: float | None = None
-    text: bool = True
-    """Whether what a page says, its text and links, is kept beside its record."""
+    formats: tuple[str, ...] = DEFAULTS["formats"]
+    """Extra forms of each page record: metadata, main, markdown, page_markdown, tables."""
+    max_null_share: float | None = DEFAULTS["max_null_share"]
+    max_change: float | None = DEFAULTS["max_change"]
+    text: bool = DEFAULTS["text"]
+    """Whether the text and links of pages are stored."""
     text_beside_items: bool = False
     """Whether that, and the formats, are kept too of pages that a spider or rules take items from."""
-    archive: bool = True
-    max_archive_bytes: int | None = None
-    """Beyond it nothing more is archived; the job goes on."""
+    archive: bool = DEFAULTS["archive"]
+    max_archive_bytes: int | None = DEFAULTS["max_archive_bytes"]
+    """Maximum size of the archive. Beyond it, the job continues without archiving."""
     webhook: Webhook | None = None
+    sinks: tuple[str, ...] = DEFAULTS["sinks"]
+    """Where the items go while the job runs: URLs without secrets, which they only name."""
     output: str | None = None
-    """Where the data is written when the job ends, also if it was interrupted in between."""
+    """The absolute path of the file that gets the data, the URL of an object in a bucket, or - for stdout. A dataset
+    ends with a slash."""
+    output_fields: tuple[str, ...] = ()
+    """The columns of that file; all if empty."""
+    output_provenance: bool = False
+    output_kept_bytes: int = 0
+    """The size of the file before the job: its data follows."""
+    output_partition: str | None = None
+    """The field by which a dataset is divided; None: the day of the fetch."""
+    output_overwrite: bool = False
+    """Whether the parts of other jobs leave the dataset."""
 
     @property
     def user_agent(self) -> str:
         """How the job names itself to hosts: by a header of its own, if it has one."""
         return next((value for name, value in self.headers.items() if name.lower() == "user-agent"), self.agent)
 
-    def with_limits(self, limits: Mapping[str, Any]) -> JobSpec:
-        """With these in place of its own, by their names; others stay."""
-        return dataclasses.replace(self, limits=dataclasses.replace(self.limits, **limits))
+    @property
+    def is_logged_in(self) -> bool:
+        """Whether the job was given what a login gives: cookies or credentials."""
+        secret = any(name.lower() in ("authorization", "cookie") for name in self.headers)
+        return bool(self.cookies or self.cookie_file or self.credentials or secret)
+
+    def with_fields(self, fields: Mapping[str, Any]) -> JobSpec:
+        """A copy with these fields replaced; limits and politeness keep those that are not named."""
+        limits = dataclasses.replace(self.limits, **fields.get("limits", {}))
+        politeness = dataclasses.replace(self.politeness, **fields.get("politeness", {}))
+        return dataclasses.replace(self, **{**fields, "limits": limits, "politeness": politeness})
 
     def reaches_private(self, worker_allows: bool) -> bool:
         """Over the API nobody decides alone what a worker reaches: its own setting has to allow it too."""
-        return self.allow_private and (worker_allows or self.asked_by is Asker.OPERATOR)
+        return self.allow_private and (worker_allows or self.asked_by is Requester.OPERATOR)
 
     def reaches_private_proxy(self, worker_allows: bool) -> bool:
         """Likewise of a proxy, which is a host that gets requests too; an operator's own may be private."""
-        return worker_allows or self.asked_by is Asker.OPERATOR
+        return worker_allows or self.asked_by is Requester.OPERATOR
 
     @property
     def private_way_out(self) -> str:
-        """What would let the job reach private addresses."""
-        if self.asked_by is Asker.OPERATOR:
+        """The options that would let the job reach private addresses."""
+        if self.asked_by is Requester.OPERATOR:
             return "--allow-private"
         worker = "SHOAL_ALLOW_PRIVATE=on at the workers"
         return worker if self.allow_private else f"allow_private of an admin together with {worker}"
@@ -190,7 +222,10 @@ class JobSpec:
         usual = self.user_agent == AGENT or self.user_agent.startswith(f"{AGENT} ")
         set_aside = {
             "ignore_robots": not self.politeness.robots,
+            "ignore_nofollow": not self.politeness.nofollow,
             "allow_private": self.allow_private,
+            "insecure": self.insecure,
+            "ca_file": self.ca_certificates is not None,
             "rate_0": not self.politeness.rate,
             "user_agent": not usual,
         }
@@ -202,14 +237,15 @@ class JobSpec:
     @classmethod
     def from_json(cls, text: str) -> JobSpec:
         raw = json.loads(text)
-        tuples = ("include", "exclude", "cookies", "proxies", "keep_params", "drop_params", "allow_traps", "formats")
         return cls(
             **{
                 **raw,
-                **{name: tuple(raw[name]) for name in tuples},
-                "asked_by": Asker(raw["asked_by"]),
+                **{name: tuple(raw[name]) for name in _TUPLES & raw.keys()},
+                "output_fields": tuple(raw.get("output_fields", ())),
+                "asked_by": Requester(raw["asked_by"]),
                 "scope": ScopeKind(raw["scope"]),
                 "lane": Lane(raw["lane"]),
+                "canonical": Canonical(raw.get("canonical", DEFAULTS["canonical"])),
                 "limits": Limits(**raw["limits"]),
                 "politeness": Politeness(**raw["politeness"]),
                 "webhook": Webhook(**raw["webhook"]) if raw["webhook"] else None,
@@ -219,11 +255,13 @@ class JobSpec:
 
 @dataclass(slots=True)
 class Input:
-    """One URL as it was given, in its place in the list."""
+    """One URL as the user wrote it, with its position in the list."""
 
     line: int
     spelt: str
     target: Target | None
     reason: str | None = None
-    """Why it was not taken."""
+    """Why it was rejected."""
     duplicate_of: int | None = None
+    columns: Mapping[str, str] | None = None
+    """The row of the list, if the list has columns."""

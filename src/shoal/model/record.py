@@ -1,4 +1,4 @@
-"""What was found, as it is stored and exported: pages, items, redirects, dead letters, drops."""
+"""Results as they are stored and exported: pages, items, redirects, dead letters, drops."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from shoal.model.field_type import FieldType
+
+HANDLED = "handled"
+"""The reason of a dropped request without an answer whose failure an errors callback took."""
 Packed = bytes
 """A page's content as the store keeps it."""
 
 
 @dataclass(slots=True)
 class PageRecord:
-    """A final answer, as it is stored and exported."""
+    """A final response, as it is stored and exported."""
 
     job: str
     fingerprint: int
@@ -32,16 +36,27 @@ class PageRecord:
     via: str = "http"
     archive: str | None = None
     changed: bool | None = None
-    """Against the newest earlier page of a job that refreshes; None: there is none."""
+    """Compared with the newest earlier page, in a job that refreshes; None: there is none."""
+    change_kind: str | None = None
+    """`content`, `markup` or `no`: see `model/content_change.py`. None where `changed` is."""
     etag: str | None = None
     last_modified: str | None = None
     tdm_reservation: str | None = None
-    """What the host reserves against text and data mining, as its headers say it."""
+    """The host's reservation against text and data mining, as in its headers."""
     tdm_policy: str | None = None
     title: str | None = None
     canonical: str | None = None
+    """The URL that the page names as its own: absolute, and normalized like every URL."""
+    noindex: bool | None = None
+    """Whether the page asks not to be indexed; likewise `nofollow`, its links. None: it was not read as HTML, and no
+    header asks for it."""
+    nofollow: bool | None = None
+    merge_key: int | None = None
+    """The fingerprint of its canonical URL, in a job that merges pages by it. Not stored."""
+    merged_into: int | None = None
+    """The page that represents it; the store decides that."""
     content: PageContent | Packed | None = None
-    """Kept for jobs without spider or rules, whose data is the page itself; packed on its way to the store."""
+    """Stored for jobs without spider or rules, whose data is the page itself. Compressed for the store."""
     items: list[ItemRecord] = field(default_factory=list)
     rejects: list[RejectRecord] = field(default_factory=list)
 
@@ -52,14 +67,14 @@ class PageContent:
     language: str | None
     text: str
     hrefs: list[str]
-    """Its links as they are written, to be read against its URL; or what they lead to."""
+    """Its links as written, relative to its URL, or already resolved."""
     formats: dict[str, Any] = field(default_factory=dict)
-    """What else the job asked for of the page: format -> the page in it, as JSON has it."""
+    """Format -> the page in that format, as JSON values."""
 
 
 @dataclass(slots=True)
 class ItemRecord:
-    """A record extracted from a page, its values as JSON has them; `ItemType` says what they were."""
+    """An item extracted from a page, with JSON values. `ItemType` has their original types."""
 
     type: str
     text: str
@@ -75,7 +90,7 @@ class ItemRecord:
 
 @dataclass(slots=True)
 class RejectRecord:
-    """An item that failed validation, kept with what was found and why it was not taken."""
+    """An item that failed validation, with its data and the reason."""
 
     type: str
     data: dict[str, Any]
@@ -84,8 +99,7 @@ class RejectRecord:
 
 class ItemType(NamedTuple):
     name: str
-    kinds: Mapping[str, str]
-    """field -> `text integer number decimal boolean date datetime url list object`"""
+    fields: Mapping[str, FieldType]
 
 
 @dataclass(slots=True)
@@ -100,14 +114,14 @@ class RedirectRecord:
     parent: int | None
     target: str
     target_fingerprint: int | None
-    """None: the target is no URL that can be fetched, or out of scope; `reason` says why."""
+    """None: the target cannot be fetched or is out of scope; `reason` says why."""
     reason: str | None
     fetched_at: float
 
 
 @dataclass(slots=True)
 class DeadLetter:
-    """A request given up on, whole enough to be tried again."""
+    """A request that was given up, with everything needed to retry it."""
 
     job: str
     fingerprint: int
@@ -122,12 +136,12 @@ class DeadLetter:
     attempts: int
     died_at: float
     request: str
-    """Target and trail as JSON, for the replay."""
+    """Target and trail as JSON, for the retry."""
 
 
 @dataclass(slots=True)
 class Drop:
-    """A request refused after it was offered."""
+    """A request that was refused after it was offered."""
 
     job: str
     fingerprint: int
@@ -139,3 +153,6 @@ class Drop:
     depth: int
     parent: int | None
     dropped_at: float
+    items: list[ItemRecord] = field(default_factory=list)
+    """What an errors callback gave for a request without an answer; likewise the rejects."""
+    rejects: list[RejectRecord] = field(default_factory=list)

@@ -1,6 +1,7 @@
-"""A request on its way: where it goes, how it was come by, who holds it, and how that ends.
+"""A request and its life: where it goes, how it was found, who holds it, and how it ends.
 
-What is made anew for every request is not frozen, though nobody changes it: a frozen one takes three times as long.
+Classes that are made for every request are not frozen, though nothing changes them: frozen ones take three times as
+long.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+from shoal.model.request_options import RequestOptions
 
 
 class Target(NamedTuple):
@@ -23,7 +26,7 @@ class Target(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """A GET without a body: the URL says it all."""
+        """A GET without a body: the URL is the whole request."""
         return self.method == "GET" and not self.body
 
 
@@ -32,7 +35,7 @@ LAST = -1
 
 
 class Trail(NamedTuple):
-    """How a request was come by; the links of one page share it."""
+    """How a request was found. The links of one page share it."""
 
     depth: int = 0
     priority: int = 0
@@ -41,6 +44,9 @@ class Trail(NamedTuple):
     meta: Mapping[str, Any] | None = None
     chain: tuple[int, ...] = ()
     """Fingerprints of the redirects that led here, oldest first."""
+    options: RequestOptions | None = None
+    input: Mapping[str, str] | None = None
+    """The columns of the row of the input list that led here, if the list had columns."""
 
 
 class Offer(NamedTuple):
@@ -63,7 +69,7 @@ class Outcome(StrEnum):
 
 @dataclass(slots=True)
 class Lease:
-    """A request held until a deadline. Whoever completes it must still own the token."""
+    """A request held until a deadline. The worker that completes it must still hold the token."""
 
     token: int
     job: str
@@ -76,27 +82,27 @@ class Lease:
     wait_s: float
     """The host's clock allows the request only after this many seconds."""
     gap_s: float
-    """What the host's clock puts between two starts; a holder that starts late must keep it all the same."""
+    """The host's gap between two starts. A holder that starts late must still keep it."""
     unreachable: bool
-    """The host has never answered this job although it was tried for long enough: do not fetch."""
+    """The host has never answered this job, although it was tried long enough: do not fetch."""
     edition: int
-    """Of the job, when this was leased: a holder that knows only an older one loads the job anew."""
+    """The job's edition when this was leased. A holder with an older one loads the job again."""
     malformed: bool = False
-    """What was queued could not be read, and the target only stands for it: do not fetch."""
+    """The queued request could not be read, and the target is a stand-in: do not fetch."""
 
 
 @dataclass(slots=True)
 class Landing:
-    """The body is in, or will not come: what the host's clock learns from it."""
+    """The body has arrived, or will not. The host's clock learns from it."""
 
     token: int
     latency_s: float
     status: int | None
-    """None: no whole answer; `failure` says which kind."""
+    """None: no complete answer; `failure` says which kind."""
     failure: str | None = None
     retry_after_s: float | None = None
     late_s: float = 0.0
-    """How much later than planned the request began; the host's next start keeps its gap from then."""
+    """How much later than planned the request began. The host's next start keeps its gap from then."""
     address: str = ""
     """The address that answered, if it is known: hosts of one domain at one address share a rate."""
     domain: str = ""
@@ -104,13 +110,13 @@ class Landing:
 
     @property
     def answered(self) -> bool:
-        """Whether the host spoke at all, be it nonsense."""
+        """Whether the host answered at all, even with an invalid response."""
         return self.status is not None or self.failure in ("too_large", "undecodable", "protocol")
 
 
 @dataclass(slots=True)
 class Completion:
-    """The end of a lease, after everything it found is stored."""
+    """Ends a lease, after everything that it found is stored."""
 
     token: int
     outcome: Outcome
@@ -120,9 +126,9 @@ class Completion:
     trail: Trail | None = None
     """With RETRY: replaces the request's trail."""
     counted: bool = True
-    """With RETRY: whether this was an attempt that failed."""
+    """With RETRY: whether it counts as a failed attempt."""
     started: bool = True
-    """False: the host was never asked, and the start that was planned is left to another."""
+    """False: no request was sent to the host, and another request may use the planned start."""
     bytes: int = 0
 
 
@@ -138,4 +144,4 @@ class Figures:
     dead: int = 0
     dropped: Mapping[str, int] = field(default_factory=dict)
     pending_known: bool = field(default=True, compare=False)
-    """False: the frontier was not there to be asked what is queued and leased."""
+    """False: the frontier was unavailable, so `queued` and `leased` are not known."""

@@ -1,5 +1,5 @@
-"""Logging: events, each with a name for programs and words for people."""
+"""Logging: events, each with a name for programs and a message for people."""
 
-from shoal.telemetry.events import Events, request_id, set_up
+from shoal.telemetry.log_events import EventLogger, request_id, set_up
 
-__all__ = ["Events", "request_id", "set_up"]
+__all__ = ["EventLogger", "request_id", "set_up"]

@@ -1,11 +1,11 @@
-"""URLs: from any spelling to the one request it stands for, and whether a job wants it."""
+"""URLs: canonical form, fingerprints, links, scope, exclusions and traps."""
 
 from shoal.urls.canonical import Params, canonical, credentials_of, left_out
 from shoal.urls.exclusions import Exclusions
-from shoal.urls.identity import domain_of, fingerprint, host_of, origin_of, target
-from shoal.urls.linked import linked
-from shoal.urls.resolve import PageLinks, Resolver
+from shoal.urls.fingerprint import domain_of, fingerprint, host_of, origin_of, target
+from shoal.urls.resolve_links import PageLinks, Resolver
 from shoal.urls.scope import Scope
+from shoal.urls.stored_page_links import linked
 from shoal.urls.traps import Trap, Traps
 
 __all__ = [

@@ -1,9 +1,9 @@
-"""The one spelling of a URL: equal requests get equal text, which is also what is sent to the server.
+"""The canonical form of a URL: equal requests get equal text, and this text is also sent to the server.
 
-Parsing is WHATWG's, as browsers do it (host, port, dot segments, backslashes, tabs). On top of that the
-fragment, userinfo, tracking parameters and session ids go, the query is sorted by name, and percent-escapes
-get one spelling. To a server for which only equal names have an order, and escapes mean what they stand for,
-the rest says the same as before. `canonical` is idempotent and raises nothing but InvalidURL.
+Parsing follows WHATWG, as browsers do (host, port, dot segments, backslashes, tabs). In addition the fragment,
+userinfo, tracking parameters and session ids are removed, the query is sorted by name, and percent-escapes get one
+spelling. To a server for which only equal names have an order, and escapes mean the characters they stand for, the
+same. `canonical` is idempotent and raises only InvalidURL.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ada_url import normalize_url, parse_url
 
 from shoal.errors import InvalidURL
 from shoal.model import JobSpec
-from shoal.urls import sessions
+from shoal.urls import session_ids
 
 MAX_CHARS = 8_192
 """Longest canonical URL. Common servers refuse a longer request line."""
@@ -36,14 +36,14 @@ _TRACKING = frozenset(
         *("pk_campaign", "pk_kwd"),  # Matomo, before it said mtm_
     )
 )
-_PREFIXES = (*_TRACKING_PREFIXES, sessions.PREFIX)
-_MEANINGLESS = {**dict.fromkeys(_TRACKING | sessions.SURELY, True), **dict.fromkeys(sessions.PERHAPS, False)}
-"""Parameters that say nothing about the page; False: only with the value of a session."""
+_PREFIXES = (*_TRACKING_PREFIXES, session_ids.PREFIX)
+_MEANINGLESS = {**dict.fromkeys(_TRACKING | session_ids.SURELY, True), **dict.fromkeys(session_ids.PERHAPS, False)}
+"""Parameters that do not affect the page. False: only if the value looks like a session id."""
 
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 _HEX = string.digits + "abcdefABCDEF"
-# A percent sign that begins no escape ("%2%65") must not become one by decoding what follows it, so the
-# second branch takes such a sign together with the escape behind it, and both stay as spelt.
+# A percent sign that begins no escape ("%2%65") must not become one when the text after it is decoded. So the second
+# branch matches such a sign together with the escape after it, and both stay as they are.
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}|%[0-9A-Fa-f]?%[0-9A-Fa-f]{2}")
 _ONE_SPELLING = {
     f"%{high}{low}": char if (char := chr(int(high + low, 16))) in _UNRESERVED else f"%{high}{low}".upper()
@@ -54,7 +54,7 @@ _ONE_SPELLING = {
 
 @dataclass(frozen=True, slots=True)
 class Params:
-    """Query parameters that a job keeps, or drops beside those that track visitors and sessions; `keep` wins."""
+    """Query parameters to keep, or to drop in addition to those that track visitors and sessions. `keep` wins."""
 
     keep: frozenset[str] = frozenset()
     drop: frozenset[str] = frozenset()
@@ -64,13 +64,13 @@ class Params:
         return cls(frozenset(spec.keep_params), frozenset(spec.drop_params))
 
     def drops(self, name: str, param: str) -> bool:
-        """`param` is the whole of it, with its value."""
+        """`param` is the full parameter, with its value."""
         if name in self.keep:
             return False
         meaningless = _MEANINGLESS.get(name)
         if meaningless is None:
             return name.startswith(_PREFIXES) or name in self.drop
-        return meaningless or name in self.drop or sessions.drawn_by_lot(param.partition("=")[2])
+        return meaningless or name in self.drop or session_ids.looks_random(param.partition("=")[2])
 
 
 _DEFAULT = Params()
@@ -99,7 +99,7 @@ def canonical(url: str, params: Params = _DEFAULT) -> str:
 
 
 def credentials_of(url: str) -> str | None:
-    """The "user:password" that a URL carries, decoded; None if it carries none."""
+    """The "user:password" in a URL, decoded; None if it has none."""
     try:
         parts = parse_url(url, ("username", "password"))
     except ValueError:
@@ -110,7 +110,7 @@ def credentials_of(url: str) -> str | None:
 
 
 def left_out(url: str, params: Params) -> list[str]:
-    """Names of the parameters and session ids in a URL that are not in its canonical form."""
+    """Names of the parameters and session ids of a URL that its canonical form lacks."""
     address, _, query = url.partition("#")[0].partition("?")
     path = "/" + address.partition("://")[2].partition("/")[2]
     in_path = [name for name, session in _path_sessions(params) if session.search(path)]
@@ -146,7 +146,7 @@ def _without_path_session(href: str, params: Params) -> str:
 
 
 def _path_sessions(params: Params) -> Iterator[tuple[str, re.Pattern[str]]]:
-    return ((name, session) for name, session in sessions.IN_PATH.items() if name not in params.keep)
+    return ((name, session) for name, session in session_ids.IN_PATH.items() if name not in params.keep)
 
 
 def _by_name(pair: tuple[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What the operator lets no job request: hosts, the beginnings of URLs, and patterns, one a line of a file."""
+"""What the operator forbids all jobs to request: hosts, URL prefixes and patterns, one per line of a file."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 
 from shoal.errors import InvalidURL, UsageError
 from shoal.urls.canonical import Params, canonical
-from shoal.urls.identity import host_of, split_port
-from shoal.urls.patterns import compiled
+from shoal.urls.fingerprint import host_of, split_port
+from shoal.urls.url_patterns import compiled
 
 Test = Callable[[str], bool]
 
 
 class Exclusions:
     def __init__(self, lines: Iterable[str] = ()) -> None:
-        """Raises UsageError, with the line, for one that says nothing. Blank lines and `#` comments do not count."""
+        """Raises UsageError, with the line number, for an invalid line. Ignores blank lines and `#` comments."""
         self._hosts: dict[str, str] = {}
         self._tests: list[tuple[str, Test]] = []
         for number, text in enumerate(lines, 1):
@@ -24,7 +24,7 @@ class Exclusions:
                 self._add(number, line)
 
     def with_lines(self, lines: Iterable[str]) -> Exclusions:
-        """These and more. Raises UsageError, with the line, for one that says nothing."""
+        """A copy with more lines. Raises UsageError, with the line number, for an invalid line."""
         more = Exclusions(lines)
         more._hosts = {**more._hosts, **self._hosts}
         more._tests = [*self._tests, *more._tests]
@@ -46,14 +46,14 @@ class Exclusions:
             self._tests.append((line, compiled(line, "exclusions")))
         elif "/" in line:
             raise UsageError(
-                f"exclusions, line {number}: {line!r} is neither a host nor a URL: write it with its scheme, "
-                "https://…, or as a pattern with *"
+                f"exclusions, line {number}: {line!r} is neither a host nor a URL: add the scheme, https://…, "
+                "or write a pattern with *"
             )
         else:
             self._hosts[_host(number, line)] = line
 
     def _host_line(self, url: str) -> str | None:
-        """Of the host itself or of a domain that it belongs to, with its port or without."""
+        """The line of the host itself or of a domain that contains it, with or without its port."""
         authority = host_of(url, "host")
         name, _ = split_port(authority)
         for wanted in (authority, name):
@@ -67,15 +67,15 @@ class Exclusions:
 
 
 def read_exclusions(path: Path | None) -> Exclusions:
-    """Raises UsageError for a file that cannot be read: what it forbids must not be requested for want of it."""
+    """Raises UsageError if the file cannot be read: without it, forbidden URLs would be requested."""
     if path is None:
         return Exclusions()
     try:
         return Exclusions(path.read_text(encoding="utf-8-sig").splitlines())
     except OSError as error:
-        raise UsageError(f"the exclusions in {path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"cannot read the exclusions in {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"the exclusions in {path} cannot be read: it is not UTF-8") from None
+        raise UsageError(f"cannot read the exclusions in {path}: the file is not UTF-8") from None
 
 
 def _beginning(number: int, line: str) -> Test:

@@ -1,6 +1,6 @@
-"""Which URLs belong to a job: by where its seeds are, then by its patterns.
+"""Which URLs belong to a job: by the place of its seeds, then by its patterns.
 
-Seeds always belong. Of the patterns, `exclude` wins over `include`.
+Seeds always belong. `exclude` patterns win over `include` patterns.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from shoal.model import ScopeKind
-from shoal.urls.identity import fingerprint, host_of, registrable_domain, split_port
-from shoal.urls.patterns import compiled
+from shoal.urls.fingerprint import fingerprint, host_of, registrable_domain, split_port
+from shoal.urls.url_patterns import compiled
 
 
 class Scope:
     def __init__(
         self, kind: ScopeKind, seeds: Iterable[str], include: tuple[str, ...], exclude: tuple[str, ...]
     ) -> None:
-        """`seeds` are canonical URLs. A pattern that cannot work raises UsageError."""
+        """`seeds` are canonical URLs. Raises UsageError for an invalid pattern."""
         self._kind = kind
         self._place = _PLACE.get(kind)
         self._changes = -1
@@ -31,38 +31,43 @@ class Scope:
             self.admit(seed)
 
     @property
-    def width(self) -> int:
-        """Grows whenever the scope changes, so that verdicts given before can be told from later ones."""
+    def is_listed(self) -> bool:
+        """The seeds alone belong."""
+        return self._kind is ScopeKind.LISTED
+
+    @property
+    def version(self) -> int:
+        """Increases whenever the scope changes, so that cached decisions can be recognised as old."""
         return len(self._places) + self._changes
 
     def set_patterns(self, include: tuple[str, ...], exclude: tuple[str, ...]) -> None:
-        """In place of those it has."""
+        """Replaces the patterns."""
         self._include = [compiled(pattern, "include") for pattern in include]
         self._exclude = [compiled(pattern, "exclude") for pattern in exclude]
         self._changes += 1
 
-    def become(self, other: Scope) -> None:
-        """Takes the kind, seeds, places and patterns of another, at once."""
-        self._changes = self.width + 1 - len(other._places)
+    def replace_with(self, other: Scope) -> None:
+        """Takes over the kind, seeds, places and patterns of another scope at once."""
+        self._changes = self.version + 1 - len(other._places)
         self._kind, self._place = other._kind, other._place
         self._seeds, self._places = other._seeds, other._places
         self._include, self._exclude = other._include, other._exclude
 
     def admit(self, url: str) -> None:
-        """Widen the scope by the host, domain or directory that a seed redirected to.
+        """Adds the host, domain or directory to which a seed redirected.
 
         `listed` has no such place: there the caller lets the target of a redirect pass.
         """
         if self._place:
             self._places.add(self._place(url))
 
-    def takes_all_of(self, origin: str) -> bool:
+    def covers_origin(self, origin: str) -> bool:
         """Whether every URL of an origin belongs: its host does, and there are no patterns."""
         by_host = self._kind in (ScopeKind.ANY, ScopeKind.HOST, ScopeKind.DOMAIN)
         return by_host and not self._include and not self._exclude and self._covers(origin + "/")
 
     def refusal(self, url: str) -> str | None:
-        """None, or why a canonical URL does not belong: `off_scope` or `excluded`."""
+        """Why a canonical URL does not belong: `off_scope` or `excluded`. None: it belongs."""
         if not self._covers(url):
             reason = "off_scope"
         elif self.excludes(url):
@@ -82,7 +87,7 @@ class Scope:
         return self._place(url) in self._places
 
     def excludes(self, url: str) -> bool:
-        """By the patterns alone."""
+        """Checks the patterns alone."""
         if self._exclude and any(matches(url) for matches in self._exclude):
             return True
         return bool(self._include) and not any(matches(url) for matches in self._include)
@@ -93,7 +98,7 @@ def _domain(url: str) -> str:
 
 
 def _directory(url: str) -> str:
-    """Host and path up to the last slash; the scheme is left out because a site has both."""
+    """Host and path up to the last slash. Without the scheme, because a site has both."""
     return url.partition("?")[0].partition("://")[2].rpartition("/")[0] + "/"
 
 

@@ -1,8 +1,8 @@
-"""Signs of an endless site in a URL: which rule it breaks and by what, unless the job allows that rule.
+"""Trap rules: signs in a URL that a site is endless. Each rule says what in the URL breaks it. A job may allow rules.
 
-A link that breaks one is not followed, but counted under the rule's name, so that an operator sees what was left out.
-All rules but `queries` and `subdomains` read nothing besides the URL and the day the job was made: every worker gives
-the same verdict.
+A link that breaks a rule is not followed, but counted under the rule's name, so that an operator sees what was skipped.
+All rules except `queries` and `subdomains` depend only on the URL and the day the job was created, so every worker
+decides the same.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from shoal.errors import UsageError
-from shoal.urls.traps import shapes
+from shoal.urls.traps import url_growth
 from shoal.urls.traps.calendar import FIRST_YEAR, YEARS_AHEAD, Calendar
-from shoal.urls.traps.queries import MOST_COMBINATIONS, Queries
+from shoal.urls.traps.query_combinations import MOST_COMBINATIONS, Queries
 from shoal.urls.traps.subdomains import MOST_SUBDOMAINS, Subdomains
 
 RULES = {
-    "length": f"more than {shapes.MAX_CHARS:,} characters",
-    "depth": f"more than {shapes.MAX_SEGMENTS} parts in the path",
-    "repeated_segment": "parts of the path over and over again",
-    "query_params": f"more than {shapes.MAX_PARAMS} query parameters",
-    "repeated_param": "a query parameter over and over again, or within itself",
+    "length": f"more than {url_growth.MAX_CHARS:,} characters",
+    "depth": f"more than {url_growth.MAX_SEGMENTS} parts in the path",
+    "repeated_segment": "parts of the path repeated again and again",
+    "query_params": f"more than {url_growth.MAX_PARAMS} query parameters",
+    "repeated_param": "a query parameter repeated again and again, or nested in itself",
     "calendar": f"a date more than {YEARS_AHEAD} years ahead, or before {FIRST_YEAR}",
     "queries": f"more than {MOST_COMBINATIONS:,} combinations of query values under a path",
-    "subdomains": f"more than {MOST_SUBDOMAINS:,} subdomains of one domain, or a label of the host over and over again",
+    "subdomains": f"more than {MOST_SUBDOMAINS:,} subdomains of one domain, or a label of the host repeated",
 }
-"""What the URLs have that break each."""
+"""Rule -> what the URLs that break it have."""
 SAMPLES = 3
-"""Of the URLs that break a rule, kept to be shown."""
+"""How many URLs that break a rule to keep as examples."""
 ALL = "all"
 PREFIX = "trap:"
-"""Of a rule's name where it is one reason among others to skip a link."""
+"""Prefix of a rule's name where it is the reason to skip a link."""
 
 
 class Trap(NamedTuple):
     rule: str
     why: str
-    """What in the URL broke it, and the limit."""
+    """What in the URL broke the rule, and the limit."""
 
     @property
     def reason(self) -> str:
@@ -46,17 +46,17 @@ class Trap(NamedTuple):
 
 
 class Traps:
-    """The rules that hold for one job, and what `queries` and `subdomains` have to remember."""
+    """The rules of one job, and the memory of `queries` and `subdomains`."""
 
     def __init__(self, allowed: Iterable[str], made_at: float) -> None:
-        """`made_at`: when the job was, in seconds since the epoch."""
+        """`made_at`: when the job was created, in seconds since the epoch."""
         self.allowed = frozenset(allowed)
         rules = {
-            "length": shapes.length,
-            "depth": shapes.depth,
-            "repeated_segment": shapes.repeated_segment,
-            "query_params": shapes.query_params,
-            "repeated_param": shapes.repeated_param,
+            "length": url_growth.length,
+            "depth": url_growth.depth,
+            "repeated_segment": url_growth.repeated_segment,
+            "query_params": url_growth.query_params,
+            "repeated_param": url_growth.repeated_param,
             "calendar": Calendar(datetime.fromtimestamp(made_at, UTC)).date_out_of_reach,
             "queries": Queries().recombined,
         }
@@ -67,24 +67,24 @@ class Traps:
         """The first rule that a canonical URL breaks."""
         if self._subdomains and (why := self._subdomains.too_many(url)):
             return Trap("subdomains", why)
-        # Most URLs are too short and plain to break any: that is seen faster here than by rules called in turn.
+        # Most URLs are too short and simple to break any rule. One check here is faster than calling all rules.
         if (
-            url.count("/") <= shapes.PLAIN_SLASHES
-            and url.count("&") < shapes.SAME_PARAM - 1
+            url.count("/") <= url_growth.PLAIN_SLASHES
+            and url.count("&") + url.count(";") < url_growth.SAME_PARAM - 1
             and "/20" not in url
             and "=20" not in url
             and "/19" not in url
             and "=19" not in url
             and "%3D" not in url
             and url.count("=") <= 1 + url.count("&")
-            and len(url) <= shapes.MAX_CHARS
+            and len(url) <= url_growth.MAX_CHARS
         ):
             return None
         return self._first_broken(url)
 
     def of_plain(self, urls: Iterable[str]) -> dict[str, Trap]:
-        """Those that break one, of many at a host that is followed, without a query or escape, and not too long."""
-        slashes = shapes.PLAIN_SLASHES
+        """The URLs that break a rule, among many of one followed host without query or escapes, and not too long."""
+        slashes = url_growth.PLAIN_SLASHES
         doubtful = [url for url in urls if "/20" in url or "/19" in url or url.count("/") > slashes]
         return {url: trap for url in doubtful if (trap := self._first_broken(url))}
 
@@ -95,10 +95,10 @@ class Traps:
         return None
 
 
-def asked_rules(names: Iterable[str]) -> tuple[str, ...]:
-    """Each once, in one order; several in one text have commas between them, and `all` are all.
+def parse_rules(names: Iterable[str]) -> tuple[str, ...]:
+    """Rule names without repeats, in a fixed order. A text may hold several names with commas, or `all`.
 
-    Raises UsageError for one that does not exist.
+    Raises UsageError for an unknown name.
     """
     asked = {name.strip() for text in names for name in text.split(",") if name.strip()}
     if unknown := sorted(asked - {*RULES, ALL}):
@@ -107,5 +107,5 @@ def asked_rules(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def allowing(rule: str) -> str:
-    """What to give a job so that it follows such links."""
+    """The option that makes a job follow such links."""
     return f"--allow-trap {rule}"

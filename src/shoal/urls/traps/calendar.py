@@ -1,13 +1,15 @@
-"""Dates in a URL that no content has: years ahead of the job, or before there were web sites to write of them.
+"""Dates in a URL that no content can have: years after the job, or before there were web sites.
 
-A calendar links to the next month for ever, so it is enough to stop it in the years around now; numbers that would be
-other years are taken for ids. Where a number may be either, it has to stand beside a word of calendars.
+A calendar links to the next month for ever, so it is enough to stop it in the years around now. Numbers that would be
+other years count as ids. A number that could be either counts as a date only next to a calendar word.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import datetime
+
+from shoal.urls.traps.url_growth import split_query
 
 YEARS_AHEAD = 2
 FIRST_YEAR = 1970
@@ -17,7 +19,7 @@ _IN_PATH = re.compile(
     rf"/{_YEAR}(?P<apart>[/-]?)(?P<month>0?[1-9]|1[0-2])(?:(?P=apart)(?P<day>0?[1-9]|[12]\d|3[01]))?(?=[/.]|$)"
 )
 _WORD = re.compile(r"^/\d{4}/|calend|kalend|event|month|agenda|archive|schedule", re.IGNORECASE)
-"""A path that begins with a year speaks for itself."""
+"""A path that begins with a year needs no other word."""
 _IN_VALUE = re.compile(rf"{_YEAR}(?:-|%2F)?(?P<month>0[1-9]|1[0-2])(?:(?:-|%2F)?(?:0[1-9]|[12]\d|3[01]))?(?:[T+%].*)?")
 _WHOLE_YEAR = re.compile(r"(?:19|20)\d\d")
 _WHOLE_MONTH = re.compile(r"0?[1-9]|1[0-2]")
@@ -43,7 +45,7 @@ class Calendar:
 
     def _in_path(self, path: str) -> str | None:
         for date in _IN_PATH.finditer(path):
-            # Archives have articles of any age below their dates; an empty calendar ends in its date.
+            # Archives have articles of any age below their dates. An empty calendar page ends with its date.
             ends_path = "/" not in path[date.end() :].rstrip("/")
             why = self._out_of_reach(date["year"], date["month"], back=ends_path)
             if why and _is_date(date, path):
@@ -52,7 +54,7 @@ class Calendar:
 
     def _in_query(self, query: str) -> str | None:
         year = month = ""
-        for param in query.split("&"):
+        for param in split_query(query):
             name, _, value = param.partition("=")
             name = name.lower()
             if name in _DATES and (date := _IN_VALUE.fullmatch(value)):
@@ -67,9 +69,9 @@ class Calendar:
     def _out_of_reach(self, year: str, month: str, back: bool = True) -> str | None:
         there = int(year), int(month)
         if there > self._last:
-            return f"{_spelt(there)}, and {_spelt(self._last)} is the last, {YEARS_AHEAD} years after the job was made"
+            return f"{_spelt(there)} is after {_spelt(self._last)}, {YEARS_AHEAD} years after the job was created"
         if back and there[0] < FIRST_YEAR:
-            return f"{_spelt(there)}, and {_spelt((FIRST_YEAR, 1))} is the first"
+            return f"{_spelt(there)} is before {_spelt((FIRST_YEAR, 1))}"
         return None
 
 
@@ -77,7 +79,7 @@ def _is_date(found: re.Match[str], path: str) -> bool:
     _, apart, month, day = found.groups()
     if apart and len(month) == 2 and (apart == "-" or day or month.startswith("0")):
         return True
-    # 2031/5 or 2031/10 may be a page of topic 2031, and 203105 is as likely an id.
+    # 2031/5 or 2031/10 may be a page of topic 2031, and 203105 may as well be an id.
     return bool((apart or len(month) == len(day or "01") == 2) and _WORD.search(path))
 
 

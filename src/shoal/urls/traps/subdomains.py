@@ -1,6 +1,6 @@
-"""Names without end: a wildcard in the DNS answers for every subdomain, and each page links to more of them.
+"""Endless host names: a DNS wildcard answers for every subdomain, and each page links to more of them.
 
-What is remembered is bounded, and forgotten with the process; then a domain has its full measure again.
+The memory is bounded and ends with the process. Then a domain has its full limit again.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from shoal.urls.identity import domain_of, split_port
+from shoal.urls.fingerprint import domain_of, split_port
 
 MOST_SUBDOMAINS = 1_000
 """Per registrable domain."""
 SAME_LABEL = 3
-"""A label that often in one name: www.www.www.example.com. Twice happens."""
+"""How often a label in one name is too often: www.www.www.example.com. Twice is common."""
 REMEMBERED = 100_000
 """Hosts over all domains: 10 MB at most."""
 
@@ -42,8 +42,8 @@ class Subdomains:
         return None
 
 
-def fellow_subdomain(url: str, trapped: Iterable[str]) -> str | None:
-    """Why a URL is likely to be refused like others that were."""
+def likely_subdomain_trap(url: str, trapped: Iterable[str]) -> str | None:
+    """Why a URL will probably be skipped like the given ones."""
     domain = domain_of(_host(url))
     alike = any(domain_of(_host(other)) == domain for other in trapped)
     return f"{_why(domain)}, unless it was among the first" if alike else None
@@ -54,7 +54,7 @@ def _repeats(host: str) -> str | None:
     if len(labels) - len(set(labels)) < SAME_LABEL - 1 or labels[-1].isdigit():
         return None
     [(label, times)] = Counter(labels).most_common(1)
-    return f"{label} {times} times in its host, and {SAME_LABEL - 1} are the most" if times >= SAME_LABEL else None
+    return f"{label} {times} times in its host (limit {SAME_LABEL - 1})" if times >= SAME_LABEL else None
 
 
 def _host(url: str) -> str:
@@ -62,4 +62,4 @@ def _host(url: str) -> str:
 
 
 def _why(domain: str) -> str:
-    return f"{MOST_SUBDOMAINS:,} subdomains of {domain} are known, which are the most"
+    return f"{MOST_SUBDOMAINS:,} subdomains of {domain} are known (the limit)"

@@ -1,0 +1,58 @@
+"""How to fetch one request: its own headers and cookies, wanted statuses, a callback for failures, a time limit.
+
+Nearly every request has none of it, and its trail then has None.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+OPEN_HEADERS = frozenset({"accept", "accept-language", "user-agent", "from", "dnt", "cache-control", "pragma"})
+"""Headers that carry no secret. All others are sent only to the origin that they were meant for."""
+HIDDEN = "***"
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+class RequestOptions(NamedTuple):
+    """Hashable, so that requests with the same options travel together."""
+
+    headers: Pairs = ()
+    cookies: Pairs = ()
+    errors: str | None = None
+    """The callback that gets a failure, or an answer outside 2xx, in place of a dead letter."""
+    statuses: tuple[int, ...] = ()
+    """Statuses besides 2xx that the callback gets."""
+    timeout_s: float | None = None
+
+    def __repr__(self) -> str:
+        headers = tuple((name, value if name.lower() in OPEN_HEADERS else HIDDEN) for name, value in self.headers)
+        cookies = tuple((name, HIDDEN) for name, _ in self.cookies)
+        shown = {**self._asdict(), "headers": headers, "cookies": cookies}
+        return f"RequestOptions({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
+
+    @property
+    def open_headers(self) -> Pairs:
+        return tuple(pair for pair in self.headers if pair[0].lower() in OPEN_HEADERS)
+
+    def for_another_origin(self) -> RequestOptions:
+        """Without secrets, for the target of a redirect."""
+        return self._replace(headers=self.open_headers, cookies=())
+
+    def to_fields(self) -> dict[str, Any]:
+        """For JSON, without what is not set."""
+        return {name: value for name, value in self._asdict().items() if value}
+
+    @classmethod
+    def of_fields(cls, fields: dict[str, Any]) -> RequestOptions:
+        """Reads what `to_fields` gave to JSON. Raises ValueError for anything else."""
+        try:
+            return cls(
+                tuple((str(name), str(value)) for name, value in fields.get("headers", ())),
+                tuple((str(name), str(value)) for name, value in fields.get("cookies", ())),
+                fields.get("errors"),
+                tuple(map(int, fields.get("statuses", ()))),
+                fields.get("timeout_s"),
+            )
+        except (TypeError, AttributeError) as error:
+            raise ValueError("a damaged record of a request's options") from error

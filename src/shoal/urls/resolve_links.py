@@ -1,0 +1,324 @@
+"""Resolves the hrefs of a page into targets and skipped links, with a cache of known links.
+
+Most links of a site are on most of its pages. So a link is cached by its href as written, separately for each origin or
+directory on which it depends. Only the first occurrence needs parsing, scope and trap checks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import filterfalse, repeat
+from typing import NamedTuple, cast
+
+from shoal.errors import InvalidURL
+from shoal.model import Target
+from shoal.urls.absolute_hrefs import ANYWHERE, AbsoluteHrefs
+from shoal.urls.canonical import Params, canonical
+from shoal.urls.file_types import FILE_TYPES, FileTypes
+from shoal.urls.file_types import PREFIX as TYPE_PREFIX
+from shoal.urls.fingerprint import fingerprint, fingerprints, host_of
+from shoal.urls.logout_links import REASON as LOGOUT
+from shoal.urls.logout_links import is_logout
+from shoal.urls.scope import Scope
+from shoal.urls.traps import PREFIX, RULES, SAMPLES, Trap, Traps
+from shoal.urls.traps.url_growth import MAX_CHARS
+
+
+@dataclass(slots=True, eq=False)
+class Link:
+    """The result for an href. A link equals only itself, so that sets and lookups need no comparison of fields."""
+
+    url: str | None = None
+    """Canonical; None: it is not a URL."""
+    target: Target | None = None
+    """Set if the link is followed."""
+    skip: str | None = None
+    """Why the link is not followed."""
+    href: str = ""
+    offered_hrefs: set[str] | None = None
+    """If it is cached: the hrefs of offered links in the same part of the cache."""
+    is_offered: bool = False
+    """The frontier has it, so it need not be offered again."""
+
+
+@dataclass(slots=True)
+class PageLinks:
+    """The links of one page."""
+
+    links: list[Link]
+    """One for each href that was resolved, in their order."""
+    fresh: list[Link]
+    """Links to follow that the frontier has not been offered. Call `note_offered` when it has."""
+    skipped: dict[str, int]
+    """Reason -> occurrences: those of `Resolver.refusal`, and `malformed`, `not_http`, `too_long`."""
+    trapped: dict[str, list[str]]
+    """Reason -> the first few URLs that are traps, or of a type that is not fetched."""
+
+    @property
+    def urls(self) -> list[str]:
+        """Every distinct http(s) URL linked, canonical, whether in scope or not."""
+        urls = dict.fromkeys([link.url for link in self.links])
+        urls.pop(None, None)
+        return cast(list[str], list(urls))
+
+    @property
+    def targets(self) -> list[Target]:
+        return targets_of(self.links)
+
+
+def targets_of(links: Iterable[Link]) -> list[Target]:
+    """Distinct targets in scope, in page order."""
+    return list({target.url: target for link in links if (target := link.target)}.values())
+
+
+def note_offered(links: Iterable[Link]) -> None:
+    """Marks links that the frontier has been offered."""
+    for link in links:
+        link.is_offered = True
+        if link.offered_hrefs is not None:
+            link.offered_hrefs.add(link.href)
+
+
+_NO_LINK = Link()
+_SAMPLED = frozenset((*(PREFIX + rule for rule in RULES), *(TYPE_PREFIX + name for name in FILE_TYPES)))
+"""Reasons of which the first few URLs are kept."""
+
+
+class _Site(NamedTuple):
+    origin: str
+    host: str
+    all_in_scope: bool
+    """Every URL there is in scope."""
+
+
+_NO_SITE = _Site("", "", False)
+PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}+){1,9}+/?")
+"""A path without dot segments, escapes, session ids or anything else that the canonical form changes, and not too long.
+"""
+
+
+class Resolver:
+    """Resolves the links of one job. It caches at most about `capacity` links."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        traps: Traps,
+        params: Params,
+        group: str,
+        capacity: int = 50_000,
+        types: FileTypes | None = None,
+        *,
+        stays_logged_in: bool = False,
+    ) -> None:
+        """With `stays_logged_in` it skips links that log out."""
+        self._stays_logged_in = stays_logged_in
+        self._scope = scope
+        self._traps = traps
+        self._types = types or FileTypes(has_spider=True)
+        self._params = params
+        self._group = group
+        self._memory = _Memory(capacity)
+        self._last_site = _NO_SITE
+        self._version = scope.version
+
+    def resolve(self, url: str, hrefs: Sequence[str], base: str | None = None, *, only_new: bool = False) -> PageLinks:
+        """`url` is canonical. Every href becomes a link or a skip, or is ignored.
+
+        `base` is the page's own <base href>; an invalid one is ignored. With `only_new`, links that the frontier is
+        known to have are left out.
+        """
+        against = self._base(url, base) if base else url
+        page = AbsoluteHrefs(against, is_page=against == url)
+        if self._scope.version != self._version:
+            self._clear_cache()
+        site = self._site(page.origin)
+        self._memory.make_room()
+        if only_new:
+            hrefs = self._memory.without_offered((page.origin, page.directory, ANYWHERE), hrefs)
+        on_site, in_directory = self._memory.of(page.origin), self._memory.of(page.directory)
+        anywhere = self._memory.of(ANYWHERE)
+        # The first lookup of all hrefs runs without Python steps. On most pages it finds every one.
+        met = list(map(on_site.get, hrefs))
+        if None in met and site is not None:
+            self._add_plain(site, [href for href, link in zip(hrefs, met, strict=True) if link is None])
+            met = list(map(on_site.get, hrefs))
+        if None in met:
+            met = [
+                # The site again: a page may have a link twice, and the first occurrence is cached by now.
+                link or on_site.get(href) or in_directory.get(href) or anywhere.get(href) or self._recall(page, href)
+                for link, href in zip(met, hrefs, strict=True)
+            ]
+        found = cast(list[Link], met)
+        unoffered = [link for link in found if not link.is_offered]
+        fresh = list(dict.fromkeys([link for link in unoffered if link.target]))
+        refused = [link for link in unoffered if link.skip]
+        if not refused:
+            return PageLinks(found, fresh, {}, {})
+        return PageLinks(found, fresh, dict(Counter(link.skip for link in refused if link.skip)), _samples(refused))
+
+    def absolute(self, url: str, href: str, base: str | None = None) -> str | None:
+        """The canonical form of an href on a page; None: it is no URL. Usually a link of the page, and cached."""
+        if href == url:
+            return url
+        return self.resolve(url, [href], base).links[0].url
+
+    def refusal(self, url: str) -> str | None:
+        """Why a canonical URL is not followed: a scope's reason, `logout`, `trap:` and a rule, or `file_type:` and a
+        type. None: it is followed."""
+        reason = self._scope.refusal(url) or self.logout(url)
+        if reason is not None:
+            return reason
+        if trap := self.trap(url):
+            return trap.reason
+        return self.unwanted_type(url)
+
+    def logout(self, url: str) -> str | None:
+        """`logout` for a link that would end the job's session. A seed is fetched, whatever it does."""
+        return LOGOUT if self._stays_logged_in and is_logout(url) and not self._scope.is_seed(url) else None
+
+    def trap(self, url: str) -> Trap | None:
+        """A seed is never a trap, whatever it looks like."""
+        trap = self._traps.of(url)
+        return None if trap and self._scope.is_seed(url) else trap
+
+    def unwanted_type(self, url: str) -> str | None:
+        """`file_type:` and the type of a URL by its ending, if the job does not fetch it. A seed is fetched."""
+        name = self._types.refused_by_url(url)
+        return None if name is None or self._scope.is_seed(url) else TYPE_PREFIX + name
+
+    def _clear_cache(self) -> None:
+        """Links that were out of scope may be in scope now."""
+        self._memory.clear()
+        self._last_site = _NO_SITE
+        self._version = self._scope.version
+
+    def _base(self, url: str, base: str) -> str:
+        absolute = AbsoluteHrefs(url).absolute(base)
+        try:
+            return canonical(absolute[0], self._params) if absolute else url
+        except InvalidURL:
+            return url
+
+    def _site(self, origin: str) -> _Site | None:
+        """None if the scope must be checked for every link."""
+        if origin != self._last_site.origin:
+            all_in_scope = self._scope.covers_origin(origin)
+            self._last_site = _Site(origin, host_of(origin + "/", self._group), all_in_scope)
+        return self._last_site if self._last_site.all_in_scope else None
+
+    def _add_plain(self, site: _Site, hrefs: Sequence[str]) -> None:
+        """Resolves all paths together that need no parsing, at a fifth of the cost."""
+        plain = [href for href in hrefs[: self._memory.room] if PLAIN_PATH.fullmatch(href)]
+        urls = [site.origin + path for path in plain]
+        targets = map(Target, urls, fingerprints(urls), repeat(site.host))
+        offered = repeat(self._memory.offered_at(site.origin))
+        links = dict(zip(plain, map(Link, urls, targets, repeat(None), plain, offered), strict=True))
+        for url, trap in self._traps.of_plain(urls).items():
+            if not self._scope.is_seed(url):
+                links[url.removeprefix(site.origin)] = Link(url, skip=trap.reason)
+        for path in [path for path in plain if "." in path]:
+            if links[path].target and (reason := self.unwanted_type(site.origin + path)):
+                links[path] = Link(site.origin + path, skip=reason)
+        if self._stays_logged_in:
+            links |= {path: Link(url, skip=LOGOUT) for path, url in zip(plain, urls, strict=True) if self.logout(url)}
+        self._memory.put_all(site.origin, links)
+
+    def _recall(self, page: AbsoluteHrefs, href: str) -> Link:
+        absolute = page.absolute(href)
+        if absolute is None:
+            return _NO_LINK
+        spelling, place = absolute
+        # A link that depends on the full base (`?page=2`) is cached by its absolute URL.
+        key = spelling if place is None else href
+        place = page.origin if place is None else place
+        known = self._memory.of(place).get(key)
+        if known is not None:
+            return known
+        link = self._judge(spelling)
+        self._memory.put(place, key, link)
+        return link
+
+    def _judge(self, spelling: str) -> Link:
+        try:
+            url = canonical(spelling, self._params)
+        except InvalidURL as error:
+            return Link(skip=self._reason(error))
+        refusal = self.refusal(url)
+        if refusal is not None:
+            return Link(url, skip=refusal)
+        return Link(url, Target(url, fingerprint(url), host_of(url, self._group)))
+
+    def _reason(self, error: InvalidURL) -> str:
+        # Even if long URLs are allowed, one beyond the maximum is not a link.
+        too_long = error.reason == "too_long" and "length" not in self._traps.allowed
+        return f"{PREFIX}length" if too_long else error.reason
+
+
+def _samples(refused: Iterable[Link]) -> dict[str, list[str]]:
+    samples: dict[str, list[str]] = {}
+    for link in refused:
+        if link.skip in _SAMPLED and link.url is not None:
+            add_sample(samples.setdefault(link.skip, []), link.url)
+    return samples
+
+
+def add_sample(samples: list[str], url: str) -> None:
+    if len(samples) < SAMPLES and url not in samples:
+        samples.append(url)
+
+
+class _Memory:
+    """Links by place and href. A place is the part of a base on which the meaning of an href depends.
+
+    A full cache is cleared: resolving the links of a menu again costs less than tracking which are used often. It is
+    cleared only between pages, because a page uses its tables. The hrefs of links that are known to be offered are kept
+    separately as well: most hrefs of a page are among them, and need no lookup of their link.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self.clear()
+
+    def clear(self) -> None:
+        self._tables: dict[str, dict[str, Link]] = {}
+        self._offered: dict[str, set[str]] = {}
+        self._held = 0
+
+    def make_room(self) -> None:
+        if not self.room:
+            self.clear()
+
+    def of(self, place: str) -> dict[str, Link]:
+        table = self._tables.get(place)
+        if table is None:
+            table = self._tables[place] = {}
+            self._held += 1
+        return table
+
+    def without_offered(self, places: Iterable[str], hrefs: Sequence[str]) -> Sequence[str]:
+        for place in places:
+            if offered := self._offered.get(place):
+                hrefs = list(filterfalse(offered.__contains__, hrefs))
+        return hrefs
+
+    def offered_at(self, place: str) -> set[str]:
+        return self._offered.setdefault(place, set())
+
+    @property
+    def room(self) -> int:
+        return max(0, self._capacity - self._held)
+
+    def put(self, place: str, href: str, link: Link) -> None:
+        # Longer than any link we follow (for example a picture in a data: URL) is not worth the memory.
+        if self.room and len(href) <= MAX_CHARS:
+            link.href, link.offered_hrefs = href, self.offered_at(place)
+            self.put_all(place, {href: link})
+
+    def put_all(self, place: str, links: dict[str, Link]) -> None:
+        """Adds no more than there is room for."""
+        self._tables[place].update(links)
+        self._held += len(links)

@@ -1,0 +1,47 @@
+"""What answers as it is told, not as an API does: for answers that an API gives seldom, or never whole."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+END = b"\r\n\r\n"
+
+
+@dataclass
+class Scripted:
+    url: str
+    asked: list[bytes] = field(default_factory=list)
+    """The head of each request."""
+
+
+@contextmanager
+def scripted(*answers: bytes) -> Iterator[Scripted]:
+    """One connection for each answer, of whose request no more is read than its head."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        told = Scripted(f"http://127.0.0.1:{server.getsockname()[1]}")
+        thread = threading.Thread(target=_serve, args=(server, answers, told), daemon=True)
+        thread.start()
+        yield told
+        thread.join(60)
+        assert not thread.is_alive(), "not every answer was asked for"
+
+
+def answer(status: str, body: bytes = b"{}", *headers: str, length: int | None = None) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body) if length is None else length}", *headers]
+    return "\r\n".join([*lines, "Connection: close"]).encode() + END + body
+
+
+def _serve(server: socket.socket, answers: tuple[bytes, ...], told: Scripted) -> None:
+    server.settimeout(60)
+    for one in answers:
+        connection, _ = server.accept()
+        with connection:
+            head = b""
+            while END not in head and (some := connection.recv(4096)):
+                head += some
+            told.asked.append(head.partition(END)[0])
+            connection.sendall(one)
