@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shoal.errors import UsageError
-from shoal.frontier.clock import Clock
+from shoal.frontier.adaptive_delay import Pace, gap_of, learn, slowdown_at
 from shoal.frontier.contract import Caller, Frontier, Terms
-from shoal.frontier.pace import Pace, gap_of, learn, slowdown_at
+from shoal.frontier.politeness_clock import StartClock
 from shoal.model import Completion, Landing, Lease, Offer, Outcome, Trail
 from tests.frontier.conftest import Kind, SqliteKind, target
 
-NEW = Clock(0.0, 0.0)
+NEW = StartClock(0.0, 0.0)
 HOSTS = ("a.test", "one.b.test", "two.b.test")
 SITES = {"a.test": "a.test", "one.b.test": "b.test", "two.b.test": "b.test"}
 JOBS = {
@@ -39,7 +39,7 @@ ABSURD = st.sampled_from([math.inf, -math.inf, math.nan, 1e300, -1e-300, 5e-324,
 
 @dataclass
 class ModelHost:
-    clock: Clock = NEW
+    clock: StartClock = NEW
     in_flight: int = 0
     pace: Pace = field(default_factory=Pace)
 
@@ -265,13 +265,13 @@ class CalmMachine(RuleBasedStateMachine):
         name, next_at = lease.target.host, start_at + lease.gap_s
         host, own_at = self.hosts[name], self.jobs[lease.job].own_at
         if self.is_last(host.clock, next_at, lease.gap_s):
-            host.clock = Clock(start_at, 0.0)
+            host.clock = StartClock(start_at, 0.0)
         if self.is_last(self.sites[SITES[name]], next_at, lease.gap_s):
-            self.sites[SITES[name]] = Clock(start_at, 0.0)
+            self.sites[SITES[name]] = StartClock(start_at, 0.0)
         if abs(own_at[name] - next_at) < 1e-4:
             own_at[name] = start_at
 
-    def is_last(self, clock: Clock, next_at: float, gap_s: float) -> bool:
+    def is_last(self, clock: StartClock, next_at: float, gap_s: float) -> bool:
         return abs(clock.next_at - next_at) < 1e-4 and (clock.gap_s == 0 or abs(clock.gap_s - gap_s) < 1e-4)
 
     @rule()
@@ -303,7 +303,7 @@ class CalmMachine(RuleBasedStateMachine):
         calls: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
             "open": lambda: self.frontier.open_job(job, terms._replace(gap_s=number)),
             "change": lambda: self.frontier.change(job, terms._replace(gap_s=number)),
-            "met": lambda: self.frontier.met(job, host, number),
+            "met": lambda: self.frontier.record_robots_answer(job, host, number),
             "override": lambda: self.frontier.override(host, rate=number, paused=False),
             "land": lambda: self.frontier.landed(call, [Landing(token, number, 200)]),
             "late": lambda: self.frontier.landed(call, [Landing(token, 0.1, 200, late_s=number)]),

@@ -103,7 +103,7 @@ async def test_crawl_delay_is_a_floor_for_jobs_that_honour_robots(bench: Bench) 
     await bench.job(gap_s=0, per_host=5)
     await bench.offer(*urls("a", 3))
     await bench.fetch(await bench.lease(1))
-    await bench.frontier.met("job", "a", 7.0)
+    await bench.frontier.record_robots_answer("job", "a", 7.0)
     assert await bench.lease() == []
     bench.clock.advance(7.2)
     assert len(await bench.lease()) == 1
@@ -113,8 +113,8 @@ async def test_crawl_delay_is_a_floor_for_jobs_that_honour_robots(bench: Bench) 
 async def test_the_slowest_crawl_delay_of_a_day_holds(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=5)
     await bench.offer(*urls("a", 3))
-    await bench.frontier.met("job", "a", 7.0)
-    await bench.frontier.met("job", "a", 0.0)
+    await bench.frontier.record_robots_answer("job", "a", 7.0)
+    await bench.frontier.record_robots_answer("job", "a", 0.0)
     (host,) = await bench.frontier.hosts()
     assert host.crawl_delay_s == 7.0
 
@@ -165,7 +165,7 @@ async def test_a_host_that_never_answers_is_given_up_after_fifteen_seconds(bench
     assert len(rest) == 199
     assert all(lease.unreachable for lease in rest)
     await bench.complete([*leases, *rest], Outcome.DEAD)
-    assert await bench.frontier.rest("job") == "empty"
+    assert await bench.frontier.idle_reason("job") == "empty"
     await bench.assert_balanced()
 
 
@@ -184,7 +184,7 @@ async def test_a_robots_answer_makes_a_host_reachable(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=1)
     await bench.offer("http://a/1")
     leases = await bench.lease()
-    await bench.frontier.met("job", "a", 0.0)
+    await bench.frontier.record_robots_answer("job", "a", 0.0)
     for _ in range(3):
         await bench.land(leases, None, failure="timeout")
         await bench.complete(leases, Outcome.RETRY, delay_s=20.0)
@@ -198,7 +198,7 @@ async def test_an_operator_overrides_and_pauses_a_host(bench: Bench) -> None:
     await bench.offer(*urls("a", 4))
     await bench.frontier.override("a", rate=0.5, paused=True)
     assert await bench.lease() == []
-    assert await bench.frontier.rest("job") is None
+    assert await bench.frontier.idle_reason("job") is None
     await bench.frontier.override("a", rate=0.5, paused=False)
     assert len(await bench.lease()) == 1
     assert await bench.lease() == []

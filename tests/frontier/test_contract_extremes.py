@@ -44,7 +44,7 @@ async def test_what_ends_a_lease_is_refused_whole(bench: Bench, number: float) -
         bench.frontier.landed(bench.caller.next(), [good, replace(bad, latency_s=0.1, late_s=number)]),
         bench.frontier.complete(bench.caller.next(), ends),
         bench.frontier.release(bench.caller.next(), [one.token], number),
-        bench.frontier.met("job", "a.test", number),
+        bench.frontier.record_robots_answer("job", "a.test", number),
         bench.frontier.override("a.test", rate=number, paused=False),
         bench.frontier.lease(bench.caller.next(), 1, horizon_s=number),
     ):

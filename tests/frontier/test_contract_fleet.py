@@ -38,7 +38,7 @@ async def test_a_sleeper_of_another_lane_sleeps_on(bench: Bench) -> None:
         await bench.offer(f"http://h{place}/", job="slow")
         await asyncio.sleep(0.02)
     assert await sleeper >= 0.65
-    assert await seconds_of_wait(bench, 20, [Lane.SLOW]) < 5
+    assert await seconds_of_wait(bench, 20, [Lane.SLOW]) < 15
 
 
 async def test_a_sleeper_wakes_when_its_lane_has_something(bench: Bench) -> None:
@@ -46,7 +46,7 @@ async def test_a_sleeper_wakes_when_its_lane_has_something(bench: Bench) -> None
     sleeper = asyncio.create_task(seconds_of_wait(bench, 20, [Lane.EXPRESS]))
     await asyncio.sleep(0.05)
     await bench.offer("http://a/1", job="express")
-    assert await sleeper < 5
+    assert await sleeper < 15
 
 
 async def test_a_lease_carries_the_edition_its_job_had(bench: Bench) -> None:
@@ -162,7 +162,20 @@ async def test_a_job_that_is_not_known_has_no_terms_to_change(bench: Bench) -> N
 
 
 @pytest.mark.parametrize(
-    "verb", ["touch", "pause", "resume", "cancel", "forget", "erase", "rest", "over", "limiting", "figures"]
+    "verb",
+    [
+        "touch",
+        "pause",
+        "resume",
+        "cancel",
+        "forget",
+        "erase",
+        "idle_reason",
+        "end_reason",
+        "wait_reason",
+        "ready_hosts",
+        "figures",
+    ],
 )
 async def test_a_job_nobody_opened_is_a_lost_one(bench: Bench, verb: str) -> None:
     with pytest.raises(FrontierLost, match="`shoal rebuild gone` restores it"):
@@ -210,7 +223,7 @@ async def test_a_lost_job_takes_no_offers_until_it_has_been_told_what_has_ended(
         await bench.frontier.open_job("job", terms, lost=True)
         with pytest.raises(FrontierLost):
             await bench.offer("http://a/1")
-        assert await bench.frontier.rest("job") is None
+        assert await bench.frontier.idle_reason("job") is None
     assert await bench.frontier.recall(bench.caller.next(), "job", [ended("http://a/1")]) == 1
     await bench.frontier.open_job("job", terms)
     assert await bench.offer("http://a/1", "http://a/2") == 1
@@ -241,7 +254,7 @@ async def test_recalled_pages_and_bytes_use_up_limits(bench: Bench) -> None:
     assert len(await bench.lease()) == 2
     await bench.job("bytes", gap_s=0, per_host=9, bytes=100)
     await bench.frontier.recall(bench.caller.next(), "bytes", [ended("http://d/1", size=100)])
-    assert await bench.frontier.over("bytes") == "bytes"
+    assert await bench.frontier.end_reason("bytes") == "bytes"
 
 
 async def test_a_host_known_from_recalled_pages_is_not_unreachable(bench: Bench) -> None:
@@ -290,7 +303,7 @@ class Site:
         """`left` of each call are left to expire, or to be lost."""
         for _ in range(calls):
             leases = await self._bench.lease(16)
-            if not leases and await self._bench.frontier.rest("job"):
+            if not leases and await self._bench.frontier.idle_reason("job"):
                 return
             assert not {lease.target.url for lease in leases} & set(self.stored), "what had ended is leased again"
             await self._end(leases[left:])
@@ -328,7 +341,7 @@ async def test_a_lost_frontier_is_rebuilt_from_what_was_stored(bench: Bench, lim
     await site.assert_counted()
     await site.crawl(1000, left=0)
     await site.assert_counted()
-    assert await bench.frontier.rest("job") == (limit or "empty")
+    assert await bench.frontier.idle_reason("job") == (limit or "empty")
     if limit == "pages":
         assert site.pages().total() == most[limit]
     elif limit:

@@ -22,7 +22,7 @@ async def test_page_limits_are_exact(bench: Bench) -> None:
     assert len(again) == 3
     await bench.complete(again)
     assert await bench.lease(100) == []
-    assert await bench.frontier.rest("job") == "pages"
+    assert await bench.frontier.idle_reason("job") == "pages"
     assert (await bench.frontier.figures("job")).pages == 5
     await bench.assert_balanced()
 
@@ -46,9 +46,9 @@ async def test_an_expired_lease_keeps_its_permit(bench: Bench) -> None:
     await bench.frontier.reap()
     again = await bench.lease(100)
     assert sorted(names(again)) == sorted(names(leases))
-    assert await bench.frontier.rest("job") is None
+    assert await bench.frontier.idle_reason("job") is None
     await bench.complete(again)
-    assert await bench.frontier.rest("job") == "pages"
+    assert await bench.frontier.idle_reason("job") == "pages"
 
 
 async def test_page_limits_per_host_are_exact(bench: Bench) -> None:
@@ -61,7 +61,7 @@ async def test_page_limits_per_host_are_exact(bench: Bench) -> None:
     (more,) = await bench.lease(100)
     assert more.target.host == leases[0].target.host
     await bench.complete([*leases[1:], more])
-    assert await bench.frontier.rest("job") == "pages_per_host"
+    assert await bench.frontier.idle_reason("job") == "pages_per_host"
     await bench.job(gap_s=0, per_host=100, pages_per_host=3)
     assert len(await bench.lease(100)) == 2
 
@@ -82,12 +82,12 @@ async def test_bytes_and_seconds_stop_leasing(bench: Bench) -> None:
     leases = await bench.lease()
     await bench.complete(leases, bytes=1500)
     assert await bench.lease() == []
-    assert await bench.frontier.rest("bytes") == "bytes"
+    assert await bench.frontier.idle_reason("bytes") == "bytes"
     await bench.job("seconds", gap_s=0, per_host=1, stop_at=bench.clock.now + 10)
     await bench.offer(*urls("b", 3), job="seconds")
     bench.clock.advance(11)
     assert await bench.lease() == []
-    assert await bench.frontier.rest("seconds") == "seconds"
+    assert await bench.frontier.idle_reason("seconds") == "seconds"
 
 
 async def test_time_in_pause_does_not_use_up_a_limit_of_seconds(bench: Bench) -> None:
@@ -103,12 +103,12 @@ async def test_a_job_knows_that_it_is_over_while_leases_are_out(bench: Bench) ->
     await bench.job("timed", gap_s=0, per_host=1, stop_at=bench.clock.now + 10)
     await bench.offer(*urls("a", 2), job="timed")
     assert len(await bench.lease()) == 1
-    assert await bench.frontier.over("timed") is None
+    assert await bench.frontier.end_reason("timed") is None
     bench.clock.advance(11)
-    assert await bench.frontier.over("timed") == "seconds"
-    assert await bench.frontier.rest("timed") is None
+    assert await bench.frontier.end_reason("timed") == "seconds"
+    assert await bench.frontier.idle_reason("timed") is None
     await bench.frontier.cancel("timed")
-    assert await bench.frontier.over("timed") == "cancelled"
+    assert await bench.frontier.end_reason("timed") == "cancelled"
 
 
 async def test_pause_resume_and_cancel_act_on_queues(bench: Bench) -> None:
@@ -118,7 +118,7 @@ async def test_pause_resume_and_cancel_act_on_queues(bench: Bench) -> None:
     await bench.frontier.pause("job")
     await bench.fetch(leases)
     assert await bench.lease() == []
-    assert await bench.frontier.rest("job") == "paused"
+    assert await bench.frontier.idle_reason("job") == "paused"
     await bench.frontier.resume("job")
     leases = await bench.lease()
     assert len(leases) == 1
@@ -126,16 +126,8 @@ async def test_pause_resume_and_cancel_act_on_queues(bench: Bench) -> None:
     await bench.frontier.resume("job")
     assert await bench.complete(leases) == [True]
     assert await bench.lease() == []
-    assert await bench.frontier.rest("job") == "cancelled"
+    assert await bench.frontier.idle_reason("job") == "cancelled"
     await bench.assert_balanced()
-
-
-async def test_focus_pauses_every_other_job(bench: Bench) -> None:
-    for name in ("one", "two"):
-        await bench.job(name, gap_s=0, per_host=5)
-        await bench.offer("http://a/1", job=name)
-    await bench.frontier.focus(["two"])
-    assert [lease.job for lease in await bench.lease()] == ["two"]
 
 
 async def test_a_forgotten_job_leaves_only_its_figures(bench: Bench) -> None:
@@ -144,4 +136,13 @@ async def test_a_forgotten_job_leaves_only_its_figures(bench: Bench) -> None:
     await bench.fetch(await bench.lease())
     await bench.frontier.forget("job")
     assert (await bench.frontier.figures("job")).pages == 2
-    assert await bench.frontier.whereabouts("job", target("http://a/0").fingerprint, "a") is None
+    assert await bench.frontier.request_state("job", target("http://a/0").fingerprint, "a") is None
+
+
+async def test_hosts_with_queued_requests_are_counted_without_those_at_their_page_limit(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=100, pages_per_host=1)
+    assert await bench.frontier.ready_hosts("job") == 0
+    await bench.offer("http://a/1", "http://b/1", "http://b/2", "http://c/1")
+    assert await bench.frontier.ready_hosts("job") == 3
+    await bench.complete(await bench.lease(100))
+    assert await bench.frontier.ready_hosts("job") == 0

@@ -76,7 +76,7 @@ async def test_whereabouts_follow_a_request(bench: Bench) -> None:
 
     async def where(wanted: str) -> str | None:
         sought = target(wanted)
-        return await bench.frontier.whereabouts("job", sought.fingerprint, sought.host)
+        return await bench.frontier.request_state("job", sought.fingerprint, sought.host)
 
     leases = await bench.lease(1)
     assert (await where(one.url), await where(two.url), await where("http://a/9")) == ("leased", "queued", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.frontier.pace import GAP_MARGIN
+from shoal.frontier.adaptive_delay import GAP_MARGIN
 from shoal.model import Outcome, Trail
 from tests.frontier.conftest import Bench, names, urls
 
@@ -59,7 +59,7 @@ async def test_a_retry_waits_its_time_and_counts_an_attempt(bench: Bench) -> Non
     await bench.complete(leases, Outcome.RETRY, delay_s=4.0)
     assert await bench.lease() == []
     assert await bench.frontier.next_ready_in() == pytest.approx(4)
-    assert await bench.frontier.rest("job") is None
+    assert await bench.frontier.idle_reason("job") is None
     bench.clock.advance(4)
     (again,) = await bench.lease()
     assert again.attempt == 1

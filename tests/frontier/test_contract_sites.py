@@ -72,7 +72,7 @@ async def test_an_operator_sees_when_the_host_is_free_for_any_job(bench: Bench) 
 
     host = await bench.frontier.host("a.test")
     assert host is not None and host.next_at <= bench.clock.now
-    assert await bench.frontier.limiting("slow") == "the rate of a.test"
+    assert await bench.frontier.wait_reason("slow") == "the rate limit of a.test"
 
 
 async def test_wildcard_subdomains_share_one_rate(bench: Bench) -> None:

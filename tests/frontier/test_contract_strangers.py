@@ -31,7 +31,7 @@ async def flood(bench: Bench, *found_then: str) -> None:
     bench.clock.advance(2)
     await bench.offer(*found_then)
     for host in {url.split("/")[2] for url in found_then}:
-        await bench.frontier.met("job", host, 0.0)
+        await bench.frontier.record_robots_answer("job", host, 0.0)
 
 
 def of_strangers(leases: list[Lease]) -> int:
@@ -79,10 +79,10 @@ async def test_looking_in_vain_at_met_hosts_gives_strangers_no_second_share(benc
     slow = [f"slow{place}" for place in range(30)]
     await flood(bench, *(f"http://{host}/" for host in slow))
     for host in slow:
-        await bench.frontier.met("job", host, 60.0)
+        await bench.frontier.record_robots_answer("job", host, 60.0)
     bench.clock.advance(1)
     await bench.offer(*urls("known", 20))
-    await bench.frontier.met("job", "known", 0.0)
+    await bench.frontier.record_robots_answer("job", "known", 0.0)
     leases = await bench.lease(8)
     assert (len(leases), of_strangers(leases)) == (8, 2)
 
@@ -121,7 +121,7 @@ async def by_a_page(bench: Bench, lease: Lease) -> None:
 
 
 async def by_robots(bench: Bench, lease: Lease) -> None:
-    await bench.frontier.met("job", lease.target.host, 0.0)
+    await bench.frontier.record_robots_answer("job", lease.target.host, 0.0)
 
 
 async def by_what_is_recalled(bench: Bench, lease: Lease) -> None:

@@ -99,7 +99,6 @@ def lives(examples: int) -> settings:
     return settings(
         max_examples=examples,
         stateful_step_count=60,
-        deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
 

@@ -11,7 +11,7 @@ import pytest
 from shoal.errors import FrontierBroken, FrontierLost, UsageError
 from shoal.frontier.contract import Caller, Terms
 from shoal.frontier.redis import RedisFrontier
-from shoal.frontier.redis.packing import packed
+from shoal.frontier.redis.serialize import packed
 from shoal.frontier.redis.shard import TAG
 from shoal.model import Offer
 from tests.frontier.conftest import target, urls
@@ -78,9 +78,9 @@ async def test_a_call_that_fails_within_is_marked_and_starting_over_mends_it(
         await frontier.lease(caller.next(), 1)
     assert (await frontier.broken_by() or "").startswith("lease: ")
 
-    await frontier.start_over()
+    await frontier.erase_all_jobs()
 
-    assert await frontier.broken_by() is None and not await frontier.is_whole()
+    assert await frontier.broken_by() is None and not await frontier.is_intact()
     await frontier.reap()
     assert not client.keys(f"{TAG}:q:*") and not client.keys(f"{TAG}:s:*")
     await frontier.open_job("job", Terms(gap_s=0.0, per_host=10))

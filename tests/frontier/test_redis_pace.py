@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shoal.frontier.pace import Pace, gap_of, learn, slowdown_at
-from shoal.frontier.redis.library import assembled
-from shoal.frontier.redis.packing import landing_fields, packed
+from shoal.frontier.adaptive_delay import Pace, gap_of, learn, slowdown_at
+from shoal.frontier.redis.lua_library import assembled
+from shoal.frontier.redis.serialize import landing_fields, packed
 from shoal.frontier.redis.shard import TAG
 from shoal.model import Landing
 from tests.frontier.redis_server import RedisServer
@@ -50,7 +50,7 @@ def empty(redis_server: RedisServer) -> None:
 
 
 @given(LESSONS, st.sampled_from([0.0, 10.0]))
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_lua_learns_what_python_learns(
     redis_server: RedisServer, lessons: list[tuple[float, Landing, bool]], crawl_delay_s: float
 ) -> None:

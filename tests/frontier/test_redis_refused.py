@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from shoal.errors import Unavailable, UsageError
-from shoal.frontier.redis import Bounds, RedisFrontier
+from shoal.frontier.redis import PoolLimits, RedisFrontier
 from tests.frontier.redis_server import RedisServer
 
 
@@ -39,12 +39,12 @@ async def test_an_old_redis_is_refused_with_its_version() -> None:
 
 async def test_a_missing_redis_is_named_without_its_password() -> None:
     with pytest.raises(Unavailable, match=r"127\.0\.0\.1:1 does not answer: Connection refused$") as raised:
-        await RedisFrontier.open("redis://user:secret@127.0.0.1:1/0", Bounds(patience_s=0.2))
+        await RedisFrontier.open("redis://user:secret@127.0.0.1:1/0", PoolLimits(patience_s=0.2))
     assert "secret" not in str(raised.value)
 
 
 @pytest.mark.parametrize("url", ["http://:secret@127.0.0.1/0", "redis://:secret@127.0.0.1:x/0"])
 async def test_what_is_no_url_of_a_redis_is_refused_without_its_password(url: str) -> None:
-    with pytest.raises(UsageError, match="SHOAL_REDIS_URL is no URL of a Redis") as raised:
+    with pytest.raises(UsageError, match="SHOAL_REDIS_URL is not the URL of a Redis") as raised:
         await RedisFrontier.open(url)
     assert "secret" not in str(raised.value)

@@ -1,8 +1,8 @@
-"""What a frontier promises; every implementation passes tests/frontier.
+"""The contract of a frontier. Every implementation passes tests/frontier.
 
-A frontier is a scheduler: `lease` hands out a request only when its host may be fetched. Each call that changes
-something carries a `Call`; a repeated one changes nothing and gets the first reply, so a client may retry blindly.
-Time is the frontier's own clock, never a worker's.
+A frontier is a scheduler: `lease` returns a request only when its host may be fetched. Each call that changes
+something carries a `Call`. A repeated call changes nothing and gets the first reply, so a client may always retry.
+All times come from the frontier's own clock, never from a worker's.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from shoal.model import Completion, Figures, Landing, Lane, Lease, Offer, Outcom
 
 ALL_LANES = tuple(Lane)
 LEASE_S = 60.0
-"""How long a lease lasts unless the frontier was told otherwise."""
+"""How long a lease lasts by default."""
 HORIZON_S = 0.25
-"""A lease may be given this long before its host's clock allows the start, so high rates need no call each."""
+"""A lease may be returned this long before its host's clock allows the start, so that high rates need fewer calls."""
 STRANGERS_ONE_IN = 4
-"""While hosts are due that have answered a job, strangers, which never did (new ones, dead ones), get one lease in so
-many, and more only of what the others leave: a page that links to 100,000 hosts keeps none from its rate."""
+"""Strangers are hosts that never answered the job: new ones and dead ones. While other hosts are due, strangers get one
+lease in this many, plus the leases that the others do not use. So a page that links to 100,000 hosts slows no other
+host."""
 
 
 class Call(NamedTuple):
@@ -40,17 +41,17 @@ class Caller:
 
 
 class Terms(NamedTuple):
-    """What the frontier must know of a job to schedule it."""
+    """What the frontier needs to know to schedule a job."""
 
     lane: Lane = Lane.BATCH
     owner: str = ""
-    """Whose job it is, where several share a fleet: owners are served in turn, and priorities order the jobs of one."""
+    """Who owns the job in a shared fleet. Owners take turns; priorities order the jobs of one owner."""
     priority: int = 0
     gap_s: float = 0.5
-    """Least time between two starts on one host; 0: no gap, and the host is never slowed."""
+    """Minimum time between two request starts on one host; 0: no gap, and the host is never slowed down."""
     per_host: int = 2
     robots: bool = True
-    """Whether a host's crawl-delay is honoured."""
+    """Whether to honour a host's crawl-delay."""
     pages: int | None = None
     pages_per_host: int | None = None
     bytes: int | None = None
@@ -59,13 +60,14 @@ class Terms(NamedTuple):
 
 class Offered(NamedTuple):
     new: int
-    """How many the job had not seen; they are queued now."""
+    """How many requests the job had not seen. They are queued now."""
     left: Sequence[Offer] = ()
-    """What was not taken because too much is queued: to be offered again later. It counts as not seen."""
+    """Offers that the frontier did not take because too much is queued. Offer them again later; they count as not
+    seen."""
 
 
 class Ended(NamedTuple):
-    """A request that ended before the frontier was lost, as the store tells it."""
+    """A request that ended before the frontier was lost, read from the store."""
 
     fingerprint: int
     host: str
@@ -81,11 +83,11 @@ class HostState(NamedTuple):
 
     name: str
     rate: float | None
-    """The operator's override; None: each job's own."""
+    """The operator's override; None: each job uses its own rate."""
     paused: bool
     in_flight: int
     next_at: float
-    """Before then no job asks for anything there; each job keeps its own gap besides."""
+    """No job sends a request to the host before this time. Each job also keeps its own gap."""
     block_until: float
     block_reason: str
     crawl_delay_s: float
@@ -96,81 +98,90 @@ class HostState(NamedTuple):
 
 
 class Frontier(Protocol):
-    """Whoever names a job the frontier does not know gets FrontierLost."""
+    """A method that takes a job raises FrontierLost if the frontier does not know the job."""
 
     @property
     def lease_s(self) -> float:
         """How long a lease lasts, counted from the start it allows."""
 
     async def open_job(self, job: str, terms: Terms, *, lost: bool = False) -> None:
-        """Makes the job known and active, or gives a known one new terms and its next edition; its counts stay.
+        """Adds the job and activates it. A known job gets the new terms and its next edition, and keeps its counts.
 
-        One that was lost and is not known takes no offers until it is opened again, in the time between to be told by
-        `recall` what has ended: a worker's links would be queued though they led there.
+        With `lost`, an unknown job takes no offers until it is opened a second time. In between, `recall` lists the
+        requests that have ended. Otherwise a worker's links would queue requests that have ended already.
         """
 
     async def change(self, job: str, terms: Terms) -> None:
-        """Gives a known job new terms and its next edition; if it is paused or cancelled, it stays so."""
+        """Gives a known job new terms and its next edition. A paused or cancelled job stays so."""
 
     async def touch(self, job: str) -> None:
-        """The job's next edition: whoever leases from now on loads what the store has of it anew.
+        """Starts the job's next edition: workers that lease from now on load the job from the store again.
 
-        An edition is one more than the last; the first is the time in seconds, so that they rise over a wipe too.
+        Each edition is one more than the last. The first is the time in seconds, so that editions also increase after
+        the frontier was wiped.
         """
 
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
-        """Enqueues what the job has not seen, in one atomic step."""
+        """Queues the requests that the job has not seen, in one atomic step."""
 
     async def lease(
         self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
     ) -> list[Lease]:
-        """Up to n requests over as many hosts as are ready; lanes best first, jobs in turn, and of a job the hosts that
-        have waited longest, but of strangers no more than their share (STRANGERS_ONE_IN)."""
+        """Returns up to n requests, spread over as many ready hosts as possible.
+
+        The best lane comes first, and its jobs take turns. Within a job, hosts that have waited longest come first.
+        Strangers get no more than their share (STRANGERS_ONE_IN).
+        """
 
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
-        """Frees the hosts' slots and lets their clocks learn; the leases go on."""
+        """Frees the hosts' slots and updates their clocks. The leases stay held."""
 
     async def extend(self, call: Call, tokens: Sequence[int]) -> list[int]:
-        """Prolongs leases to lease_s from now; gives the tokens that are still held."""
+        """Extends leases to lease_s from now, and returns the tokens that are still held."""
 
     async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
-        """Gives unstarted leases back to the head of their queues; their job leaves the hosts alone for wait_s."""
+        """Returns unstarted leases to the head of their queues. Their job sends the hosts nothing for wait_s."""
 
     async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
-        """Ends leases; False where the token was no longer held, which changes nothing."""
+        """Ends leases. False means that the token was no longer held, and nothing changed."""
 
     async def revive(self, call: Call, job: str, requests: Sequence[tuple[Target, Trail]]) -> int:
-        """Queues dead letters again, those not pending already, and says how many; they count as found once."""
+        """Queues dead letters again and returns how many. It skips those already pending; each counts as found once."""
 
-    async def recall(self, call: Call, job: str, endings: Sequence[Ended]) -> int:
-        """Tells a frontier that was lost what had ended before: it is seen and counted, and not queued.
+    async def recall(self, call: Call, job: str, ended: Sequence[Ended]) -> int:
+        """Tells a frontier that was lost which requests had ended before. It counts them as seen and does not queue
+        them.
 
-        What is seen already, be it queued or leased, changes nothing; says how many were not. Offering all seeds and
-        links again afterwards queues the rest.
+        Requests that are already seen, also queued or leased ones, change nothing. Returns how many were not seen.
+        Afterwards, offering all seeds and links again queues the others.
         """
 
     async def reap(self, blamed: Sequence[int] = (), gone: Sequence[str] = (), *, all_leases: bool = False) -> int:
-        """Returns expired leases, those of callers who are gone (or all, when no worker can be alive) to their queues,
-        permits kept.
+        """Returns leases to their queues, with their permits: those that expired and those of callers that are gone.
+        `all_leases` returns all of them, for when no worker can be alive.
 
-        Only the blamed, whose page was being parsed when the process died, count a crash.
+        Only `blamed` leases count a crash: their page was being parsed when the process died. A token that is given
+        several times counts as many crashes.
         """
 
     async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES) -> float | None:
         """Seconds until a lease could succeed; None if only a landing, an offer or an operator changes that."""
 
     async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES) -> None:
-        """Returns when something of these lanes may be leased, or after timeout_s; may be cancelled at any point."""
+        """Returns when a request of these lanes may be leased, or after timeout_s. Safe to cancel at any point."""
 
-    async def rest(self, job: str) -> str | None:
-        """Why the job has nothing more to lease (`empty`, `pages`, `bytes`, `seconds`, `pages_per_host`,
-        `paused`, `cancelled`), or None while it has or has leases out."""
+    async def idle_reason(self, job: str) -> str | None:
+        """Why the job has nothing to lease (`empty`, `pages`, `bytes`, `seconds`, `pages_per_host`, `paused`,
+        `cancelled`). None while it has something to lease, or leases are held."""
 
-    async def over(self, job: str) -> str | None:
-        """Why the job will lease nothing more whatever it is offered (`seconds`, `bytes`, `cancelled`), or None."""
+    async def end_reason(self, job: str) -> str | None:
+        """Why the job will lease nothing more, whatever it is offered (`seconds`, `bytes`, `cancelled`), or None."""
 
-    async def limiting(self, job: str) -> str | None:
-        """In words, what a running job waits for; None while it is served as fast as it can be."""
+    async def wait_reason(self, job: str) -> str | None:
+        """What a running job waits for, as text for a person. None while nothing slows it down."""
+
+    async def ready_hosts(self, job: str) -> int:
+        """How many hosts the job has queued requests for, without those that have reached their page limit."""
 
     async def pause(self, job: str) -> None: ...
 
@@ -178,28 +189,25 @@ class Frontier(Protocol):
 
     async def cancel(self, job: str) -> None: ...
 
-    async def focus(self, jobs: Sequence[str]) -> None:
-        """Pauses every job but these."""
-
     async def forget(self, job: str) -> None:
-        """Removes everything kept for the job but its figures."""
+        """Removes everything kept for the job except its counts."""
 
     async def erase(self, job: str) -> None:
-        """Removes everything kept for the job: it is not known any more. Leases of it end by themselves."""
+        """Removes everything kept for the job: the frontier no longer knows it. Its leases expire by themselves."""
 
     async def figures(self, job: str) -> Figures: ...
 
-    async def whereabouts(self, job: str, fingerprint: int, host: str) -> str | None:
-        """`queued`, `waiting` (for a retry), `leased`, `seen` (offered once, now ended), or None."""
+    async def request_state(self, job: str, fingerprint: int, host: str) -> str | None:
+        """`queued`, `waiting` (for a retry), `leased`, `seen` (offered before, now ended), or None."""
 
-    async def met(self, job: str, host: str, crawl_delay_s: float) -> None:
-        """The host has answered the job's question for robots.txt, and asks for a delay: a floor under every gap."""
+    async def record_robots_answer(self, job: str, host: str, crawl_delay_s: float) -> None:
+        """Records that the host answered the job's request for robots.txt. Its crawl-delay is the minimum gap."""
 
     async def override(self, host: str, *, rate: float | None, paused: bool) -> None:
-        """An operator's word on a host; takes effect on the next lease."""
+        """Sets an operator's rate and pause for a host, from the next lease on."""
 
     async def hosts(self, after: str = "", most: int | None = None) -> list[HostState]:
-        """By name, from the first beyond `after` on: all, or so many."""
+        """Up to `most` hosts, sorted by name, starting after the name `after`."""
 
     async def host(self, name: str) -> HostState | None:
-        """None if it has no clock: nothing was asked of it lately, nor has an operator a word on it."""
+        """None if the host has no clock: it was not fetched lately, and no operator has set anything for it."""

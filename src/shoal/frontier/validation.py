@@ -1,7 +1,7 @@
-"""Checks every number that a caller gives a frontier, before anything is changed.
+"""Checks every number that a caller passes to a frontier, before anything changes.
 
-The clocks of a frontier are shared by all jobs, so one number that is not finite, or absurdly large, would harm jobs
-that have nothing to do with it. `frontier/redis/lua` checks the same once more.
+All jobs share the clocks of a frontier, so one number that is not finite, or absurdly large, would harm jobs that
+have nothing to do with it. `frontier/redis/lua` checks the same again.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from shoal.errors import UsageError
 from shoal.frontier.contract import Terms
 from shoal.model import Completion, Landing
-from shoal.model.bounds import BOUNDS, MAX_GAP_S, RATE
+from shoal.model.options import MAX_GAP_S, RATE, bound_of
 
 MOST_SECONDS = 1e8
-"""Three years: longer than anything waits."""
+"""Three years: longer than any wait."""
 MOST = 10**15
 FURTHEST = 1e12
-"""Of times, in seconds since the epoch."""
+"""The latest time, in seconds since the epoch."""
 
 
 def check_terms(terms: Terms) -> None:
     _check("gap_s", terms.gap_s, 0, MAX_GAP_S)
-    _check("per_host", terms.per_host, BOUNDS["per_host"].least, BOUNDS["per_host"].most)
-    _check("priority", terms.priority, BOUNDS["priority"].least, BOUNDS["priority"].most)
+    for name, number in (("per_host", terms.per_host), ("priority", terms.priority)):
+        _check(name, number, bound_of(name).least, bound_of(name).most)
     limits = {"pages": terms.pages, "pages_per_host": terms.pages_per_host, "bytes": terms.bytes}
     for name, value in limits.items():
         _check(name, value, 0, MOST)
@@ -48,11 +48,11 @@ def check_seconds(name: str, seconds: float) -> None:
 
 
 def check_rate(rate: float | None) -> None:
-    """Of one host, by an operator."""
+    """Checks an operator's rate for one host."""
     _check("rate", rate, RATE.least, RATE.most)
 
 
 def _check(name: str, value: float | None, least: float, most: float) -> None:
-    # What is not a number is neither less nor more than anything, so it is within no bounds.
+    # NaN compares false with everything, so it is outside every range.
     if value is not None and not least <= value <= most:
         raise UsageError(f"{name} cannot be {value!r}: give a number from {least:g} to {most:g}")

@@ -1,7 +1,7 @@
-"""The frontier in Redis, for many workers: every verb is one Lua function, so it happens whole or not at all.
+"""The frontier in Redis, for many workers. Every verb is one Lua function, so it is atomic.
 
-Time is the server's. A worker that loses its connection sends the same call again and gets the first reply.
-docs/internals/frontier.md has the keys, the steps and the figures.
+All times are the server's. A worker that loses its connection sends the same call again and gets the first reply.
+docs/internals/frontier.md describes the keys, the steps and the measurements.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Any
 
 from shoal.errors import FrontierLost
 from shoal.frontier.contract import ALL_LANES, HORIZON_S, Call, Ended, Offered, Terms
-from shoal.frontier.recent import Recent
-from shoal.frontier.redis.bell import Bell
-from shoal.frontier.redis.connection import Bounds, Connection
-from shoal.frontier.redis.offering import PART, Group, fields_of, name_of, parts_of
-from shoal.frontier.redis.outlook import Outlook
-from shoal.frontier.redis.packing import (
+from shoal.frontier.recent_offers import RecentOffers
+from shoal.frontier.redis.connection_pool import PoolLimits, RedisConnection
+from shoal.frontier.redis.inspection import RedisInspection
+from shoal.frontier.redis.offer_batches import PART, HostOffers, fields_of, name_of, parts_of
+from shoal.frontier.redis.serialize import (
     band_of,
     completion_fields,
     ended_fields,
@@ -26,7 +25,8 @@ from shoal.frontier.redis.packing import (
     line_of,
     trail_bytes,
 )
-from shoal.frontier.redis.shard import BROKEN, COMPARED, JOBS, WAKE, WHOLE, Shard
+from shoal.frontier.redis.shard import BROKEN, COMPARED, INTACT, JOBS, WAKE, Shard
+from shoal.frontier.redis.wake_up import WakeUp
 from shoal.frontier.validation import (
     check_completions,
     check_landings,
@@ -36,29 +36,29 @@ from shoal.frontier.validation import (
 )
 from shoal.model import Completion, Landing, Lane, Lease, Offer, Target, Trail
 
-__all__ = ["Bounds", "RedisFrontier"]
+__all__ = ["PoolLimits", "RedisFrontier"]
 
 REAPED_AT_ONCE = 100
 SWEEPS_PER_REAP = 2_000
 CALLERS_REMEMBERED = 1_000
 REMEMBERED_S = 10.0
-"""What was remembered before so long a silence may no longer be true."""
+"""After this long without an answer, remembered offers may no longer be true."""
 
 
-class RedisFrontier(Outlook):
-    def __init__(self, url: str, bounds: Bounds | None = None) -> None:
-        self._bounds = bounds or Bounds()
+class RedisFrontier(RedisInspection):
+    def __init__(self, url: str, bounds: PoolLimits | None = None) -> None:
+        self._bounds = bounds or PoolLimits()
         self.lease_s = self._bounds.lease_s
-        self._recent = Recent()
+        self._recent = RecentOffers()
         super().__init__(Shard(url, self._bounds, doubtful=self._recent.clear))
         self._offered: dict[str, tuple[int, Offered]] = {}
-        """caller -> its last offer: a repeated one would find itself remembered."""
-        self._bell = Bell(self.connection, WAKE, self.next_ready_in)
+        """caller -> its last offer. Without it, a repeated offer would count as offered before."""
+        self._wake_up = WakeUp(self.connection, WAKE, self.next_ready_in)
         self._run_id = self._seen_run_id = ""
 
     @classmethod
-    async def open(cls, url: str, bounds: Bounds | None = None) -> RedisFrontier:
-        """Raises Unavailable if there is no Redis, or not one that keeps what it is given."""
+    async def open(cls, url: str, bounds: PoolLimits | None = None) -> RedisFrontier:
+        """Raises Unavailable if there is no Redis, or one that might lose requests."""
         frontier = cls(url, bounds)
         try:
             await frontier.connection.check()
@@ -68,51 +68,51 @@ class RedisFrontier(Outlook):
         return frontier
 
     async def close(self) -> None:
-        await self._bell.close()
+        await self._wake_up.close()
         await self.connection.close()
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> RedisConnection:
         return self._shard.connection
 
-    async def is_whole(self) -> bool:
-        """False after a wipe or a restart of Redis, which may have lost its last second, until declared otherwise."""
+    async def is_intact(self) -> bool:
+        """False after a wipe or a restart of Redis, which may have lost its last second, until `mark_intact`."""
         self._run_id = await self.connection.run_id()
-        declared: bytes | None = await self.connection.command("GET", WHOLE)
-        return declared == self._run_id.encode()
+        marked: bytes | None = await self.connection.command("GET", INTACT)
+        return marked == self._run_id.encode()
 
-    async def declare_whole(self) -> None:
-        """Says so of the run of Redis that `is_whole` last looked at: one that began since is not whole yet."""
+    async def mark_intact(self) -> None:
+        """Marks the run of Redis that `is_intact` last saw. A run that began later is not intact yet."""
         run_id = self._run_id or await self.connection.run_id()
-        await self.connection.command("SET", WHOLE, run_id)
-        # Only of a new Redis: which run was compared, `declare_compared` says.
+        await self.connection.command("SET", INTACT, run_id)
+        # Only for a new Redis: otherwise `mark_compared` sets which run was compared.
         await self.connection.command("SET", COMPARED, run_id, "NX")
 
     async def jobs(self) -> list[str]:
-        """Those that have queues here."""
+        """Jobs that have queues here."""
         return [name.decode() for name in await self.connection.command("SMEMBERS", JOBS)]
 
     async def awaits_comparison(self) -> bool:
-        """Whether Redis was restarted, or is a replica that took over, since it was declared whole or compared: it may
-        be behind the store, and gives out no leases until it is declared compared."""
-        # Apart from the one that `is_whole` looked at: jobs may be being restored since, for an earlier run.
+        """Whether Redis was restarted, or a replica took over, since `mark_intact` or `mark_compared`. It may then be
+        behind the store, and returns no leases until `mark_compared`."""
+        # Apart from the run that `is_intact` saw: since then jobs may be being restored for an earlier run.
         self._seen_run_id = await self.connection.run_id()
-        declared: bytes | None = await self.connection.command("GET", COMPARED)
-        return declared not in (None, self._seen_run_id.encode())
+        marked: bytes | None = await self.connection.command("GET", COMPARED)
+        return marked not in (None, self._seen_run_id.encode())
 
-    async def declare_compared(self) -> None:
-        """Of the run that `awaits_comparison` last looked at."""
+    async def mark_compared(self) -> None:
+        """Marks the run that `awaits_comparison` last saw."""
         await self.connection.command("SET", COMPARED, self._seen_run_id)
         await self.connection.command("PUBLISH", WAKE, "")
 
     async def broken_by(self) -> str | None:
-        """The verb and error of a call that failed within: every job has to be restored."""
+        """The verb and error of a call that failed halfway. Every job must then be restored."""
         found: bytes | None = await self.connection.command("GET", BROKEN)
         return None if found is None else found.decode(errors="replace")
 
-    async def start_over(self) -> None:
-        """Erases every job, and with them what is half changed: nothing is whole until all are restored."""
-        await self.connection.command("DEL", WHOLE)
+    async def erase_all_jobs(self) -> None:
+        """Erases every job, also half-changed ones. The frontier is not intact until all are restored."""
+        await self.connection.command("DEL", INTACT)
         for name in await self.jobs():
             with suppress(FrontierLost):
                 await self.erase(name)
@@ -120,14 +120,14 @@ class RedisFrontier(Outlook):
         await self.connection.command("DEL", BROKEN)
 
     async def knows(self, job: str) -> bool:
-        """False also of one that is still to be told what has ended."""
+        """False also for a job that still waits for `recall`."""
         try:
             return not await self._is_lost(job)
         except FrontierLost:
             return False
 
     async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES) -> None:
-        await self._bell.wait(timeout_s, lanes)
+        await self._wake_up.wait(timeout_s, lanes)
 
     async def open_job(self, job: str, terms: Terms, *, lost: bool = False) -> None:
         await self._open(job, terms, known=False, lost=lost)
@@ -171,11 +171,11 @@ class RedisFrontier(Outlook):
             self._offered[call.caller] = call.seq, offered
         return offered
 
-    async def _offer(self, call: Call, part: list[Group]) -> Offered:
+    async def _offer(self, call: Call, part: list[HostOffers]) -> Offered:
         bounds = {"per_job": self._bounds.queued_per_job, "in_all": self._bounds.queued_in_all}
         fields = fields_of(part)
         new, places = await self._once("offer", call, name_of(fields), {**bounds, "offers": fields})
-        left = [part[place - 1].rest() for place in places]
+        left = [part[place - 1].to_offer() for place in places]
         for place, group in enumerate(part, 1):
             if place not in places:
                 self._recent.remember(group.offer.job, [target.fingerprint for target in group.targets])
@@ -213,12 +213,16 @@ class RedisFrontier(Outlook):
         fields = [[target.host, band_of(trail), trail_bytes(trail), line_of(target)] for target, trail in requests]
         return sum(await self._in_parts("revive", call, "requests", fields, job=job))
 
-    async def recall(self, call: Call, job: str, endings: Sequence[Ended]) -> int:
-        fields = [ended_fields(ended) for ended in endings]
-        return sum(await self._in_parts("recall", call, "endings", fields, job=job))
+    async def recall(self, call: Call, job: str, ended: Sequence[Ended]) -> int:
+        fields = [ended_fields(each) for each in ended]
+        return sum(await self._in_parts("recall", call, "ended", fields, job=job))
 
     async def reap(self, blamed: Sequence[int] = (), gone: Sequence[str] = (), *, all_leases: bool = False) -> int:
-        args = {"blamed": {str(token): True for token in blamed}, "all_leases": all_leases, "most": REAPED_AT_ONCE}
+        args = {
+            "blamed": {str(token): blamed.count(token) for token in blamed},
+            "all_leases": all_leases,
+            "most": REAPED_AT_ONCE,
+        }
         ended = last = (await self._shard.run("reap", args))[0]
         while last == REAPED_AT_ONCE:
             last = (await self._shard.run("reap", args))[0]
@@ -246,9 +250,6 @@ class RedisFrontier(Outlook):
     async def cancel(self, job: str) -> None:
         await self._shard.run("steer", {"word": "cancel", "jobs": [job]})
 
-    async def focus(self, jobs: Sequence[str]) -> None:
-        await self._shard.run("steer", {"word": "focus", "jobs": list(jobs)})
-
     async def forget(self, job: str) -> None:
         await self._shard.run("steer", {"word": "forget", "jobs": [job]})
         self._recent.drop(job)
@@ -256,16 +257,16 @@ class RedisFrontier(Outlook):
     async def erase(self, job: str) -> None:
         await self._shard.run("steer", {"word": "erase", "jobs": [job]})
 
-    async def met(self, job: str, host: str, crawl_delay_s: float) -> None:
+    async def record_robots_answer(self, job: str, host: str, crawl_delay_s: float) -> None:
         check_seconds("crawl_delay_s", crawl_delay_s)
-        await self._shard.run("met", {"job": job, "host": host, "crawl_delay_s": crawl_delay_s})
+        await self._shard.run("record_robots_answer", {"job": job, "host": host, "crawl_delay_s": crawl_delay_s})
 
     async def override(self, host: str, *, rate: float | None, paused: bool) -> None:
         check_rate(rate)
         await self._shard.run("override", {"host": host, "rate": False if rate is None else rate, "paused": paused})
 
     async def count(self, call: Call, counts: Mapping[str, int]) -> None:
-        """Adds to what the whole fleet has counted, of whatever series it likes."""
+        """Adds to the counters of the whole fleet."""
         await self._once("count", call, 1, {"counts": [field for series in counts.items() for field in series]})
 
     async def _in_parts(self, verb: str, call: Call, name: str, fields: list[Any], **more: Any) -> list[Any]:

@@ -1,6 +1,6 @@
-"""One frontier in one Redis: runs its verbs, and knows when it is no longer the one it was.
+"""One frontier in one Redis: runs its verbs, and notices when Redis may have lost data.
 
-A shard's keys share a hash tag, so that several can lie in a Cluster one day; until then there is one.
+A shard's keys share a hash tag, so that several shards could share a Cluster. Today there is one shard.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import msgpack
 
-from shoal.frontier.redis.connection import Bounds, Connection
-from shoal.frontier.redis.packing import packed
+from shoal.frontier.redis.connection_pool import PoolLimits, RedisConnection
+from shoal.frontier.redis.serialize import packed
 
 TAG = "{shoal:0}"
 CLOCKS = f"{TAG}:h:"
-WHOLE = f"{TAG}:whole"
+INTACT = f"{TAG}:whole"
 JOBS = f"{TAG}:jobs"
 BROKEN = f"{TAG}:broken"
 COMPARED = f"{TAG}:compared"
@@ -26,20 +26,20 @@ COUNTED = f"{TAG}:counted"
 
 
 class Shard:
-    def __init__(self, url: str, bounds: Bounds, doubtful: Callable[[], None]) -> None:
-        """`doubtful` is called when Redis may have lost what it had confirmed: it broke off, was wiped, or a job
-        in it began anew."""
-        self.connection = Connection(url, bounds, doubtful)
+    def __init__(self, url: str, bounds: PoolLimits, doubtful: Callable[[], None]) -> None:
+        """Calls `doubtful` when Redis may have lost what it had confirmed: the connection broke, Redis was wiped, or a
+        job in it was opened again."""
+        self.connection = RedisConnection(url, bounds, doubtful)
         self._doubtful = doubtful
         self._epoch = 0.0
         self._heard_at = 0.0
 
     def silent_s(self) -> float:
-        """How long ago it last answered, and would have told of another epoch."""
+        """Seconds since it last answered. Each answer shows whether the epoch changed."""
         return time.monotonic() - self._heard_at
 
     async def run(self, verb: str, args: dict[str, Any], raw: bool = False) -> Any:
-        """`raw` leaves texts as bytes, for replies that hold requests."""
+        """`raw` returns texts as bytes, for replies that contain requests."""
         reply = await self.connection.run(verb, TAG, packed(args))
         self._heard_at = time.monotonic()
         epoch, value = msgpack.unpackb(reply, raw=raw)
@@ -49,8 +49,8 @@ class Shard:
         return value
 
     async def hosts(self, after: str, most: int | None) -> list[str]:
-        """Those that have a clock, in order, from the first beyond `after` on: all, or so many, and then no more than
-        those are held at any time."""
+        """Sorted names of hosts that have a clock, starting after `after`: all, or at most `most`. It never holds more
+        names in memory than it returns."""
         names: set[str] = set()
         cursor: int | None = None
         while cursor != 0:

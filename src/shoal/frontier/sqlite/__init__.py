@@ -1,7 +1,7 @@
-"""The frontier in one SQLite file: for a crawl in one process, with other terminals looking on and steering.
+"""The frontier in one SQLite file, for crawls in one process each, which other terminals can watch and steer.
 
-Every verb is one `BEGIN IMMEDIATE` transaction, so a kill at any moment leaves either all of it or nothing.
-Calls take some tens of microseconds and therefore run on the event loop itself.
+Every verb is one `BEGIN IMMEDIATE` transaction, so a kill at any moment leaves all of its changes or none.
+Calls take some tens of microseconds, so they run on the event loop itself.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import StaleCall
+from shoal.frontier.adaptive_delay import GAP_MARGIN
 from shoal.frontier.contract import ALL_LANES, HORIZON_S, LEASE_S, Call, Ended, Offered, Terms
-from shoal.frontier.pace import GAP_MARGIN
-from shoal.frontier.record import target_of, trail_of
+from shoal.frontier.serialize import target_of, trail_of
+from shoal.frontier.sqlite.inspection import SqliteInspection
+from shoal.frontier.sqlite.lease_outcomes import LeaseOutcomes, expired, wake
 from shoal.frontier.sqlite.leasing import Leasing
 from shoal.frontier.sqlite.offering import Offering
-from shoal.frontier.sqlite.outlook import Outlook
-from shoal.frontier.sqlite.queue import CAPPED, PARKED
+from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED
 from shoal.frontier.sqlite.schema import open_database, unusable
-from shoal.frontier.sqlite.settling import Settling, expired, wake
 from shoal.frontier.sqlite.sites import site_id
 from shoal.frontier.validation import (
     check_completions,
@@ -39,7 +39,7 @@ HOST_IDS_REMEMBERED = 50_000
 CRAWL_DELAY_FRESH_S = 86_000.0
 
 
-class SqliteFrontier(Outlook):
+class SqliteFrontier(SqliteInspection):
     def __init__(self, path: Path, clock: Callable[[], float] = time.time, lease_s: float = LEASE_S) -> None:
         super().__init__(open_database(path), clock)
         self.lease_s = lease_s
@@ -69,7 +69,7 @@ class SqliteFrontier(Outlook):
             "pages_per_host = excluded.pages_per_host, bytes_max = excluded.bytes_max, stop_at = excluded.stop_at",
             (job, state, *row, *limits, int(self._clock())),
         )
-        # A new try gives silent hosts their time again, and capped ones a look under the new limits.
+        # A new try of the job gives silent hosts their full time again, and checks capped hosts under the new limits.
         self._db.execute(
             "UPDATE ready SET failing_since = NULL, failures = 0, at = CASE at WHEN ? THEN ? ELSE at END WHERE job = ?",
             (CAPPED, self._clock(), self._job_id(job)),
@@ -104,7 +104,8 @@ class SqliteFrontier(Outlook):
         leases: list[Lease] = []
 
         def take() -> list[int]:
-            leasing = Leasing(self._db, self._queue, self._clock(), horizon_s, self.lease_s, call.caller)
+            now = self._clock()
+            leasing = Leasing(self._db, self._queue, now, horizon_s, self.lease_s, call.caller, self._only)
             leases.extend(leasing.lease(n, lanes))
             return [lease.token for lease in leases]
 
@@ -112,7 +113,7 @@ class SqliteFrontier(Outlook):
         return leases or self._leases(tokens)
 
     def _leases(self, tokens: list[int]) -> list[Lease]:
-        """Leases given before, for a repeated call."""
+        """Returns the leases of an earlier call, for a repeated call."""
         marks = ",".join("?" * len(tokens))
         rows = self._db.execute(
             "SELECT l.*, h.name AS host_name, j.name AS job_name FROM lease l JOIN host h ON h.id = l.host "
@@ -140,7 +141,7 @@ class SqliteFrontier(Outlook):
         check_landings(landings)
 
         def land() -> None:
-            Settling(self._db, self._queue, self._clock()).land(landings)
+            LeaseOutcomes(self._db, self._queue, self._clock()).land(landings)
 
         self._once(call, "landed", land)
 
@@ -156,7 +157,7 @@ class SqliteFrontier(Outlook):
         check_seconds("wait_s", wait_s)
 
         def give_back() -> None:
-            settling = Settling(self._db, self._queue, self._clock())
+            settling = LeaseOutcomes(self._db, self._queue, self._clock())
             settling.release(tokens, wait_s)
             settling.write_counts()
 
@@ -166,7 +167,7 @@ class SqliteFrontier(Outlook):
         check_completions(completions)
 
         def end() -> list[bool]:
-            settling = Settling(self._db, self._queue, self._clock())
+            settling = LeaseOutcomes(self._db, self._queue, self._clock())
             accepted = settling.complete(completions)
             settling.write_counts()
             return [completion.token in accepted for completion in completions]
@@ -177,13 +178,23 @@ class SqliteFrontier(Outlook):
         now = self._clock()
         with self._transaction():
             tokens = expired(self._db, PARKED if all_leases else now, gone)
-            settling = Settling(self._db, self._queue, now)
+            settling = LeaseOutcomes(self._db, self._queue, now)
             settling.expire(tokens, blamed)
             settling.write_counts()
+            # Nobody is alive to repeat their calls.
             if all_leases:
-                # Nobody is left who might repeat a call.
                 self._db.execute("DELETE FROM call")
+            for caller in gone:
+                self._db.execute("DELETE FROM call WHERE caller = ?", (caller,))
         return len(tokens)
+
+    def lease_only_from(self, jobs: Sequence[str]) -> None:
+        """Leases from these jobs only, from now on and in this process. Other processes work on the others."""
+        self._only = tuple(jobs)
+
+    def lease_holders(self) -> list[str]:
+        """The callers that hold leases."""
+        return [row[0] for row in self._db.execute("SELECT DISTINCT caller FROM lease")]
 
     async def pause(self, job: str) -> None:
         with self._transaction():
@@ -198,11 +209,6 @@ class SqliteFrontier(Outlook):
                 "UPDATE job SET state = 'active', stop_at = stop_at + ? - paused_at WHERE id = ? AND state = 'paused'",
                 (self._clock(), self._job_id(job)),
             )
-
-    async def focus(self, jobs: Sequence[str]) -> None:
-        marks = ",".join("?" * len(jobs))
-        with self._transaction():
-            self._db.execute(f"UPDATE job SET state = 'paused' WHERE state = 'active' AND name NOT IN ({marks})", jobs)
 
     async def cancel(self, job: str) -> None:
         with self._transaction():
@@ -223,7 +229,7 @@ class SqliteFrontier(Outlook):
 
     def _forget(self, job_id: int) -> None:
         self._seen.drop_job(job_id)
-        # Nobody will land what is leased now.
+        # Nobody will report landings for the leases of this job.
         self._db.execute(
             "UPDATE host SET in_flight = in_flight - (SELECT count(*) FROM lease WHERE lease.host = host.id "
             "AND job = :job AND slot AND NOT landed) WHERE id IN (SELECT host FROM lease WHERE job = :job)",
@@ -252,30 +258,31 @@ class SqliteFrontier(Outlook):
         self._db.execute("UPDATE job SET dead = dead - ?1, queued = queued + ?1 WHERE id = ?2", (len(again), job_id))
         return len(again)
 
-    async def recall(self, call: Call, job: str, endings: Sequence[Ended]) -> int:
-        return int(self._once(call, "recall", lambda: self._recall(job, endings)))
+    async def recall(self, call: Call, job: str, ended: Sequence[Ended]) -> int:
+        return int(self._once(call, "recall", lambda: self._recall(job, ended)))
 
-    def _recall(self, job: str, endings: Sequence[Ended]) -> int:
+    def _recall(self, job: str, ended: Sequence[Ended]) -> int:
         job_id = self._job_id(job)
-        unknown = self._seen.unknown(job_id, [end.fingerprint for end in endings])
+        unknown = self._seen.unknown(job_id, [each.fingerprint for each in ended])
         self._seen.add(job_id, unknown)
-        ended = {end.fingerprint: end for end in endings}
+        by_fingerprint = {each.fingerprint: each for each in ended}
         by_host: dict[str, list[Ended]] = {}
         for fingerprint in unknown:
-            by_host.setdefault(ended[fingerprint].host, []).append(ended[fingerprint])
-        settling = Settling(self._db, self._queue, self._clock())
+            each = by_fingerprint[fingerprint]
+            by_host.setdefault(each.host, []).append(each)
+        settling = LeaseOutcomes(self._db, self._queue, self._clock())
         for host, ended_there in by_host.items():
             settling.recall(job_id, self._host_id(host), ended_there)
         settling.write_counts()
         return len(unknown)
 
-    async def met(self, job: str, host: str, crawl_delay_s: float) -> None:
+    async def record_robots_answer(self, job: str, host: str, crawl_delay_s: float) -> None:
         check_seconds("crawl_delay_s", crawl_delay_s)
         now = self._clock()
         with self._transaction():
             job_id, host_id = self._job_id(job), self._host_id(host)
             self._db.execute("UPDATE ready SET answered = 1 WHERE job = ? AND host = ?", (job_id, host_id))
-            # Several origins may share a host's clock: of what they ask for within a day the slowest holds.
+            # Several origins may share a host's clock: the slowest crawl-delay of the last day applies.
             self._db.execute(
                 "UPDATE host SET "
                 "crawl_delay_s = max(?1, CASE WHEN crawl_delay_at > ?2 - ?3 THEN crawl_delay_s ELSE 0 END), "
@@ -314,7 +321,7 @@ class SqliteFrontier(Outlook):
             ).fetchone()
             if last is not None and last["seq"] >= call.seq:
                 if last["seq"] > call.seq:
-                    raise StaleCall(f"{verb} {call.seq} of {call.caller} comes after its {verb} {last['seq']}")
+                    raise StaleCall(f"{verb} {call.seq} of {call.caller} came after its {verb} {last['seq']}")
                 return json.loads(last["reply"])
             reply = act()
             self._db.execute(

@@ -1,10 +1,10 @@
-"""Choosing what may be fetched now: lanes best first, jobs in turn, hosts whose clock has come.
+"""Chooses what may be fetched now: the best lane first, jobs in turn, hosts whose clock allows it.
 
-`ready.at` says when to look at a host for a job. It is corrected when looked at, not whenever the host's clock moves,
-so a host shared by many jobs costs nothing while it waits. A host that is full or paused is parked until a landing or
-an operator wakes it; one whose page limit is reached is capped.
+`ready.at` is when to check a host for a job. It is corrected when the host is checked, not whenever the host's clock
+moves, so a host that many jobs share costs nothing while it waits. A host that is full or paused is parked until a
+landing or an operator wakes it. A host whose page limit is reached is capped.
 
-Met are hosts that have answered the job, strangers those that have not. While both are due, strangers get their share.
+Strangers are hosts that have not answered the job yet. While other hosts are due too, strangers get only their share.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import sqlite3
 from collections.abc import Sequence
 from itertools import groupby
 
-from shoal.frontier.clock import Clock
+from shoal.frontier.adaptive_delay import UNREACHABLE_AFTER_S, UNREACHABLE_FAILURES, gap_of, slowdown_at
 from shoal.frontier.contract import ALL_LANES, STRANGERS_ONE_IN
-from shoal.frontier.pace import UNREACHABLE_AFTER_S, UNREACHABLE_FAILURES, gap_of, slowdown_at
-from shoal.frontier.record import target_of, trail_of
-from shoal.frontier.sqlite.queue import CAPPED, PARKED, Pending, Queue
+from shoal.frontier.politeness_clock import StartClock
+from shoal.frontier.serialize import target_of, trail_of
+from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED, Pending, Queue
 from shoal.model import Lane, Lease
 
 UNREACHABLE_BATCH = 500
@@ -28,23 +28,32 @@ CLOCKS = (
     "r.next_at AS own_at, h.site, s.next_at AS site_next_at, s.gap_s AS site_gap_s "
     "FROM ready r JOIN host h ON h.id = r.host JOIN site s ON s.id = h.site"
 )
-"""Of hosts to a job: everything that says when one may be asked."""
+"""Joins a job's hosts with everything that decides when one may be fetched."""
 
 
 class Leasing:
     """One lease call."""
 
     def __init__(
-        self, db: sqlite3.Connection, queue: Queue, now: float, horizon_s: float, lease_s: float, caller: str
+        self,
+        db: sqlite3.Connection,
+        queue: Queue,
+        now: float,
+        horizon_s: float,
+        lease_s: float,
+        caller: str,
+        only: Sequence[str],
     ) -> None:
+        """`only`: the jobs to lease from; empty: all of them."""
         self._db = db
+        self._only = only
         self._lease_s = lease_s
         self._caller = caller
         self._queue = queue
         self._now = now
         self._until = now + horizon_s
-        self._sites: dict[int, Clock] = {}
-        """Clocks that were moved by this call; rows that were read before have them as they were."""
+        self._sites: dict[int, StartClock] = {}
+        """Clocks that this call moved. Rows that it read before hold their old values."""
         self._token, leased_at = db.execute("SELECT last, leased_at FROM token").fetchone()
         if now < leased_at - CLOCK_SLACK_S:
             shift_clocks(db, leased_at - now)
@@ -52,7 +61,7 @@ class Leasing:
 
     def lease(self, n: int, lanes: Sequence[Lane]) -> list[Lease]:
         leases: list[Lease] = []
-        jobs = leasable_jobs(self._db, self._now, [ALL_LANES.index(lane) for lane in lanes])
+        jobs = leasable_jobs(self._db, self._now, [ALL_LANES.index(lane) for lane in lanes], self._only)
         for _, peers in groupby(jobs, key=lambda job: (job["lane"], job["priority"])):
             leases += self._in_turns(list(peers), n - len(leases))
         if leases:
@@ -107,18 +116,18 @@ class Leasing:
         )
 
     def _due_hosts(self, job_id: int, n: int, share: int, held_only: bool) -> tuple[list[sqlite3.Row], int]:
-        """Those to look at, the longest due first, and the most that each stranger gets. If strangers and met are due,
-        as many strangers as have a share come before the met."""
+        """The hosts to check, the longest due first, and the most leases that each stranger gets. If strangers and
+        answered hosts are both due, the strangers that fit their share come first."""
         if held_only:
             held = "AND EXISTS(SELECT 1 FROM queue q WHERE q.job = r.job AND q.host = r.host AND q.held)"
             return self._longest_due(job_id, n, held), n
         due = self._longest_due(job_id, n)
         strangers = [host for host in due if not host["answered"]]
-        met = self._longest_due(job_id, n, "AND r.answered") if strangers else []
-        if not met:
+        answered = self._longest_due(job_id, n, "AND r.answered") if strangers else []
+        if not answered:
             return due, n
         chosen = strangers[: max(0, share)]
-        return chosen + met, share // max(1, len(chosen))
+        return chosen + answered, share // max(1, len(chosen))
 
     def _longest_due(self, job_id: int, n: int, only: str = "") -> list[sqlite3.Row]:
         return self._db.execute(
@@ -129,7 +138,7 @@ class Leasing:
         ).fetchall()
 
     def _of_host(self, job: sqlite3.Row, host: sqlite3.Row, quota: int, permits: int | None) -> tuple[list[Lease], int]:
-        """The leases taken there, and how many new permits they took."""
+        """Returns the leases taken from the host, and how many new permits they took."""
         capped = False
         if job["pages_per_host"] is not None:
             here = max(0, job["pages_per_host"] - host["taken"])
@@ -138,19 +147,19 @@ class Leasing:
         if is_unreachable(host, self._now):
             pending = self._queue.pop(job["id"], host["id"], min(quota, UNREACHABLE_BATCH), permits)
             if not pending:
-                return self._look_again(job, host, CAPPED if capped else None)
+                return self._check_again(job, host, CAPPED if capped else None)
             return self._give(job, host, pending, gap_s=0.0, start_at=self._now, unreachable=True)
         gap_s = host_gap(job, host, self._now)
         start_at = max(self._now, start_of(host, self._site_clock(host), gap_s))
         room = job["per_host"] - host["in_flight"]
         if host["paused"] or room <= 0:
-            return self._look_again(job, host, PARKED)
+            return self._check_again(job, host, PARKED)
         if start_at > self._until:
-            return self._look_again(job, host, start_at)
+            return self._check_again(job, host, start_at)
         starts = quota if gap_s == 0 else int((self._until - start_at) / gap_s) + 1
         pending = self._queue.pop(job["id"], host["id"], min(quota, room, starts), permits)
         if not pending:
-            return self._look_again(job, host, CAPPED if capped else None)
+            return self._check_again(job, host, CAPPED if capped else None)
         next_at = start_at + len(pending) * gap_s
         self._plan(host, len(pending), next_at, gap_s)
         self._db.execute(
@@ -159,11 +168,11 @@ class Leasing:
         )
         return self._give(job, host, pending, gap_s, start_at, unreachable=False)
 
-    def _site_clock(self, host: sqlite3.Row) -> Clock:
+    def _site_clock(self, host: sqlite3.Row) -> StartClock:
         return self._sites.get(host["site"]) or site_clock(host)
 
     def _plan(self, host: sqlite3.Row, n: int, next_at: float, gap_s: float) -> None:
-        clock = Clock(host["next_at"], host["gap_s"]).planned(next_at, gap_s)
+        clock = StartClock(host["next_at"], host["gap_s"]).planned(next_at, gap_s)
         self._db.execute(
             "UPDATE host SET next_at = ?, gap_s = ?, in_flight = in_flight + ? WHERE id = ?", (*clock, n, host["id"])
         )
@@ -219,7 +228,7 @@ class Leasing:
             edition=job["edition"],
         )
 
-    def _look_again(self, job: sqlite3.Row, host: sqlite3.Row, at: float | None) -> tuple[list[Lease], int]:
+    def _check_again(self, job: sqlite3.Row, host: sqlite3.Row, at: float | None) -> tuple[list[Lease], int]:
         self._db.execute("UPDATE ready SET at = ? WHERE job = ? AND host = ?", (at, job["id"], host["id"]))
         return [], 0
 
@@ -230,26 +239,30 @@ class Leasing:
         ).fetchall()
         for row in due:
             pending = Pending(row["trail"], row["line"], row["attempt"], row["crashes"], held=False)
-            self._queue.give_back(job_id, row["host"], pending, self._now)
+            self._queue.return_to_queue(job_id, row["host"], pending, self._now)
             self._db.execute("DELETE FROM later WHERE seq = ?", (row["seq"],))
 
 
-def leasable_jobs(db: sqlite3.Connection, now: float, lanes: list[int]) -> list[sqlite3.Row]:
-    """Active jobs with something queued that no limit stops altogether, in the order they are served."""
+def leasable_jobs(db: sqlite3.Connection, now: float, lanes: list[int], only: Sequence[str]) -> list[sqlite3.Row]:
+    """Active jobs that have something queued and are not stopped by a limit, in the order they are served.
+
+    Only jobs of these names, if there are any.
+    """
     marks = ",".join("?" * len(lanes))
+    named = f"AND name IN ({','.join('?' * len(only))}) " if only else ""
     return db.execute(
         "SELECT id, name, lane, priority, pages_max IS NOT NULL AND permits >= pages_max AS spent "
         f"FROM job WHERE state = 'active' AND queued > 0 AND lane IN ({marks}) "
         "AND (stop_at IS NULL OR stop_at > ?) AND (bytes_max IS NULL OR bytes < bytes_max) "
         "AND (pages_max IS NULL OR permits < pages_max "
         "     OR EXISTS(SELECT 1 FROM queue WHERE queue.job = job.id AND held)) "
-        "ORDER BY lane, priority DESC, turn, id",
-        (*lanes, now),
+        f"{named}ORDER BY lane, priority DESC, turn, id",
+        (*lanes, now, *only),
     ).fetchall()
 
 
 def strangers_share(given: int, n: int) -> int:
-    """How many of the next n leases of a job that was given so many are for strangers: every fourth, whatever n is."""
+    """How many of a job's next n leases go to strangers, after `given` leases: every fourth, whatever n is."""
     return (given + n) // STRANGERS_ONE_IN - given // STRANGERS_ONE_IN
 
 
@@ -261,12 +274,12 @@ def host_gap(job: sqlite3.Row, host: sqlite3.Row, now: float) -> float:
     return gap_of(gap_s, slowdown, host["crawl_delay_s"] if job["robots"] else 0.0)
 
 
-def site_clock(host: sqlite3.Row) -> Clock:
-    return Clock(host["site_next_at"], host["site_gap_s"])
+def site_clock(host: sqlite3.Row) -> StartClock:
+    return StartClock(host["site_next_at"], host["site_gap_s"])
 
 
-def start_of(host: sqlite3.Row, site: Clock, gap_s: float) -> float:
-    clock = Clock(host["next_at"], host["gap_s"])
+def start_of(host: sqlite3.Row, site: StartClock, gap_s: float) -> float:
+    clock = StartClock(host["next_at"], host["gap_s"])
     start_at: float = max(
         host["own_at"], host["floor_at"], host["block_until"], clock.follows(gap_s), site.follows(gap_s)
     )
@@ -280,7 +293,7 @@ def is_unreachable(host: sqlite3.Row, now: float) -> bool:
 
 
 def shift_clocks(db: sqlite3.Connection, back_s: float) -> None:
-    """The machine's clock was set back: without this every host would wait until it has caught up."""
+    """Corrects all times after the machine's clock was set back; else every host would wait until it catches up."""
     db.execute("UPDATE token SET leased_at = leased_at - ?", (back_s,))
     db.execute(
         "UPDATE host SET next_at = next_at - ?1, floor_at = floor_at - ?1, block_until = block_until - ?1", (back_s,)

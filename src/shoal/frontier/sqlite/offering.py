@@ -1,4 +1,4 @@
-"""How offers are taken: what a job has not seen is queued by host, in the order in which it was found."""
+"""Takes offers: queues by host what a job has not seen, in the order in which it was found."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from shoal.errors import FrontierLost
-from shoal.frontier.sqlite.queue import Queue
+from shoal.frontier.sqlite.pending_rows import Queue
 from shoal.frontier.sqlite.seen import Seen
 from shoal.model import Offer, Target
 
 
 class Offering:
-    """One call that offers."""
+    """One `offer` call."""
 
     def __init__(
         self, db: sqlite3.Connection, seen: Seen, queue: Queue, host_id: Callable[[str], int], now: float
@@ -24,10 +24,10 @@ class Offering:
         self._now = now
 
     def take(self, job: int, offers: Sequence[Offer]) -> int:
-        """How many targets are new. Raises FrontierLost."""
+        """Returns how many targets are new. Raises FrontierLost."""
         if self._db.execute("SELECT 1 FROM job WHERE id = ? AND state = 'lost'", (job,)).fetchone():
             raise FrontierLost(offers[0].job)
-        # Looked up together: most are known, and each look by itself would cost as much as ten of these.
+        # Looked up together, because most are known, and one lookup by itself costs as much as ten of these.
         found = self._seen.unknown(job, [target.fingerprint for offer in offers for target in offer.targets])
         if found:
             self._seen.add(job, found)
@@ -48,7 +48,7 @@ class Offering:
 
 
 def _taken_by_host(targets: Sequence[Target], unknown: set[int]) -> dict[str, list[Target]]:
-    """Takes them out of `unknown`, so that each is queued once."""
+    """Removes them from `unknown`, so that each is queued once."""
     by_host: dict[str, list[Target]] = {}
     for target in targets:
         if target.fingerprint in unknown:

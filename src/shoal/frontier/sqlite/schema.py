@@ -1,17 +1,17 @@
 """The tables of `frontier.db`, and how the file is opened.
 
-job      one row per job: its terms, whether it may be leased from, whose turn it is, and its counts
-host     one row per host ever leased from: clock, slots in flight, what it has learnt, an operator's word
+job      one row per job: its terms, whether it may be leased from, its place in turn, and its counts
+host     one row per host ever leased from: clock, slots in flight, learned pace, an operator's settings
 site     the clock that the hosts of one registrable domain at one address share
-ready    one row per (job, host): when to look at it next, the job's own next start, pages taken there, whether it ever
+ready    one row per (job, host): when to check it next, the job's own next start, pages taken there, whether it ever
          answered the job
-queue    pending requests: one row per (job, host, band, trail), its targets packed as lines, `taken` of them gone
-later    retries, until they are due
-lease    requests held by a worker
-seen     fingerprints a job was ever offered; `fresh` are those not yet merged into it
-dropped  how many requests of a job were refused, by reason
+queue    pending requests: one row per (job, host, band, trail), its targets packed as lines; `taken` of them are gone
+later    retries that are not due yet
+lease    requests that a worker holds
+seen     fingerprints that a job was ever offered; `fresh` has those not yet merged into it
+dropped  how many requests of a job were dropped, by reason
 call     the last reply per caller and verb
-token    the last token given, so that tokens only ever rise, and the time of the last lease
+token    the last token, so that tokens always increase, and the time of the last lease
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from shoal.errors import DiskFull, HomeError, Unavailable
+from shoal.errors import Busy, DiskFull, HomeError, Unavailable
 from shoal.frontier.sqlite.sites import site_id
-from shoal.sqlite_file import read_only_uri
+from shoal.sqlite_file import read_only_uri, use_write_ahead_log
 from shoal.urls import domain_of
 
 VERSION = 3
@@ -97,18 +97,17 @@ ALTER TABLE ready ADD COLUMN next_at REAL NOT NULL DEFAULT 0;
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode to a database of this version, made if there is none."""
+    """Opens a connection in autocommit mode, and creates or upgrades the database if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    seen_only = read_only_uri(path)
+    read_only = read_only_uri(path)
     try:
         db = sqlite3.connect(
-            seen_only or path, timeout=BUSY_S, isolation_level=None, cached_statements=256, uri=seen_only is not None
+            read_only or path, timeout=BUSY_S, isolation_level=None, cached_statements=256, uri=read_only is not None
         )
         db.row_factory = sqlite3.Row
-        if seen_only is None:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-        # Fills while a crawl grows: with 16 MB a million known URLs are looked up no faster.
+        if read_only is None:
+            use_write_ahead_log(db, BUSY_S)
+        # The cache fills as a crawl grows. With 16 MB, lookups among a million known URLs are no faster.
         db.execute("PRAGMA cache_size = -12288")
         _ensure_tables(db, path)
     except sqlite3.DatabaseError as error:
@@ -117,35 +116,50 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 
 def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
-    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if _version(db, path) == VERSION:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    # Read again under the write lock: another process may have made the tables meanwhile.
+    version = _version(db, path)
     if version == 0:
-        db.executescript(f"BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+        _run(db, TABLES)
     elif version < VERSION:
         _upgrade(db, "".join((FROM_VERSION_1, FROM_VERSION_2)[version - 1 :]))
-    elif version > VERSION:
-        raise HomeError(
-            f"{path} was made by a newer Shoal (format {version}, this one knows {VERSION}): "
-            "upgrade Shoal or choose another home with --home"
-        )
-
-
-def _upgrade(db: sqlite3.Connection, changes: str) -> None:
-    # Each by itself: a script would commit what was begun before it.
-    for statement in ("BEGIN IMMEDIATE", *changes.split(";")):
-        db.execute(statement)
-    for id, name in db.execute("SELECT id, name FROM host").fetchall():
-        db.execute("UPDATE host SET site = ? WHERE id = ?", (site_id(db, domain_of(name)), id))
     db.execute(f"PRAGMA user_version = {VERSION}")
     db.execute("COMMIT")
 
 
+def _version(db: sqlite3.Connection, path: Path) -> int:
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
+        raise HomeError(
+            f"{path} was made by a newer Shoal (format {version}, this one knows {VERSION}): "
+            "upgrade Shoal or choose another home with --home"
+        )
+    return version
+
+
+def _upgrade(db: sqlite3.Connection, changes: str) -> None:
+    _run(db, changes)
+    for id, name in db.execute("SELECT id, name FROM host").fetchall():
+        db.execute("UPDATE host SET site = ? WHERE id = ?", (site_id(db, domain_of(name)), id))
+
+
+def _run(db: sqlite3.Connection, script: str) -> None:
+    """One statement at a time: `executescript` would commit the transaction that was begun before it."""
+    for statement in script.split(";"):
+        db.execute(statement)
+
+
 def unusable(path: Path, error: sqlite3.DatabaseError) -> Exception:
-    """SQLite's complaint as ours, with the way out; a mistake of our own stays what it is."""
-    # A log's index that cannot grow is the one input/output error that room on the disk mends.
+    """Translates SQLite's error into ours, with what to do. An error in our own code is returned unchanged."""
+    # The write-ahead log's index that cannot grow is the one I/O error that free disk space fixes.
     if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE):
         return DiskFull(path)
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
-        return HomeError(f"{path}: {error}: check that you may write it and its directory")
+        return HomeError(f"{path}: {error}: check that you may write to it and its directory")
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+        return Busy(f"{path} is locked by another process")
     if isinstance(error, sqlite3.OperationalError):
         return Unavailable(f"{path} cannot be used now: {error}")
     if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):

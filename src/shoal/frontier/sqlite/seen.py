@@ -1,8 +1,8 @@
 """Which fingerprints a job was ever offered, exactly.
 
-Inserting random keys into one large B-tree costs more the larger it grows. New fingerprints are therefore appended
-to `fresh`, kept in memory beside it, and merged in key order once there are many; lookups go to memory first. Most
-links met lately do not come here: whoever found them remembers that they were offered.
+Inserting random keys into one large B-tree costs more the larger it grows. So new fingerprints are appended to `fresh`
+and also kept in memory, and merged in key order once there are many. Lookups go to memory first. Most links that were
+found recently do not come here, because `RecentOffers` filters them out.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ class Seen:
         self.reload()
 
     def reload(self) -> None:
-        """Forgets what is in memory: after a rollback it may claim more than the tables hold."""
+        """Reloads the fingerprints in memory: after a rollback they may include more than the tables hold."""
         self._fresh: defaultdict[int, set[int]] = defaultdict(set)
         for job, fingerprint in self._db.execute("SELECT job, fingerprint FROM fresh"):
             self._fresh[job].add(fingerprint)
 
     def unknown(self, job: int, fingerprints: list[int]) -> list[int]:
-        """Those never offered, each once."""
+        """Fingerprints that were never offered, each once."""
         fresh = self._fresh[job]
-        asked = [f for f in dict.fromkeys(fingerprints) if f not in fresh]
-        return self._unstored(job, asked) if asked else []
+        not_fresh = [f for f in dict.fromkeys(fingerprints) if f not in fresh]
+        return self._unstored(job, not_fresh) if not_fresh else []
 
     def add(self, job: int, fingerprints: list[int]) -> None:
         self._db.executemany("INSERT INTO fresh VALUES(?, ?)", [(job, f) for f in fingerprints])
@@ -46,7 +46,7 @@ class Seen:
         self._db.execute("DELETE FROM seen WHERE job = ?", (job,))
 
     def _unstored(self, job: int, fingerprints: list[int]) -> list[int]:
-        # One text in and one out: each row that comes back costs as much as it takes to look it up.
+        # One text in and one text out: returning a row costs as much as looking it up.
         query = (
             "SELECT json_group_array(value) FROM json_each(?) "
             "WHERE NOT EXISTS(SELECT 1 FROM seen WHERE job = ? AND fingerprint = value)"

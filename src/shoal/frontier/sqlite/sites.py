@@ -1,7 +1,7 @@
 """Sites: the hosts of one registrable domain at one address, which share a clock.
 
-A host is of its domain's site from the start, so that its first request waits too. The first address that is known of
-a site is its home; a host that turns out to be at another one has a clock with those beside it.
+A host belongs to its domain's site from the start, so that its first request waits too. The first known address of a
+site is its home. A host at another address shares a clock with the other hosts at that address.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def site_id(db: sqlite3.Connection, name: str) -> int:
 
 
 def place_host(db: sqlite3.Connection, host: int, name: str, address: str) -> None:
-    """The host has answered from this address."""
+    """Moves the host to the site of the address from which it answered."""
     domain = domain_of(name)
     home_id = site_id(db, domain)
     db.execute("UPDATE site SET home = ? WHERE id = ? AND home = ''", (address, home_id))

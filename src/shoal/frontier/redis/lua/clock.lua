@@ -1,14 +1,14 @@
--- When a request may start. Three clocks stand before it: the job's own at the host (its visit), the host's, and that
--- of the site, which is all hosts of one registrable domain at one address. Each has the next start that is planned
--- (next_at); those of hosts and sites also have how long after the last start that is (gap_s).
+-- Decides when a request may start. Three clocks must allow it: the job's own for the host (its visit), the host's, and
+-- the site's. A site is all hosts of one registrable domain at one address. Each clock holds the next planned start
+-- (next_at). Those of hosts and sites also hold how long after the last start that is (gap_s).
 --
--- A job waits for its own gap only. Between two jobs the shorter of their gaps lies, so that together they ask no more
--- than the quicker one may, and a slow one holds nobody up. What holds for every job is the host's floor_at (a
--- crawl-delay that was just read, a worker that gave a lease back) and its block_until.
+-- A job waits for its own gap only. Between two jobs the shorter of their gaps applies. So together they send no more
+-- than the quicker one may, and a slow job delays no other. Two times apply to every job: the host's floor_at (set by a
+-- new crawl-delay, or by a worker that released a lease) and its block_until.
 
 local SITE = {'next_at', 'gap_s', 'home'}
 
--- Names of its own and those of other addresses: `example.com`, `example.com@192.0.2.7`.
+-- Sites are named by their domain, and at other addresses also by address: `example.com`, `example.com@192.0.2.7`.
 local function site_name(name, host, visit)
   return host.site ~= '' and host.site or visit.domain or name
 end
@@ -49,36 +49,37 @@ local function host_gap(job, host)
   return gap_of(gap_s, slowdown_at(host), job.robots and host.crawl_delay_s or 0)
 end
 
--- When a start that keeps this gap may follow what is planned.
+-- When a start with this gap may follow the planned one.
 local function follows(clock, gap_s) return clock.next_at - math.max(0, clock.gap_s - gap_s) end
 
 local function start_of(host, site, visit, gap_s)
   return math.max(visit.next_at, host.floor_at, host.block_until, follows(host, gap_s), follows(site, gap_s))
 end
 
--- Of a quicker job among slow ones the last start counts, and for the slow ones what was planned before.
+-- A quicker job among slow ones follows its own last start. The slow ones keep the start planned before.
 local function plan(clock, next_at, gap_s)
   local last_at = next_at - gap_s
   clock.next_at = math.max(clock.next_at, next_at)
   clock.gap_s, clock.changed = clock.next_at - last_at, true
 end
 
--- Starts of one job at one host, n of them, a gap apart.
+-- Plans n starts of one job at one host, a gap apart.
 local function plan_starts(host, site, visit, next_at, gap_s)
   plan(host, next_at, gap_s)
-  -- Without a gap there is nothing to keep, unless another job's is still to come.
+  -- Without a gap there is nothing to keep, unless another job's start is still to come.
   if gap_s > 0 or site.next_at > now then plan(site, next_at, gap_s) end
   visit.next_at, visit.changed = next_at, true
 end
 
 local function is_planned_last(clock, lease) return math.abs(clock.next_at - lease.start_at - lease.gap_s) < 1e-4 end
 
--- Of a clock that other jobs have: the last start is the lease's, or was left by one that came after it.
+-- Clocks shared with other jobs: the last start is this lease's, or was returned by a later lease.
 local function is_last_start(clock, lease)
   return is_planned_last(clock, lease) and (clock.gap_s == 0 or math.abs(clock.gap_s - lease.gap_s) < 1e-4)
 end
 
--- A start that was never made is left to another, if none was planned after it: gives whether any clock went back.
+-- Returns the start of a request that was never made, unless another was planned after it. Returns whether any clock
+-- went back.
 local function unplan(host, site, visit, lease)
   local went_back = false
   for _, clock in ipairs({host, site}) do
@@ -90,7 +91,7 @@ local function unplan(host, site, visit, lease)
   return went_back
 end
 
--- The plan follows a start that came late: the next one, which may be another worker's, keeps its gap from then.
+-- Moves the plan after a start that came late: the next one, perhaps another worker's, keeps its gap from then.
 local function plan_after(host, site, visit, began_at, gap_s)
   for _, clock in ipairs({host, site}) do
     if began_at > clock.next_at - clock.gap_s then plan(clock, began_at + gap_s, gap_s) end
@@ -100,7 +101,7 @@ end
 
 local function hold(host, until_at) host.floor_at, host.changed = math.max(host.floor_at, until_at), true end
 
--- The first address that is known of a site is its home; a host at another address has a clock with those beside it.
+-- The first known address of a site is its home. A host at another address shares a clock with the hosts there.
 local function place_host(host, domain, address)
   if host.address == address then return end
   local site = site_of(domain)

@@ -1,7 +1,7 @@
--- Whether this server may be behind the store: it was restarted, or is a replica that took over, since its queues were
--- last compared with the store. Then it would give out requests that have ended, so nothing is leased.
+-- Whether this server may be behind the store: it was restarted, or a replica took over, since its queues were last
+-- compared with the store. It might then lease requests that have ended already, so nothing is leased.
 
--- A server keeps its run_id for as long as it runs, and the library at most as long.
+-- A server keeps its run_id as long as it runs. It keeps the library no longer than that.
 local run_id
 
 local function awaits_comparison()

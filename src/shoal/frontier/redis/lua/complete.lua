@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- Ends leases after everything they found is stored.
+-- Ends leases after everything that they found is stored.
 -- args: call; completions (token, outcome, started, bytes; for a drop its reason; for a retry delay_s, counted, and a
 --       trail with its band if it is replaced)
 -- returns for each whether its token was still held
@@ -39,7 +39,7 @@ return once(function()
     tokens[place], newest_first[place] = completion.token, place
   end
   fetch_leases(tokens)
-  -- Of several that were not started, each leaves its start to the one before it.
+  -- Of several requests that were not started, each returns its start to the one before it.
   table.sort(newest_first, function(one, other) return tonumber(tokens[one]) > tonumber(tokens[other]) end)
   for _, place in ipairs(newest_first) do accepted[place] = complete(args.completions[place]) end
   return accepted

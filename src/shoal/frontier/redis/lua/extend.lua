@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- Prolongs leases, never shortens them.
+-- Extends leases. Never shortens them.
 -- args: call; tokens; lease_s
 -- returns the tokens that are still held
 

@@ -1,14 +1,14 @@
 -- flags: allow-oom
--- Frees the hosts' slots and lets their clocks learn; the leases go on.
+-- Frees the hosts' slots and updates their clocks. The leases stay held.
 -- args: call; landings (token, latency_s, answered; status, failure, retry_after_s, late_s, address and domain
 --       where they apply)
 -- returns true
 
--- A host that has answered a job once is never unreachable to it; the first failure starts the count.
+-- A host that has answered a job once is never unreachable for it. The first failure starts the count.
 local function note_answer(job, host, landing)
   local visit = visit_of(job, host)
   if landing.answered then
-    meet(job, host)
+    mark_answered(job, host)
   elseif not visit.answered then
     if visit.failures == 0 then visit.failing_since = now - landing.latency_s end
     visit.failures, visit.changed = visit.failures + 1, true
@@ -18,11 +18,11 @@ end
 
 local function keep_gap(job, lease, landing)
   local host, site, visit = clocks_of(job, lease)
-  -- No later than either: a worker cannot tell how long the lease was on its way, nor we how long the landing was.
+  -- The earlier of the two: a worker cannot tell how long the lease took to arrive, nor we how long the landing took.
   plan_after(host, site, visit, math.min(lease.start_at + landing.late_s, now - landing.latency_s), lease.gap_s)
 end
 
--- What the job learns of the host; gives whether it has ever answered, and the job's own next start there.
+-- Updates what the job knows about the host. Returns whether it ever answered, and the job's own next start there.
 local function land_for(job, lease, landing)
   local answered = note_answer(job, lease.host, landing)
   if landing.late_s and lease.slot then keep_gap(job, lease, landing) end

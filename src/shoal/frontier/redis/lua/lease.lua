@@ -1,4 +1,4 @@
--- Hands out requests whose hosts may be fetched by now + horizon: lanes best first, owners in turn, and of an owner the
+-- Leases requests whose hosts may be fetched by now + horizon: the best lane first, owners in turn, then the owner's
 -- jobs in turn.
 -- args: call; n; lanes (numbers, best first); horizon_s; lease_s
 -- returns now and the leases, packed, each after its token
@@ -12,10 +12,10 @@ check_number('lease_s', args.lease_s, 0, 86400)
 local by = now + args.horizon_s
 local by_text = time_text(by)
 local deadlines, tokens, caller = {}, {}, short_name(args.call[1])
-local times = {}  -- of hosts that were looked at, to be written together
-local found_jobs = {}  -- of each owner that was looked at
-local many_owners = false  -- more owners than one call looks at: each that was looked at goes to the end
-local crowded = false  -- the owner has more jobs than one call looks at: each that was looked at goes to the end
+local times = {}  -- check times of the hosts seen, to be written together
+local found_jobs = {}  -- jobs of each owner seen
+local many_owners = false  -- more owners than one call checks: each owner seen goes to the end
+local crowded = false  -- the owner has more jobs than one call checks: each job seen goes to the end
 
 local function promote(job, text)
   local fields = unpacked(text)
@@ -26,13 +26,13 @@ local function promote(job, text)
   end
   local host, attempt, crashes, band, trail, line = unpack(fields)
   local request = {attempt = attempt, crashes = crashes, band = band, trail = trail, line = line, readable = true}
-  give_back(job, host, request, false)
+  return_to_queue(job, host, request, false)
 end
 
 local function promote_due(job)
   local key = S .. ':later:' .. job.id
   local due = redis.call('ZRANGEBYSCORE', key, '-inf', now_text, 'LIMIT', 0, PROMOTED_PER_CALL)
-  -- Latest first, each to the head: they end up in the order they were due.
+  -- Latest first, each to the head, so that they end up in the order they were due.
   for place = #due, 1, -1 do promote(job, due[place]) end
   if #due > 0 then redis.call('ZREM', key, unpack(due)) end
 end
@@ -61,7 +61,7 @@ local function give(job, host, visit, requests, terms)
   return #requests
 end
 
--- Nothing was popped: the host is capped, has nothing queued, or (permits ran out meanwhile) is looked at again.
+-- Nothing was popped: the host is capped, has nothing queued, or is checked again (permits ran out meanwhile).
 local function leave(job, host, capped, drained)
   times[host] = capped and CAPPED or not drained and now
   return 0
@@ -106,8 +106,8 @@ local function of_host(job, name, quota)
   return give(job, name, visit, requests, {start_at = start_at, gap_s = gap_s, slot = true})
 end
 
--- Every queued request is under a host that is looked at, or waits for its retry: what is counted beyond that was in
--- elements that could not be read.
+-- Every queued request is under a host that is checked, or waits for its retry. If the count is higher, the others were
+-- in elements that could not be read.
 local function write_off_unreadable(job)
   if redis.call('EXISTS', ready_of(job), S .. ':later:' .. job.id) > 0 then return end
   job.dropped.malformed = (job.dropped.malformed or 0) + job.queued
@@ -120,17 +120,17 @@ local function fetch_sites_of(job, names)
   fetch_sites(wanted)
 end
 
--- Looks at each in turn; gives how many leases that made, and how many of them for strangers.
+-- Serves each host in turn. Returns how many leases that made, and how many of them are for strangers.
 local function of_hosts(job, names, each, quota)
   local got, strange = 0, 0
   times = {}
   for _, host in ipairs(names) do
     if got >= quota or (permits_of(job) == 0 and job.held == 0) then break end
-    local met = visit_of(job, host).answered
-    local given = of_host(job, host, math.min(met and quota or each, quota - got))
-    got, strange = got + given, strange + (met and 0 or given)
+    local answered = visit_of(job, host).answered
+    local given = of_host(job, host, math.min(answered and quota or each, quota - got))
+    got, strange = got + given, strange + (answered and 0 or given)
   end
-  look_at_each(job, times)
+  set_check_times(job, times)
   return got, strange
 end
 
@@ -155,7 +155,7 @@ local function of_job(job, quota)
   return got
 end
 
--- Peers share what is left of n, each at least one; those that took all of theirs share again.
+-- Peers share what is left of n, each at least one. Those that used all of their share get another.
 local function in_turns(peers, n, serve)
   local got = 0
   while #peers > 0 and got < n do
@@ -171,15 +171,15 @@ local function in_turns(peers, n, serve)
   return got
 end
 
--- One that no offer, retry or permit can help before it is saved again leaves the ring, lest it take a place in it.
-local function rest(job)
+-- A job that no offer, retry or permit can help before it is saved again leaves the ring, so that it takes no place.
+local function leave_ring(job)
   redis.call('ZREM', ring_of(job), job.id)
   job.listed, job.changed = false, nil
   redis.call('SET', S .. ':j:' .. job.name, cmsgpack.pack(job))
   jobs[job.name] = nil
 end
 
--- Once in a call: an owner may be served again, and by then its jobs have changed.
+-- Reads them once per call: an owner may be served again, when its jobs have already changed.
 local function jobs_of(lane, owner)
   local ring, found = ring_key(lane, owner), {}
   if found_jobs[ring] then
@@ -198,13 +198,13 @@ local function jobs_of(lane, owner)
     elseif leasable(job) then
       found[#found + 1] = job
     else
-      rest(job)
+      leave_ring(job)
     end
   end
   return found
 end
 
--- Jobs of one priority share; higher priorities come first.
+-- Jobs of one priority share. Higher priorities come first.
 local function of_owner(lane, owner, n)
   local got, peers, last = 0, {}, nil
   for _, job in ipairs(jobs_of(lane, owner)) do
@@ -222,7 +222,7 @@ local function of_owner(lane, owner, n)
   return got
 end
 
--- Jobs that a version without owners has listed are listed again when this call is saved.
+-- Jobs that a version without owners has listed are listed again when this call saves.
 local function adopt_ring(lane)
   local old = S .. ':ring:' .. lane
   if redis.call('EXISTS', old) == 0 then return end
@@ -233,7 +233,7 @@ local function adopt_ring(lane)
   redis.call('DEL', old)
 end
 
--- However many jobs an owner has, others have as much of the fleet as it has.
+-- Every owner gets the same share of the fleet, however many jobs it has.
 local function of_lane(lane, n)
   adopt_ring(lane)
   local owners = redis.call('ZRANGE', owners_of(lane), 0, OWNERS_PER_LANE - 1)
@@ -255,7 +255,7 @@ local function lease()
   return tokens
 end
 
--- Of a repeated call only what is still held.
+-- A repeated call returns only leases that are still held.
 local function render(kept)
   local found = {now}
   if #kept == 0 then return found end

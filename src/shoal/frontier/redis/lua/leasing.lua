@@ -1,4 +1,4 @@
--- What a job may lease at all, and how hosts stand to it: for `lease`, and for those who look on.
+-- What a job may lease, and the state of its hosts, for `lease` and for the verbs that only read.
 
 local UNREACHABLE_AFTER_S = 15
 local UNREACHABLE_FAILURES = 2
@@ -6,7 +6,7 @@ local OWNERS_PER_LANE = 64
 local JOBS_PER_OWNER = 64
 local STRANGERS_ONE_IN = 4
 
-local function over(job)
+local function end_reason(job)
   if job.state == 'cancelled' then return 'cancelled' end
   if job.stop_at and job.stop_at <= now then return 'seconds' end
   return job.bytes_max and job.bytes >= job.bytes_max and 'bytes' or nil
@@ -14,7 +14,7 @@ end
 
 local function permits_of(job) return job.pages_max and math.max(0, job.pages_max - job.permits) or math.huge end
 
-local function leasable(job) return not over(job) and (permits_of(job) > 0 or job.held > 0) end
+local function leasable(job) return not end_reason(job) and (permits_of(job) > 0 or job.held > 0) end
 
 local function is_unreachable(visit)
   if visit.answered or visit.failures < UNREACHABLE_FAILURES then return false end
@@ -27,8 +27,8 @@ local function longest_due(job, zset, by, n)
   return names
 end
 
--- Met are hosts that have answered the job, strangers those that have not. How many of its next n leases are for
--- strangers, if both are due: every fourth, whatever n is.
+-- Strangers are hosts that have not answered the job. How many of its next n leases are for strangers, if other hosts
+-- are due too: every fourth, whatever n is.
 local function strangers_share(job, n)
   local given = job.given or 0
   return math.floor((given + n) / STRANGERS_ONE_IN) - math.floor(given / STRANGERS_ONE_IN)
@@ -42,17 +42,18 @@ local function strangers_among(job, names)
   return strangers
 end
 
--- Those to look at, the longest due first, and the most that each stranger gets. If strangers and met are due, as many
--- strangers as have a share come before the met. With no permit left, only those where a request holds its own.
+-- The hosts to check, the longest due first, and the most leases that each stranger gets. If strangers and answered
+-- hosts are both due, the strangers that fit their share come first. With no permit left, only hosts with a request
+-- that holds a permit count.
 local function due_hosts(job, by, n, share)
   if permits_of(job) == 0 then return longest_due(job, S .. ':held:' .. job.id, by, n), n end
   local due = longest_due(job, ready_of(job), by, n)
   local strangers = strangers_among(job, due)
-  local met = #strangers > 0 and longest_due(job, met_of(job), by, n) or {}
-  if #met == 0 then return due, n end
+  local answered = #strangers > 0 and longest_due(job, answered_of(job), by, n) or {}
+  if #answered == 0 then return due, n end
   local chosen = {unpack(strangers, 1, math.min(share, #strangers))}
   local each = math.floor(share / math.max(1, #chosen))
-  for _, host in ipairs(met) do chosen[#chosen + 1] = host end
+  for _, host in ipairs(answered) do chosen[#chosen + 1] = host end
   return chosen, each
 end
 

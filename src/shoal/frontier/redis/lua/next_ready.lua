@@ -15,7 +15,7 @@ if awaits_comparison() then return answer(false) end
 local at, left = PARKED, JOBS_PER_CALL
 for _, lane in ipairs(args.lanes) do
   local owners = redis.call('ZRANGE', owners_of(lane), 0, OWNERS_PER_LANE - 1)
-  -- Those beyond are not looked at, and come forward with the next leases; so do jobs of a version without owners.
+  -- Owners beyond these are not checked; the next leases bring them forward. So they do jobs of older versions.
   local others = #owners == OWNERS_PER_LANE or redis.call('EXISTS', S .. ':ring:' .. lane) == 1
   if others then at = math.min(at, now + SOON_S) end
   for _, owner in ipairs(owners) do

@@ -1,9 +1,9 @@
--- Enqueues what its job has not seen.
--- args: call; per_job, in_all (most requests that may be queued);
+-- Queues requests that their job has not seen.
+-- args: call; per_job, in_all (the most requests that may be queued);
 --       offers of {job, band, trail, group, ...}, each group {host, domain (false: the host itself), fingerprint, line,
 --       fingerprint, line, ...}
--- returns how many were new, and the places of the groups (counted over all offers) that were left out because too much
--- is queued
+-- returns how many were new, and the places of the groups (counted over all offers) that were not taken because too
+-- much is queued
 
 local function take(job, band, trail, group)
   local fresh = {}
@@ -25,19 +25,19 @@ local function add_all(zset, names)
   return redis.call('ZADD', zset, 'NX', unpack(times_and_hosts))
 end
 
--- Something was queued under these hosts: look at them now, unless they have their time or are parked.
-local function look_at_all(job, names)
+-- Something was queued under these hosts: check them now, unless they have a time already or are parked.
+local function check_all_now(job, names)
   if #names == 0 or add_all(ready_of(job), names) == 0 then return end
-  roused = true
+  should_wake = true
   fetch_visits(job, names)
-  local met = {}
+  local answered = {}
   for _, host in ipairs(names) do
-    if visit_of(job, host).answered then met[#met + 1] = host end
+    if visit_of(job, host).answered then answered[#answered + 1] = host end
   end
-  if #met > 0 then add_all(met_of(job), met) end
+  if #answered > 0 then add_all(answered_of(job), answered) end
 end
 
--- Before the first lease there: the clock of a host's site counts for its first request too.
+-- Before the first lease of a host: the clock of its site applies to its first request too.
 local function note_domains(job, domains)
   local names = {}
   for host in pairs(domains) do names[#names + 1] = host end
@@ -53,7 +53,7 @@ local function take_offer(offer, count, left)
   for place = 4, #offer do
     local group = offer[place]
     count = count + 1
-    -- Of a job that was cancelled or forgotten nothing more will be fetched.
+    -- Nothing more will be fetched for a cancelled or forgotten job.
     if job.id == NO_QUEUES then
     elseif not is_room_for(job, group) then
       left[#left + 1] = count
@@ -65,7 +65,7 @@ local function take_offer(offer, count, left)
     end
   end
   note_domains(job, domains)
-  look_at_all(job, looks)
+  check_all_now(job, looks)
   job.found, job.changed = job.found + new, true
   return new, count
 end

@@ -1,16 +1,16 @@
 -- flags: allow-oom
--- Makes a job known and active, or gives a known one new terms.
--- args: job; known (it must be, and stays as active as it is); lost (one that is not known takes no offers yet);
---       again (a call in this matter went before); terms (lane, owner, priority, gap_s, per_host, robots; pages_max,
+-- Adds a job and activates it, or gives a known job new terms.
+-- args: job; known (the job must be known, and keeps its state); lost (an unknown job takes no offers yet);
+--       again (this call continues an earlier one); terms (lane, owner, priority, gap_s, per_host, robots; pages_max,
 --       pages_per_host, bytes_max, stop_at if limited)
--- returns how many hosts it may have left capped: call again until 0
+-- returns how many hosts may still be capped: call again until 0
 
 local CAPPED_PER_CALL = 500
 
 local function new_queues(job)
   shard.id = shard.id + 1
   job.id, job.buckets, job.whole, job.seen, job.bands = string.format('%d', shard.id), 1, 1, 0, {}
-  -- What was queued was removed when the job was cancelled or forgotten.
+  -- The queued requests were removed when the job was cancelled or forgotten.
   job.found, job.queued, job.permits, job.held = job.found - job.queued, 0, job.pages, 0
   redis.call('HSET', S .. ':ids', job.id, job.name)
   redis.call('SADD', S .. ':jobs', job.name)
@@ -32,10 +32,10 @@ check_number('stop_at', terms.stop_at or 0, -FURTHEST, FURTHEST)
 local known = args.known and job_of(args.job) or find_job(args.job)
 local job = known or {name = args.job, id = NO_QUEUES, dropped = {}, edition = math.floor(now) - 1}
 jobs[args.job] = job
--- Workers who remember what it was offered before must forget that.
+-- Workers that remember earlier offers of the job must forget them.
 if known and job.id == NO_QUEUES and not args.known then shard.epoch = shard.epoch + 1 end
 for _, count in ipairs(COUNTS) do job[count] = job[count] or 0 end
--- The ring follows the lane and the priority, so the job leaves it until it is saved.
+-- The ring depends on lane and priority, so the job leaves it until it is saved.
 if job.listed then redis.call('ZREM', ring_of(job), job.id) end
 job.listed, job.changed, job.state = false, true, state_of(job, known)
 if job.id == NO_QUEUES and not args.known then new_queues(job) end
@@ -47,6 +47,6 @@ if not args.again then job.opened, job.edition = job.opened + 1, job.edition + 1
 
 local capped = redis.call('ZRANGEBYSCORE', ready_of(job), CAPPED, CAPPED, 'LIMIT', 0, CAPPED_PER_CALL)
 for _, host in ipairs(capped) do move_time(job.id, host, now) end
-roused = true
+should_wake = true
 save()
 return answer(#capped)

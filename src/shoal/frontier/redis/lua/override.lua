@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- An operator's word on a host.
+-- Sets an operator's rate and pause for a host.
 -- args: host, rate (false: each job's own), paused
 -- returns true
 

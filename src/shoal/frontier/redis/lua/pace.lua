@@ -1,4 +1,4 @@
--- frontier/pace.py again: the same names, the same steps. tests/frontier/redis/test_pace.py holds one to the other.
+-- The same as frontier/adaptive_delay.py, with the same names and steps. tests/frontier/test_redis_pace.py compares the two.
 
 local GAP_MARGIN = 1.02
 local SLOW_FACTOR = 3.2

@@ -1,42 +1,42 @@
--- Every key of a shard. S is its hash tag: one declared key fixes the slot, all others share it.
--- <id> is the number of a job's queues, <job> its name, <host> a host's name. Times are seconds of `now`.
+-- All keys of a shard. S is its hash tag: one declared key fixes the slot, and all others share it.
+-- <id> is the number of a job's queues, <job> its name, <host> a host's name. Times are in seconds, like `now`.
 --
---   S:shard                  msgpack   what is true of all: see `new_shard`
+--   S:shard                  msgpack   state of the whole shard: see `new_shard`
 --   S:jobs                   set       names of the jobs that are not forgotten
 --   S:j:<job>                msgpack   a job: its terms, state, counts and the size of its seen set
 --   S:ids                    hash      id -> job, while its queues exist
 --   S:owners:<lane>          zset      owners of jobs that may have something to lease, by turn
 --   S:ring:<lane>:<owner>    zset      ids of such jobs of an owner, by priority, then by turn
---   S:r:<id>                 zset      host -> when to look at it, if anything is queued there; PARKED, CAPPED: not now
---   S:met:<id>               zset      the same times, of hosts that have answered the job
---   S:held:<id>              zset      the same times, of hosts with requests that have kept their permit
+--   S:r:<id>                 zset      host -> when to check it, if anything is queued there; PARKED, CAPPED: not now
+--   S:met:<id>               zset      the same times, only of hosts that have answered the job
+--   S:held:<id>              zset      the same times, only of hosts with requests that have kept their permit
 --   S:q:<id>:<band>:<host>   list      pending requests, packed (queue.lua); bands 0, 1, 2, and h for the held
 --   S:later:<id>             zset      retries -> when they are due
 --   S:m:<id>                 hash      requests that were leased and have not ended -> leased, waiting or queued
---   S:v:<id>                 hash      host -> what the job knows of it: permits taken, whether it answered
+--   S:v:<id>                 hash      host -> what the job knows about it: permits taken, whether it answered
 --   S:s:<id>:<bucket>        set       fingerprints the job was ever offered, in buckets small enough to be intsets
---   S:h:<host>               msgpack   a host's clock and what it has learnt; expires when it has been quiet
---   S:c:<site>               msgpack   the clock that the hosts of a site share (clock.lua); expires as theirs do
+--   S:h:<host>               msgpack   a host's clock and learned pace; expires when the host has been quiet
+--   S:c:<site>               msgpack   the clock that the hosts of a site share (clock.lua); expires like theirs
 --   S:w:<host>               set       ids of the jobs parked there until a slot is free
 --   S:deadlines              zset      token -> when the lease expires
 --   S:leases                 hash      token -> the lease, packed
---   S:call:<caller>          hash      verb -> its last sequence and replies; expires
---   S:counted                hash      series -> what the whole fleet has counted of it
---   S:doomed                 hash      id whose keys are to be removed -> seen buckets left
---   S:whole                  string    run_id of the server for which nothing of the frontier was missing
---   S:broken                 string    verb and error of a call that failed within, and may have changed a part
+--   S:call:<caller>          hash      verb -> its last sequence number and replies; expires
+--   S:counted                hash      counter series -> total of the whole fleet
+--   S:doomed                 hash      id whose keys will be removed -> seen buckets left
+--   S:whole                  string    run_id of the server in which the frontier was last complete
+--   S:broken                 string    verb and error of a call that failed halfway, and may have changed a part
 --   S:compared               string    run_id of the server whose queues were last compared with the store; no other leases
---   S:wake                   channel   something may be leased that could not before
+--   S:wake                   channel   something may be leased now that could not be before
 --   S:clock                  string    set by tests only, see `time_of_day`
 --
--- A command from Lua costs a microsecond beside its work. So shard, jobs, hosts and what else can be is read together,
--- changed in memory, and written by `save` at the end of the call.
+-- A command from Lua costs a microsecond on top of its work. So shard, jobs, hosts and other records are read
+-- together, changed in memory, and written by `save` at the end of the call.
 --
--- A function has no rollback. So a verb checks its arguments, and what it reads, before it writes anything; should one
--- fail all the same, the frontier is marked as broken (`guarded`).
+-- A function has no rollback. So a verb checks its arguments, and what it reads, before it writes anything. If a verb
+-- fails all the same, it marks the frontier as broken (`guarded`).
 
--- The state of one call: `begin` makes it anew, because Redis keeps the library between calls.
-local S, VERB, args, shard, now, now_text, roused
+-- The state of one call. `begin` resets it, because Redis keeps the library between calls.
+local S, VERB, args, shard, now, now_text, should_wake
 local jobs, hosts, sites, visits, moves, leases, changed_leases, ended
 local savers = {}
 
@@ -47,7 +47,7 @@ local HOST_MARKED_S = 86400
 local CLOCK_SLACK_S = 1
 local NO_QUEUES = '0'
 local PARKED = 1e15  -- the host is full or paused; a landing or an operator wakes it
-local CAPPED = 2e15  -- the job's page limit there is reached; a permit that comes back wakes it
+local CAPPED = 2e15  -- the job has reached its page limit there; a returned permit wakes it
 
 local HOST = {
   'next_at', 'in_flight', 'block_until', 'slowdown', 'usual_s', 'recent_s', 'answers', 'learnt_at', 'fails', 'blocks',
@@ -60,21 +60,21 @@ local LEASE = {
   'edition', 'caller',
 }
 
--- A refusal before anything is changed.
+-- Refuses a call before anything has changed.
 local function refuse(what) error({err = 'REFUSED ' .. VERB .. ': ' .. what}) end
 
-local FURTHEST = 1e12  -- beyond every time, size and number that is meant
+local FURTHEST = 1e12  -- beyond every valid time, size and number
 
 local function is_finite(value) return type(value) == 'number' and value >= -FURTHEST and value <= FURTHEST end
 
--- NaN is neither above nor below anything, so it is within no bounds.
+-- NaN compares false with everything, so it is outside every range.
 local function check_number(name, value, least, most)
   if not (type(value) == 'number' and value >= least and value <= most) then
     refuse(name .. ' cannot be ' .. tostring(value))
   end
 end
 
--- Whether each of the first n fields is a number, or not there.
+-- Whether each of the first n fields is a number or missing.
 local function finite(fields, n)
   for place = 1, n do
     local value = fields[place]
@@ -83,8 +83,8 @@ local function finite(fields, n)
   return true
 end
 
--- A key instead of an argument, because it is the one way in which a test can set the time for every caller at
--- once and no caller can ever send its own.
+-- A key instead of an argument: so a test can set the time for all callers at once, and no caller can ever send its
+-- own.
 local function time_of_day()
   local set = redis.call('GET', S .. ':clock')
   if set then return tonumber(set) end
@@ -92,14 +92,14 @@ local function time_of_day()
   return tonumber(t[1]) + tonumber(t[2]) / 1e6
 end
 
--- One after the other: assigned in one go, the second would come first and leave the table's array.
+-- Two assignments: in a single one, the second field would be set first and land outside the table's array.
 local function push_pair(list, one, other)
   local n = #list
   list[n + 1] = one
   list[n + 2] = other
 end
 
--- Whatever goes to several commands is written once: that costs more than most of a command.
+-- A number that goes to several commands is formatted once: formatting costs more than most of a command.
 local function time_text(at) return string.format('%.17g', at) end
 
 local function unpacked(text)
@@ -112,11 +112,11 @@ local function new_shard()
 end
 
 local function begin(verb, keys, argv)
-  S, VERB, args, roused = keys[1], verb, cmsgpack.unpack(argv[1]), false
+  S, VERB, args, should_wake = keys[1], verb, cmsgpack.unpack(argv[1]), false
   jobs, hosts, sites, visits, moves, leases, changed_leases, ended = {}, {}, {}, {}, {}, {}, {}, {}
   shard = unpacked(redis.call('GET', S .. ':shard') or '') or new_shard()
   now = time_of_day() + shard.offset_s
-  -- The server's clock was set back: ours goes on from where it was, or every host would wait until it has caught up.
+  -- The server's clock was set back. Ours continues from where it was; otherwise every host would wait until it catches up.
   if now < shard.leased_at - CLOCK_SLACK_S then
     shard.offset_s = shard.offset_s + shard.leased_at - now
     now = shard.leased_at
@@ -128,8 +128,7 @@ local COUNTS = {'found', 'queued', 'leased', 'pages', 'redirects', 'dead', 'byte
 
 local TERMS = {'lane', 'priority', 'gap_s', 'per_host', 'edition'}
 
--- A record that cannot be counted with is none: whoever asks for the job learns that it is not known, and it is
--- restored from the store.
+-- A record with unusable numbers counts as missing: the caller gets NOJOB, and the job is restored from the store.
 local function read_job(text)
   local job = unpacked(text)
   if not job or type(job.dropped) ~= 'table' or type(job.bands or {}) ~= 'table' then return nil end
@@ -156,7 +155,7 @@ local function job_of_id(id)
   return name and find_job(name)
 end
 
--- Hosts and leases lie packed as lists of their fields in a fixed order, and are tables with names in memory.
+-- Hosts and leases are stored as lists of their fields in a fixed order. In memory they are tables with names.
 local function named(names, fields)
   local record = {}
   for place = 1, #names do record[names[place]] = fields[place] end
@@ -169,8 +168,8 @@ local function listed(names, record)
   return cmsgpack.pack(fields)
 end
 
--- A field that makes no sense is as of a new host; a record of an older version lacks the last ones. `rate` alone may be
--- of two types: false is no rate.
+-- An invalid field gets the value of a new host. A record of an older version lacks the last fields. Only `rate` may
+-- have two types: false means no rate.
 local function read_host(text)
   local fields, host = text and unpacked(text) or NEW_HOST, {}
   for place = 1, #HOST do
@@ -200,7 +199,7 @@ local function host_of(name)
   return hosts[name]
 end
 
--- A host is remembered while anything is in flight or waits there or an operator has a word on it, then for a time.
+-- A host's record stays while anything is in flight or waits there, or an operator has settings for it; then for a time.
 local function save_host(name, host)
   local key, text = S .. ':h:' .. name, listed(HOST, host)
   if host.in_flight > 0 or host.parked or host.paused or host.rate then
@@ -218,7 +217,7 @@ local function ring_key(lane, owner) return S .. ':ring:' .. lane .. ':' .. owne
 
 local function ring_of(job) return ring_key(job.lane, job.owner or '') end
 
--- Higher priority first, then the one that was served longest ago: both in one exact double.
+-- Higher priority first, then the job served longest ago: both in one exact double.
 local function place_of(job)
   return math.max(-1000, math.min(1000, job.priority)) * -2 ^ 41 + job.turn
 end
@@ -240,7 +239,7 @@ local function save()
     local t = redis.call('TIME')
     shard.epoch = tonumber(t[1]) * 1e6 + tonumber(t[2])
   end
-  -- Hosts first: should anything after them fail, no slot of theirs stays taken.
+  -- Hosts first: if anything after them fails, none of their slots stays taken.
   for name, host in pairs(hosts) do
     if host.changed then save_host(name, host) end
   end
@@ -249,17 +248,17 @@ local function save()
     if job.changed then save_job(job) end
   end
   redis.call('SET', S .. ':shard', cmsgpack.pack(shard))
-  if roused then redis.call('PUBLISH', S .. ':wake', '') end
+  if should_wake then redis.call('PUBLISH', S .. ':wake', '') end
 end
 
 local function answer(reply) return cmsgpack.pack({shard.epoch, reply}) end
 
--- Runs a verb. One that fails within may have changed a part of what it should: that is marked, and every job is
--- restored from the store. NOJOB and REFUSED are said before anything is changed.
+-- Runs a verb. If it fails halfway, it may have made a part of its changes: then the frontier is marked as broken, and
+-- every job is restored from the store. NOJOB and REFUSED are raised before anything changes.
 local function guarded(verb, keys, argv, may_write, act)
   begin(verb, keys, argv)
-  local whole, reply = pcall(act)
-  if whole then return reply end
+  local ok, reply = pcall(act)
+  if ok then return reply end
   local text = type(reply) == 'table' and reply.err or tostring(reply)
   local is_ours = string.find(text, '^NOJOB ') or string.find(text, '^REFUSED ')
   if is_ours then return redis.error_reply(text) end
@@ -267,14 +266,14 @@ local function guarded(verb, keys, argv, may_write, act)
   return redis.error_reply('BROKEN ' .. verb .. ': ' .. text)
 end
 
--- Runs `act` unless this part of this call was answered before, and then gives that answer: a client whose connection
--- broke may send the same again. `render` makes what is sent of what is kept.
+-- Runs `act`, unless this part of this call was answered before: then it returns that answer. So a client whose
+-- connection broke may send the same call again. `render` turns the stored reply into the one to send.
 local function once(act, render)
   local caller, seq, part = args.call[1], args.call[2], args.call[3]
   local key, replies = S .. ':call:' .. caller, {}
   local last = unpacked(redis.call('HGET', key, VERB) or '')
   if last and last.seq > seq then
-    return redis.error_reply('STALE ' .. VERB .. ' ' .. seq .. ' of ' .. caller .. ' comes after its ' .. last.seq)
+    return redis.error_reply('STALE ' .. VERB .. ' ' .. seq .. ' of ' .. caller .. ' came after its ' .. last.seq)
   end
   if last and last.seq == seq then replies = last.replies end
   if replies[part] == nil then

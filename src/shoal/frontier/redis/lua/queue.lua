@@ -1,10 +1,10 @@
--- Pending requests: lists of packed elements per (job, band, host), first in first out, returned ones at the head.
+-- Pending requests: lists of packed elements per (job, band, host), first in, first out. Returned ones go to the head.
 --
 --   {trail, line, line, ...}                    links of one page to one host, never leased so far
 --   {attempt, crashes, band, trail, line}       one request that was leased before
 --
--- A trail is opaque here, a line names the request within its host. An element that is neither is leased as it is,
--- marked unreadable, so that it ends as a dead letter.
+-- A trail is opaque here. A line names the request within its host. Any other element is leased as it is, marked
+-- unreadable, so that it becomes a dead letter.
 
 local LINES_PER_ELEMENT = 16
 local HELD = 'h'
@@ -14,16 +14,16 @@ local function queue_of(job, band, host) return S .. ':q:' .. job.id .. ':' .. b
 
 local function ready_of(job) return S .. ':r:' .. job.id end
 
-local function met_of(job) return S .. ':met:' .. job.id end
+local function answered_of(job) return S .. ':met:' .. job.id end
 
--- What a job knows of a host: {permits taken, whether it answered, failures before that, since when, in which opening,
--- its own next start there, the registrable domain if that is another name}
+-- What a job knows about a host: {permits taken, whether it answered, failures before that, since when, in which
+-- opening, the job's own next start there, the registrable domain if it differs from the host}
 local function read_visit(job, text)
   local fields = unpacked(text or '') or {}
   if not finite(fields, 7) then fields = {} end
   local visit = {taken = fields[1] or 0, answered = fields[2] or false, next_at = fields[6] or 0, domain = fields[7]}
   visit.failures, visit.failing_since = fields[3], fields[4]
-  -- A new try of the job gives silent hosts their time again.
+  -- A new try of the job gives silent hosts their full time again.
   if fields[5] ~= job.opened then visit.failures, visit.failing_since = 0, 0 end
   return visit
 end
@@ -63,7 +63,7 @@ savers[#savers + 1] = function()
   end
 end
 
--- Where a request is that was leased and has not ended: leased, waiting or queued; false: it has ended.
+-- State of a request that was leased and has not ended: leased, waiting or queued; false: it has ended.
 local function move(job, host, line, state)
   moves[job.id] = moves[job.id] or {}
   moves[job.id][host .. ' ' .. line] = state
@@ -86,30 +86,30 @@ end
 
 local function time_of(id, host) return tonumber(redis.call('ZSCORE', S .. ':r:' .. id, host) or 0) end
 
--- Another time for a host that has one; it is the same in every set.
+-- Changes the time of a host that has one. It is the same in every set.
 local function move_time(id, host, at)
   local text = time_text(at)
   for _, zset in ipairs({':r:', ':met:', ':held:'}) do redis.call('ZADD', S .. zset .. id, 'XX', text, host) end
 end
 
--- times: host -> when to look at it for this job again; false: nothing is queued there.
-local function look_at_each(job, times)
-  local all, met, gone = {}, {}, {}
+-- times: host -> when to check it for this job again; false: nothing is queued there.
+local function set_check_times(job, times)
+  local all, answered, gone = {}, {}, {}
   for host, at in pairs(times) do
     if at then
       local text = time_text(at)
       push_pair(all, text, host)
-      if visit_of(job, host).answered then push_pair(met, text, host) end
+      if visit_of(job, host).answered then push_pair(answered, text, host) end
     else
       gone[#gone + 1] = host
     end
   end
   if #all > 0 then redis.call('ZADD', ready_of(job), unpack(all)) end
-  if #met > 0 then redis.call('ZADD', met_of(job), unpack(met)) end
+  if #answered > 0 then redis.call('ZADD', answered_of(job), unpack(answered)) end
   if #all > 0 and job.held > 0 then redis.call('ZADD', S .. ':held:' .. job.id, 'XX', unpack(all)) end
   if #gone > 0 then
     redis.call('ZREM', ready_of(job), unpack(gone))
-    redis.call('ZREM', met_of(job), unpack(gone))
+    redis.call('ZREM', answered_of(job), unpack(gone))
   end
 end
 
@@ -121,39 +121,39 @@ local function park(job, name, times)
   host.parked, host.changed = true, true
 end
 
--- Every job that was waiting for a slot of this host looks at it again; the job `own` not before its own next start.
+-- Every job that waits for a slot of this host checks it again; the job `own` not before its own next start.
 local function wake(name, at, own, own_at)
   local host, key = host_of(name), S .. ':w:' .. name
   if not host.parked then return end
-  host.parked, host.changed, roused = false, true, true
+  host.parked, host.changed, should_wake = false, true, true
   for _, id in ipairs(redis.call('SMEMBERS', key)) do
     if time_of(id, name) == PARKED then move_time(id, name, id == own and own_at or at) end
   end
   redis.call('DEL', key)
 end
 
--- A permit came back, or one that is held was queued: a page limit no longer keeps the job from the host.
+-- A permit was returned, or a request with a permit was queued: the page limit no longer blocks the job at the host.
 local function uncap(job, host)
   if time_of(job.id, host) == CAPPED then
     move_time(job.id, host, now)
-    roused = true
+    should_wake = true
   end
 end
 
--- Something was queued there: look at it now, unless it has its time or is parked.
-local function look(job, host)
+-- Something was queued there: check it now, unless it has a time already or is parked.
+local function check_now(job, host)
   if redis.call('ZADD', ready_of(job), 'NX', now_text, host) == 0 then return end
-  roused = true
-  if visit_of(job, host).answered then redis.call('ZADD', met_of(job), now_text, host) end
+  should_wake = true
+  if visit_of(job, host).answered then redis.call('ZADD', answered_of(job), now_text, host) end
 end
 
--- The host has answered the job: it is no stranger any more.
-local function meet(job, host)
+-- The host has answered the job: it is no longer a stranger.
+local function mark_answered(job, host)
   local visit = visit_of(job, host)
   if visit.answered then return end
   visit.answered, visit.changed = true, true
   local at = redis.call('ZSCORE', ready_of(job), host)
-  if at then redis.call('ZADD', met_of(job), at, host) end
+  if at then redis.call('ZADD', answered_of(job), at, host) end
 end
 
 local function append(job, host, band, trail, lines)
@@ -165,8 +165,8 @@ local function append(job, host, band, trail, lines)
   job.bands[band] = true
 end
 
--- A request that was leased goes back to the head; one that holds its permit, before all others.
-local function give_back(job, host, request, held)
+-- Returns a leased request to the head of its queue. One that holds its permit goes before all others.
+local function return_to_queue(job, host, request, held)
   local element = request.line
   if request.readable then
     element = cmsgpack.pack({request.attempt, request.crashes, request.band, request.trail, request.line})
@@ -174,7 +174,7 @@ local function give_back(job, host, request, held)
   redis.call('LPUSH', queue_of(job, held and HELD or request.band, host), element)
   job.bands[request.band] = true
   move(job, host, request.line, 'queued')
-  look(job, host)
+  check_now(job, host)
   uncap(job, host)
   if held then
     job.held = job.held + 1
@@ -187,7 +187,7 @@ local function is_request(record)
   return type(record[3]) == 'string' and type(record[4]) == 'string' and type(record[5]) == 'string'
 end
 
--- The requests of an element, at most `room`; the others go back to the head of their list.
+-- The requests of an element, at most `room`. The others go back to the head of their list.
 local function open_element(element, room, key, band)
   local record = unpacked(element)
   if record and type(record[1]) == 'string' and type(record[2]) == 'string' then
@@ -208,7 +208,7 @@ local function open_element(element, room, key, band)
   return {{trail = '', line = element, attempt = 0, crashes = 0, band = band == HELD and '1' or band, readable = false}}
 end
 
--- Up to n from the head; those that hold no permit yet only while `permits` last. Also whether nothing is left.
+-- Takes up to n from the head; those without a permit only while `permits` last. Also returns whether nothing is left.
 local function pop(job, host, n, permits)
   local popped, spent = {}, 0
   for _, band in ipairs(BANDS) do

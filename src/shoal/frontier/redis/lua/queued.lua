@@ -1,5 +1,5 @@
 -- flags: no-writes
--- Some of what a job has queued, over all its hosts, some hosts at a time.
+-- Some of a job's queued requests, over all its hosts, some hosts at a time.
 -- args: job; cursor ('0' at first)
 -- returns the next cursor ('0': that was all) and pairs of a host and elements of its queues, the first of each
 

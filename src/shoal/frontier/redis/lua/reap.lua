@@ -1,8 +1,8 @@
 -- flags: allow-oom
--- Returns leases to the head of their queues. The holder is gone, but may have stored the page: permits are kept.
--- args: blamed (a set of tokens whose page was being parsed), all_leases (no worker can be alive), most;
---       gone (callers) and cursor (where to go on among all leases): theirs instead of those that have expired
--- returns how many ended, and the next cursor; call again if as many as `most` have, or until the cursor is 0
+-- Returns leases to the head of their queues. The holder is gone, but may have stored the page, so permits are kept.
+-- args: blamed (token -> crashes: its page was being parsed), all_leases (no worker can be alive), most;
+--       gone (callers) and cursor (place among all leases): returns the leases of these callers instead of expired ones
+-- returns how many ended, and the next cursor; call again if it was `most`, or until the cursor is 0
 
 local function expired()
   local by = args.all_leases and '+inf' or now
@@ -22,14 +22,14 @@ end
 
 local tokens, cursor = {}, '0'
 if args.gone then tokens, cursor = of_gone() else tokens = expired() end
--- The newest first, each to the head: they end up in the order they were leased.
+-- Newest first, each to the head, so that they end up in the order they were leased.
 table.sort(tokens, function(one, other) return tonumber(one) > tonumber(other) end)
 
 fetch_leases(tokens)
 for _, token in ipairs(tokens) do
   local lease, job = end_lease(token)
   if lease then
-    lease.crashes = lease.crashes + (args.blamed[token] and 1 or 0)
+    lease.crashes = lease.crashes + (args.blamed[token] or 0)
     queue_again(job, lease, true)
   end
 end

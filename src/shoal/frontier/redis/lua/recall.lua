@@ -1,11 +1,12 @@
--- Tells of requests that ended before the frontier was lost: seen and counted, not queued. What is seen changes nothing.
--- args: call; job; endings of {fingerprint, host, outcome, bytes, reason}
+-- Counts requests that ended before the frontier was lost as seen, and does not queue them. Those already seen change
+-- nothing.
+-- args: call; job; ended, a list of {fingerprint, host, outcome, bytes, reason}
 -- returns how many were not seen
 
 local job = job_of(args.job)
 
-local function recall(ending)
-  local fingerprint, host, outcome, bytes, reason = unpack(ending)
+local function recall(ended)
+  local fingerprint, host, outcome, bytes, reason = unpack(ended)
   if not first_seen(job, fingerprint) then return 0 end
   count_end(job, outcome, bytes, reason)
   local visit = visit_of(job, host)
@@ -13,16 +14,16 @@ local function recall(ending)
   if outcome == 'done' then
     job.permits, visit.taken = job.permits + 1, visit.taken + 1
   end
-  if outcome == 'done' or outcome == 'redirect' then meet(job, host) end
+  if outcome == 'done' or outcome == 'redirect' then mark_answered(job, host) end
   return 1
 end
 
 return once(function()
   if job.id == NO_QUEUES then return 0 end
   local names, new = {}, 0
-  for place, ending in ipairs(args.endings) do names[place] = ending[2] end
+  for place, ended in ipairs(args.ended) do names[place] = ended[2] end
   fetch_visits(job, names)
-  for _, ending in ipairs(args.endings) do new = new + recall(ending) end
+  for _, ended in ipairs(args.ended) do new = new + recall(ended) end
   job.found, job.changed = job.found + new, true
   return new
 end)

@@ -1,5 +1,5 @@
 -- flags: allow-oom
--- Gives unstarted leases back to the head of their queues.
+-- Returns unstarted leases to the head of their queues.
 -- args: call; tokens, newest first, so that they end up in the order they were leased; wait_s
 -- returns true
 

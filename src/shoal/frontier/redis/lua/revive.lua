@@ -1,5 +1,5 @@
--- Queues dead letters again, those not pending already. Only what was leased can have died, so whatever is pending of
--- it is among the moving.
+-- Queues dead letters again, except those already pending. Only a leased request can have died, so a pending one is
+-- always in S:m:<id>.
 -- args: call; job; requests of {host, band, trail, line}
 -- returns how many
 
@@ -12,7 +12,7 @@ return once(function()
     if redis.call('HSETNX', S .. ':m:' .. job.id, host .. ' ' .. line, 'queued') == 1 then
       redis.call('RPUSH', queue_of(job, band, host), cmsgpack.pack({0, 0, band, trail, line}))
       job.bands[band] = true
-      look(job, host)
+      check_now(job, host)
       again = again + 1
     end
   end

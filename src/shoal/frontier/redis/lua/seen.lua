@@ -1,9 +1,10 @@
--- Which fingerprints a job was ever offered, exact at some 9 bytes each: sets of integers, kept so small that Redis
--- holds them as sorted arrays (intsets, up to 512 members), because one more bucket is made for every 200 members.
+-- Which fingerprints a job was ever offered, exactly, in about 9 bytes each. They are in sets of integers so small that
+-- Redis stores them as sorted arrays (intsets, up to 512 members): there is one bucket for every 200 members.
 --
--- Linear hashing: with whole <= buckets < 2 whole, whole a power of 2, a number goes by its remainder of 2 whole, or of
--- whole where that bucket is not made yet. Making the next bucket takes its members out of exactly one other, so the work of a call is bounded.
--- Lua's numbers are doubles: a fingerprint stays text, and its last twelve digits place it.
+-- This is linear hashing, with whole <= buckets < 2 whole, and whole a power of 2. A number's bucket is its remainder
+-- modulo 2 whole, or modulo whole if that bucket does not exist yet. Adding a bucket moves members out of exactly one
+-- other, so the work of a call is bounded.
+-- Lua's numbers are doubles: a fingerprint stays text, and its last twelve digits choose the bucket.
 
 local MEMBERS_PER_BUCKET = 200
 
@@ -30,7 +31,7 @@ local function split_one(job)
   if job.buckets == 2 * job.whole then job.whole = job.buckets end
 end
 
--- Whether it is new, and from now on is not.
+-- Whether the fingerprint is new. Adds it.
 local function first_seen(job, fingerprint)
   if redis.call('SADD', bucket_of(job, fingerprint), fingerprint) == 0 then return false end
   job.seen = job.seen + 1

@@ -1,6 +1,6 @@
--- How leases end, and what each ending gives back.
+-- Ends leases, and returns their slots, starts, permits and requests.
 
--- One that cannot be counted with is not held by anybody.
+-- A lease with unusable fields counts as not held.
 local function read_lease(fields)
   local lease = named(LEASE, fields)
   local counted = is_finite(lease.start_at) and is_finite(lease.gap_s) and is_finite(lease.attempt) and is_finite(lease.crashes)
@@ -26,8 +26,8 @@ savers[#savers + 1] = function()
   end
 end
 
--- Takes the lease, fetched before, away from its holder and frees its slot. Gives lease and job, or nil: it was not
--- held, or the job was forgotten since.
+-- Ends a lease that was fetched before, and frees its slot. Returns lease and job; nil if it was not held, or the job
+-- was forgotten since.
 local function end_lease(token)
   local lease = leases[token]
   leases[token] = nil
@@ -49,7 +49,7 @@ local function clocks_of(job, lease)
   return host, site_of(site_name(lease.host, host, visit)), visit
 end
 
--- A request that was never made leaves its start to another, if none was planned after it.
+-- Returns the start of a request that was never made, unless another was planned after it.
 local function return_start(job, lease)
   if not lease.slot then return end
   local host, site, visit = clocks_of(job, lease)
@@ -69,12 +69,12 @@ end
 
 local function queue_again(job, lease, held)
   job.queued, shard.queued = job.queued + 1, shard.queued + 1
-  give_back(job, lease.host, lease, held)
+  return_to_queue(job, lease.host, lease, held)
 end
 
 local COUNTED = {done = 'pages', redirect = 'redirects', dead = 'dead'}
 
--- How a request ended for good.
+-- Counts a request that has ended for good.
 local function count_end(job, outcome, bytes, reason)
   if outcome == 'drop' then
     job.dropped[reason] = (job.dropped[reason] or 0) + 1
@@ -84,5 +84,5 @@ local function count_end(job, outcome, bytes, reason)
   if outcome == 'done' then job.bytes = job.bytes + bytes end
 end
 
--- What a lease keeps of its caller, because names are long. Should two ever be the same, a lease returns too early.
+-- A lease stores only a hash of its caller, because names are long. If two hashes collide, a lease returns too early.
 local function short_name(caller) return string.sub(redis.sha1hex(caller), 1, 10) end

@@ -1,9 +1,9 @@
 -- flags: allow-oom
--- Pauses, resumes, cancels, forgets, erases a job or begins its next edition; or pauses every job but some.
--- args: word (pause, resume, cancel, forget, erase, touch, focus); jobs
+-- Pauses, resumes, cancels, forgets, erases or touches jobs.
+-- args: word (pause, resume, cancel, forget, erase, touch); jobs
 -- returns true
 
-local MOST_BUCKETS = 50000  -- of a job as large as they may be; those that are not there cost little to remove
+local MOST_BUCKETS = 50000  -- of the largest possible job; removing missing ones costs little
 local verbs = {}
 
 function verbs.pause(job)
@@ -12,26 +12,26 @@ end
 
 function verbs.resume(job)
   if job.state ~= 'paused' then return end
-  job.state, roused = 'active', true
+  job.state, should_wake = 'active', true
   if job.stop_at then job.stop_at = job.stop_at + now - job.paused_at end
 end
 
--- Its leases may still end, so its keys stay until `sweep` finds none.
+-- Its leases may still end, so its keys stay until `sweep` finds no lease.
 function verbs.cancel(job) job.state = 'cancelled' end
 
 function verbs.forget(job)
-  if job.id ~= NO_QUEUES then doom(job) end
+  if job.id ~= NO_QUEUES then discard_queues(job) end
 end
 
--- Its leases end by themselves; workers who remember what it was offered must forget that.
+-- Its leases expire by themselves. Workers that remember its offers must forget them.
 function verbs.erase(job)
-  if job.id ~= NO_QUEUES then doom(job) end
+  if job.id ~= NO_QUEUES then discard_queues(job) end
   redis.call('DEL', S .. ':j:' .. job.name)
   jobs[job.name], shard.epoch = nil, shard.epoch + 1
   if redis.call('EXISTS', S .. ':jobs') == 0 then shard.queued = 0 end
 end
 
--- One whose record cannot be read still has its keys.
+-- A job whose record cannot be read still has keys.
 local function unreadable(name)
   local ids = redis.call('HGETALL', S .. ':ids')
   for place = 1, #ids, 2 do
@@ -52,15 +52,6 @@ local function steer(word, names)
   end
 end
 
-if args.word == 'focus' then
-  local kept, others = {}, {}
-  for _, name in ipairs(args.jobs) do kept[name] = true end
-  for _, name in ipairs(redis.call('SMEMBERS', S .. ':jobs')) do
-    if not kept[name] then others[#others + 1] = name end
-  end
-  steer('pause', others)
-else
-  steer(args.word, args.jobs)
-end
+steer(args.word, args.jobs)
 save()
 return answer(true)

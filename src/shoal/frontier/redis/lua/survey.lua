@@ -1,8 +1,8 @@
 -- flags: no-writes
--- How full the frontier is and how long what is in it has waited, some jobs at a time.
+-- How full the frontier is and how long its requests have waited, some jobs at a time.
 -- args: cursor ('0' at first)
--- returns the next cursor ('0': that was all); by lane what is queued, leased, and the seconds for which the most overdue
--- host has waited for a worker; the age of the oldest lease
+-- returns the next cursor ('0': that was all); by lane the numbers queued and leased, and the seconds that the most
+-- overdue host has waited for a worker; the age of the oldest lease
 
 local JOBS_AT_ONCE = 500
 local MOST_LEASES = 20000

@@ -7,10 +7,10 @@ local HOSTS_PER_CALL = 200
 local BUCKETS_PER_CALL = 500
 
 -- A cancelled job whose leases have all ended loses its queues; its counts stay.
-local function doom_cancelled()
+local function discard_cancelled()
   for _, name in ipairs(redis.call('SMEMBERS', S .. ':jobs')) do
     local job = find_job(name)
-    if job and job.state == 'cancelled' and job.leased == 0 then doom(job) end
+    if job and job.state == 'cancelled' and job.leased == 0 then discard_queues(job) end
   end
 end
 
@@ -31,16 +31,16 @@ local function remove_buckets(job)
   return first > 0
 end
 
-local function remove_rest(job)
+local function remove_others(job)
   for _, kind in ipairs({':met:', ':held:', ':later:', ':m:', ':v:'}) do redis.call('UNLINK', S .. kind .. job.id) end
   redis.call('HDEL', S .. ':doomed', job.id)
 end
 
-if redis.call('EXISTS', S .. ':doomed') == 0 then doom_cancelled() end
+if redis.call('EXISTS', S .. ':doomed') == 0 then discard_cancelled() end
 local id = redis.call('HRANDFIELD', S .. ':doomed')
 if id then
   local job = {id = id, buckets = tonumber(redis.call('HGET', S .. ':doomed', id))}
-  if not remove_queues(job) and not remove_buckets(job) then remove_rest(job) end
+  if not remove_queues(job) and not remove_buckets(job) then remove_others(job) end
 end
 save()
 return answer(redis.call('EXISTS', S .. ':doomed') == 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal.frontier.pace import BLOCK_MAX_S, Pace, gap_of, learn, slowdown_at
+from shoal.frontier.adaptive_delay import BLOCK_MAX_S, Pace, gap_of, learn, slowdown_at
 from shoal.model import Landing
 
 

@@ -1,6 +1,6 @@
-"""Pending requests in rows of up to 64 lines, by (job, host, band), first in first out; returned ones at the head.
+"""Pending requests in rows of up to 64 lines, by (job, host, band): first in, first out. Returned ones go to the head.
 
-`ready.at` tells when to look at a host for a job: a time, None while nothing is queued there, or one of two
+`ready.at` is when to check a host for a job: a time, None while nothing is queued there, or PARKED or CAPPED, which are
 times that never come.
 """
 
@@ -10,14 +10,14 @@ import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from shoal.frontier.record import line_of, trail_of, trail_text
+from shoal.frontier.serialize import line_of, trail_of, trail_text
 from shoal.model import Target, Trail
 
 LINES_PER_ROW = 64
 PARKED = 1e15
-"""The host is full or paused; a landing or an operator wakes it."""
+"""The host is full or paused. A landing or an operator wakes it."""
 CAPPED = 2e15
-"""The job's page limit there is reached; a permit that comes back wakes it."""
+"""The job has reached its page limit for the host. A returned permit wakes it."""
 
 
 class Pending(NamedTuple):
@@ -26,10 +26,10 @@ class Pending(NamedTuple):
     attempt: int
     crashes: int
     held: bool
-    """It has kept the page permit of a lease that expired."""
+    """The request has kept the page permit of a lease that expired."""
 
     def kept(self) -> tuple[int, int, str, str]:
-        """What a lease keeps of it."""
+        """The fields that a lease keeps."""
         return self.attempt, self.crashes, self.trail, self.line
 
 
@@ -50,15 +50,15 @@ class Queue:
         )
 
     def look(self, job: int, host: int, now: float) -> None:
-        """Something was queued there: look at it now, unless it has its time or is parked."""
+        """Checks the host now, because something was queued, unless it has a time already or is parked."""
         self._db.execute(
             "INSERT INTO ready(job, host, at) VALUES(?, ?, ?) "
             "ON CONFLICT DO UPDATE SET at = excluded.at WHERE at IS NULL",
             (job, host, now),
         )
 
-    def give_back(self, job: int, host: int, pending: Pending, now: float) -> None:
-        """To the head of its band."""
+    def return_to_queue(self, job: int, host: int, pending: Pending, now: float) -> None:
+        """Returns the request to the head of its band."""
         self._db.execute(
             "INSERT INTO queue(seq, job, host, band, attempt, crashes, held, trail, lines) "
             "SELECT min(coalesce(min(seq), 0), 0) - 1, ?, ?, ?, ?, ?, ?, ?, ? FROM queue",
@@ -71,7 +71,7 @@ class Queue:
         self._db.execute("UPDATE ready SET at = ? WHERE job = ? AND host = ? AND at = ?", (now, job, host, CAPPED))
 
     def pop(self, job: int, host: int, n: int, permits: int | None) -> list[Pending]:
-        """Up to n from the head; those that hold no permit yet only while `permits` lasts (None: no limit)."""
+        """Takes up to n requests from the head; those without a permit only while `permits` lasts (None: no limit)."""
         popped: list[Pending] = []
         spent, gone = 0, []
         for row in self._heads(job, host, held_only=permits == 0):
@@ -90,7 +90,7 @@ class Queue:
         return popped
 
     def lines(self, job: int, host: int) -> Iterator[str]:
-        """What is still queued there, oldest rows first."""
+        """Lines that are still queued for the host, oldest rows first."""
         for row in self._heads(job, host, held_only=False):
             yield from row["lines"].split("\n")[row["taken"] :]
 
@@ -110,5 +110,5 @@ class Queue:
 
 
 def band_of(trail: Trail) -> int:
-    """0 before 1 before 2."""
+    """Band 0 is served before 1, and 1 before 2."""
     return 1 - (trail.priority > 0) + (trail.priority < 0)

@@ -1,7 +1,7 @@
-"""How a host's clock learns: slow answers stretch its gap, errors stretch it more, refusals block it.
+"""How a host's clock adapts: slow answers lengthen its gap, errors lengthen it more, refusals block it.
 
-Pure arithmetic, so that the SQLite frontier and the Lua of the Redis one can be held to the same tables.
-A host's gap is its job's gap times `slowdown` (1 to 16), never less than the crawl-delay.
+This is pure arithmetic, so that one set of tables tests both the SQLite frontier and the Lua of the Redis one.
+A host's gap is its job's gap times `slowdown` (1 to 16), and never less than the crawl-delay.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from shoal.model import Landing
 
 GAP_MARGIN = 1.02
-"""Starts are planned this much further apart than asked, because they jitter on their way to the host."""
+"""Starts are planned this much further apart than the job asks, because they jitter on their way to the host."""
 SLOW_FACTOR = 3.2
-"""Answers this many times slower than usual are slow: the geometric middle of 'tenfold'."""
+"""Answers this many times slower than usual count as slow: the geometric mean of 1 and 10."""
 LATENCY_FLOOR_S = 0.005
-"""Below this a multiple of the usual latency is noise of our own process."""
+"""Below this, a multiple of the usual latency is noise of our own process."""
 RECENT_WEIGHT = 0.3
 STRETCH = 1.15
 LATENCY_SLOWDOWN_MAX = 4.0
@@ -24,17 +24,17 @@ SLOWDOWN_MAX = 16.0
 RECOVERY_HALF_LIFE_S = 8.0
 """While answers are quick the slowdown halves every 8 s: from 16 to 1 in 32 s, whatever the rate."""
 FORGIVEN_AFTER_S = 60.0
-"""A host that nothing was learnt of for this long starts anew."""
+"""After this long without an answer, a host starts again without a slowdown."""
 WARM_UP = 20
-"""The usual latency is the mean of this many answers, and from then on follows their median."""
+"""The usual latency is the mean of this many answers; after them it follows the median."""
 USUAL_DOUBLES_S = 300.0
-"""A host that stays slow is believed: its usual latency may double in this time."""
+"""The usual latency of a host that stays slow may double in this time."""
 FAILS_TO_BLOCK = 10
 BLOCK_S = 60.0
 BLOCK_MAX_S = 86_400.0
 UNREACHABLE_AFTER_S = 15.0
 UNREACHABLE_FAILURES = 2
-"""A host that has never answered a job is tried for this long, and at least so often."""
+"""A host that has never answered a job is tried for this long, and at least this many times."""
 
 HOST_FAILURES = frozenset({"dns", "connect", "tls"})
 HOST_REFUSALS = frozenset({429, 503})
@@ -62,7 +62,7 @@ def slowdown_at(now: float, slowdown: float, learnt_at: float) -> float:
 
 
 def learn(pace: Pace, landing: Landing, now: float, *, may_block: bool = True) -> None:
-    """Takes one landing into account. A host that never answered is not blocked: it is given up on sooner."""
+    """Updates the pace with one landing. A host that never answered is not blocked: it is given up on sooner."""
     elapsed_s = max(0.0, now - pace.learnt_at) if pace.learnt_at else 0.0
     pace.slowdown = slowdown_at(now, pace.slowdown, pace.learnt_at)
     pace.learnt_at = now
@@ -80,8 +80,8 @@ def learn(pace: Pace, landing: Landing, now: float, *, may_block: bool = True) -
 
 
 def _learn_usual(pace: Pace, latency_s: float, elapsed_s: float) -> None:
-    """A step of fixed size towards each answer finds the median; the size grows with time, not with requests,
-    so that twenty slow answers in a second do not become the usual."""
+    """Follows the median by a step of fixed size towards each answer. The step grows with time, not with requests, so
+    that twenty slow answers in one second do not become the usual latency."""
     if pace.answers < WARM_UP:
         pace.answers += 1
         pace.usual_s += (latency_s - pace.usual_s) / pace.answers

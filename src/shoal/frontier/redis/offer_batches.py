@@ -1,4 +1,4 @@
-"""Offers on their way to Redis: without what was offered lately, by host, in parts that Redis does in a moment."""
+"""Prepares offers for Redis: without recently offered links, grouped by host, in parts that Redis handles quickly."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from shoal.frontier.recent import Recent
-from shoal.frontier.redis.packing import band_of, line_of, trail_bytes
+from shoal.frontier.recent_offers import RecentOffers
+from shoal.frontier.redis.serialize import band_of, line_of, trail_bytes
 from shoal.model import Offer, Target
 from shoal.urls import domain_of
 
 PART = 500
-"""Requests in one call of a function, some milliseconds of Redis."""
+"""Requests in one function call, which takes Redis some milliseconds."""
 _GROUP = 64
 
 
-class Group(NamedTuple):
+class HostOffers(NamedTuple):
     """Links of one page to one host."""
 
     offer: Offer
@@ -30,17 +30,17 @@ class Group(NamedTuple):
         lines = (text for each in self.targets for text in (str(each.fingerprint), line_of(each)))
         return [self.host, domain if domain != self.host else False, *lines]
 
-    def rest(self) -> Offer:
+    def to_offer(self) -> Offer:
         return Offer(self.offer.job, self.targets, self.offer.trail)
 
 
-def parts_of(offers: Sequence[Offer], recent: Recent) -> list[list[Group]]:
+def parts_of(offers: Sequence[Offer], recent: RecentOffers) -> list[list[HostOffers]]:
     unknown = [Offer(offer.job, _unknown(offer, recent), offer.trail) for offer in offers]
     return list(_cut(_grouped(unknown)))
 
 
-def fields_of(part: list[Group]) -> list[list[Any]]:
-    """As the function takes them: the groups of a page after what they share."""
+def fields_of(part: list[HostOffers]) -> list[list[Any]]:
+    """The arguments of the Lua function: the groups of a page follow the fields that they share."""
     offers: list[list[Any]] = []
     last = None
     for group in part:
@@ -52,27 +52,27 @@ def fields_of(part: list[Group]) -> list[list[Any]]:
 
 
 def name_of(fields: list[list[Any]]) -> bytes:
-    """What a part is known by in its call: its content, because a repeated call may be cut in other places."""
+    """Identifies a part within its call by its content, because a repeated call may be split in other places."""
     return blake2b(msgpack.packb(fields), digest_size=8).digest()
 
 
-def _unknown(offer: Offer, recent: Recent) -> list[Target]:
+def _unknown(offer: Offer, recent: RecentOffers) -> list[Target]:
     young, old = recent.of(offer.job)
     return [target for target in offer.targets if target.fingerprint not in young and target.fingerprint not in old]
 
 
-def _grouped(offers: Sequence[Offer]) -> Iterator[Group]:
+def _grouped(offers: Sequence[Offer]) -> Iterator[HostOffers]:
     for offer in offers:
         by_host: dict[str, list[Target]] = {}
         for target in offer.targets:
             by_host.setdefault(target.host, []).append(target)
         for host, targets in by_host.items():
             for start in range(0, len(targets), _GROUP):
-                yield Group(offer, host, targets[start : start + _GROUP])
+                yield HostOffers(offer, host, targets[start : start + _GROUP])
 
 
-def _cut(groups: Iterator[Group]) -> Iterator[list[Group]]:
-    part: list[Group] = []
+def _cut(groups: Iterator[HostOffers]) -> Iterator[list[HostOffers]]:
+    part: list[HostOffers] = []
     n = 0
     for group in groups:
         if n + len(group.targets) > PART:

@@ -1,39 +1,48 @@
-"""What can be seen of the frontier without changing it: counts, clocks, and why a job waits or rests."""
+"""Reads the frontier without changing it: counts, clocks, and why a job waits or has nothing to lease."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 from shoal.errors import FrontierLost
-from shoal.frontier.clock import Clock
 from shoal.frontier.contract import ALL_LANES, HostState
-from shoal.frontier.record import target_of
+from shoal.frontier.politeness_clock import StartClock
+from shoal.frontier.serialize import target_of
 from shoal.frontier.sqlite.leasing import CLOCKS, host_gap, leasable_jobs, site_clock, start_of
-from shoal.frontier.sqlite.queue import CAPPED, PARKED, Queue
+from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED, Queue
 from shoal.frontier.sqlite.seen import Seen
-from shoal.frontier.waiting import why_waiting
+from shoal.frontier.wait_reason import why_waiting
 from shoal.model import Figures, Lane
 
+_COUNTS = ("found", "queued", "leased", "pages", "redirects", "dead")
+_FIGURES = (
+    f"SELECT {', '.join(_COUNTS)}, (SELECT json_group_object(reason, n) FROM dropped WHERE job = j.id) AS dropped "
+    "FROM job j WHERE name = ?"
+)
+
 LOOK_EVERY_S = 0.5
-"""Another process may have written, and nobody tells of it."""
+"""Another process may have written, and no notice of it arrives here."""
 HOST = "h.*, (SELECT count(*) FROM ready r WHERE r.host = h.id AND r.at IS NOT NULL) AS queued_jobs"
 
 
-class Outlook:
+class SqliteInspection:
     def __init__(self, db: sqlite3.Connection, clock: Callable[[], float]) -> None:
         self._db = db
         self._clock = clock
         self._queue = Queue(db)
         self._seen = Seen(db)
+        self._only: tuple[str, ...] = ()
+        """The jobs that this process works on; empty: all of them."""
 
     async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES) -> float | None:
         now = self._clock()
         soonest = PARKED
-        for job in leasable_jobs(self._db, now, [ALL_LANES.index(lane) for lane in lanes]):
+        for job in leasable_jobs(self._db, now, [ALL_LANES.index(lane) for lane in lanes], self._only):
             soonest = min(soonest, self._soonest(job))
         return None if soonest >= PARKED else max(0.0, soonest - now)
 
@@ -45,7 +54,7 @@ class Outlook:
             await asyncio.sleep(max(0.0, min(left_s, LOOK_EVERY_S)))
 
     def _soonest(self, job: sqlite3.Row) -> float:
-        """When to look at one of the job's hosts; with no permit left, at one that holds a request with its own."""
+        """When to check one of the job's hosts next. With no permit left, only requests that hold a permit count."""
         if job["spent"]:
             query = (
                 "SELECT min(r.at) FROM ready r JOIN queue q ON q.job = r.job AND q.host = r.host "
@@ -59,7 +68,7 @@ class Outlook:
         (at,) = self._db.execute(query, (job["id"],)).fetchone()
         return PARKED if at is None else float(at)
 
-    async def rest(self, job: str) -> str | None:
+    async def idle_reason(self, job: str) -> str | None:
         row = self._job_row(job)
         if row["leased"] or row["state"] == "lost":
             return None
@@ -67,13 +76,13 @@ class Outlook:
             return str(row["state"])
         if row["queued"] == 0:
             return "empty"
-        if over := await self.over(job):
-            return over
+        if end_reason := await self.end_reason(job):
+            return end_reason
         if row["pages_max"] is not None and row["permits"] >= row["pages_max"] and not self._any_held(row["id"]):
             return "pages"
         return "pages_per_host" if self._all_capped(row["id"]) else None
 
-    async def over(self, job: str) -> str | None:
+    async def end_reason(self, job: str) -> str | None:
         row = self._job_row(job)
         if row["state"] == "cancelled":
             return "cancelled"
@@ -92,7 +101,7 @@ class Outlook:
         ).fetchone()
         return row is None
 
-    async def limiting(self, job: str) -> str | None:
+    async def wait_reason(self, job: str) -> str | None:
         row, now = self._job_row(job), self._clock()
         waiting = self._db.execute(
             f"SELECT h.name, {CLOCKS} WHERE r.job = ? AND r.at < ? ORDER BY r.at LIMIT 2", (row["id"], CAPPED)
@@ -105,13 +114,19 @@ class Outlook:
         start_at = start_of(first, site_clock(first), gap_s)
         return why_waiting(host._replace(next_at=start_at), now, len(waiting) > 1)
 
-    async def figures(self, job: str) -> Figures:
-        row = self._job_row(job)
-        dropped = dict(self._db.execute("SELECT reason, n FROM dropped WHERE job = ?", (row["id"],)).fetchall())
-        counts = ("found", "queued", "leased", "pages", "redirects", "dead")
-        return Figures(**{name: row[name] for name in counts}, dropped=dropped)
+    async def ready_hosts(self, job: str) -> int:
+        query = "SELECT count(*) FROM ready WHERE job = ? AND at < ?"
+        n: int = self._db.execute(query, (self._job_row(job)["id"], CAPPED)).fetchone()[0]
+        return n
 
-    async def whereabouts(self, job: str, fingerprint: int, host: str) -> str | None:
+    async def figures(self, job: str) -> Figures:
+        # One statement: another process may complete requests at any moment, and the counts must add up.
+        row = self._db.execute(_FIGURES, (job,)).fetchone()
+        if row is None:
+            raise FrontierLost(job)
+        return Figures(**{name: row[name] for name in _COUNTS}, dropped=json.loads(row["dropped"]))
+
+    async def request_state(self, job: str, fingerprint: int, host: str) -> str | None:
         job_id = self._job_row(job)["id"]
         for word, lines in self.pending_lines(job_id, host):
             if any(target_of(line, host).fingerprint == fingerprint for line in lines):
@@ -143,7 +158,7 @@ class Outlook:
 
 
 def _host_state(row: sqlite3.Row) -> HostState:
-    clock = Clock(row["next_at"], row["gap_s"])
+    clock = StartClock(row["next_at"], row["gap_s"])
     return HostState(
         name=row["name"],
         rate=row["rate"],

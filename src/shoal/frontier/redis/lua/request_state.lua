@@ -1,7 +1,8 @@
 -- flags: no-writes
--- args: job, host, fingerprint; cursor (where to go on among the moving), band and first (where among the queued)
--- returns: next cursor and some of the job's moving requests with their states; some queued elements;
---          whether the job has seen the fingerprint
+-- args: job, host, fingerprint; cursor (place among the job's leased, waiting and returned requests), band and first
+--       (place among the queued)
+-- returns: the next cursor and some of those requests with their states; some queued elements; whether the job has
+--          seen the fingerprint
 
 local MOST = 500
 local job = job_of(args.job)

@@ -1,7 +1,7 @@
-"""How idle workers sleep: until something of their lanes may be leased, or their time is up.
+"""Lets idle workers sleep until a request of their lanes may be leased, or their timeout ends.
 
-Whoever sleeps only waits to be woken, and may be cancelled at any point. What speaks with Redis is one task beside
-them: a command that is cancelled costs its connection.
+A sleeper only waits for an event, and may be cancelled at any point. One task talks to Redis for all of them, because
+a cancelled command costs its connection.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from redis import exceptions
 from redis.asyncio.client import PubSub
 
 from shoal.errors import Unavailable
-from shoal.frontier.redis.connection import Connection
+from shoal.frontier.redis.connection_pool import RedisConnection
 from shoal.model import Lane
 
 APART_S = 0.02
-"""Offers come thousands a second; one looks at most so often whether one is for a sleeper."""
+"""Thousands of offers may arrive in a second. The task checks no more often than this whether one is for a sleeper."""
 LOOK_S = 0.05
-"""How long the task may take to see that somebody fell asleep, or is gone."""
+"""How long the task may take to notice a new sleeper, or one that is gone."""
 AWAY_S = 1.0
 
 
@@ -31,12 +31,12 @@ class Sleeper:
     lanes: Sequence[Lane]
     woken: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     ready_at: float | None = None
-    """None: Redis was not asked since it last rang."""
+    """None: Redis was not asked since its last message."""
 
 
-class Bell:
+class WakeUp:
     def __init__(
-        self, connection: Connection, channel: str, ready_in: Callable[[Sequence[Lane]], Awaitable[float | None]]
+        self, connection: RedisConnection, channel: str, ready_in: Callable[[Sequence[Lane]], Awaitable[float | None]]
     ) -> None:
         self._connection = connection
         self._channel = channel
@@ -51,7 +51,7 @@ class Bell:
         sleeper = Sleeper(lanes)
         self._sleepers.add(sleeper)
         if self._watch is None or self._watch.done():
-            self._watch = asyncio.create_task(self._watch_over_sleepers())
+            self._watch = asyncio.create_task(self._serve_sleepers())
         try:
             await asyncio.wait([sleeper.woken], timeout=max(0.0, deadline - time.monotonic()))
         finally:
@@ -64,34 +64,34 @@ class Bell:
             self._watch.cancel()
             await asyncio.wait([self._watch])
 
-    async def _watch_over_sleepers(self) -> None:
+    async def _serve_sleepers(self) -> None:
         while self._sleepers:
             try:
-                # Only while somebody sleeps, or what is not read would pile up in Redis.
+                # Only while somebody sleeps: otherwise unread messages would pile up in Redis.
                 async with self._connection.subscription() as subscription:
                     while self._sleepers:
-                        await self._until_it_rings(subscription)
+                        await self._until_message(subscription)
             except (exceptions.ConnectionError, exceptions.TimeoutError, Unavailable):
-                # Whatever they do next is where patience with a lost server is.
+                # The next command of the worker waits for a server that is away.
                 await asyncio.sleep(AWAY_S)
                 for sleeper in list(self._sleepers):
                     self._wake(sleeper)
 
-    async def _until_it_rings(self, subscription: PubSub) -> None:
+    async def _until_message(self, subscription: PubSub) -> None:
         await self._connection.subscribe(subscription, self._channel)
-        # Confirmed, because a question goes over another connection and could overtake it.
-        if not await _hears(subscription, "subscribe", self._connection.answer_s):
+        # Confirmed first, because the query uses another connection and could overtake the subscription.
+        if not await _receives(subscription, "subscribe", self._connection.answer_s):
             raise exceptions.TimeoutError("no answer to a subscription")
         rang = False
         while self._sleepers and not rang:
-            rang = await _hears(subscription, "message", await self._wake_ready())
+            rang = await _receives(subscription, "message", await self._wake_ready())
         await subscription.unsubscribe(self._channel)
         for sleeper in self._sleepers:
             sleeper.ready_at = None
         await asyncio.sleep(APART_S)
 
     async def _wake_ready(self) -> float:
-        """Asks for those it has not asked for, wakes whose time has come, and says when, in seconds, to look again."""
+        """Queries for new sleepers, wakes those whose time has come, and returns the seconds until the next check."""
         for sleeper in list(self._sleepers):
             if sleeper.ready_at is None:
                 ready_in_s = await self._ready_in(sleeper.lanes)
@@ -107,7 +107,7 @@ class Bell:
             sleeper.woken.set_result(None)
 
 
-async def _hears(subscription: PubSub, kind: str, within_s: float) -> bool:
+async def _receives(subscription: PubSub, kind: str, within_s: float) -> bool:
     deadline = time.monotonic() + within_s
     while (left_s := deadline - time.monotonic()) > 0:
         message = await subscription.get_message(timeout=left_s)

@@ -1,7 +1,7 @@
-"""How requests travel to Redis and lie there: small, and never code.
+"""How requests are sent to Redis and stored there: small, and never as code.
 
-A line names a request within its host: `/path` over https, `:/path` over http, anything else as frontier/record.py
-writes it. A trail is a msgpack list without the defaults at its end.
+A line names a request within its host: `/path` for https, `:/path` for http, anything else as frontier/serialize.py
+writes it. A trail is a msgpack list without the defaults at its end; rare fields come last, as text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import msgpack
 
-from shoal.frontier import record
+from shoal.frontier import serialize
 from shoal.frontier.contract import Ended
 from shoal.model import Completion, Landing, Lease, Target, Trail
 from shoal.urls import fingerprint
@@ -22,7 +22,7 @@ _KINDS = (int, int, int | None, str, str)
 
 
 def packed(args: dict[str, Any]) -> bytes:
-    # Lua's msgpack is of the time before texts and bytes were two types.
+    # Lua's msgpack is older than the split between texts and bytes.
     data: bytes = msgpack.packb(args, use_bin_type=False)
     return data
 
@@ -34,29 +34,31 @@ def line_of(target: Target) -> str:
             return url[len(host) + 8 :]
         if url.startswith(f"http://{host}/"):
             return f":{url[len(host) + 7 :]}"
-    return record.line_of(target)
+    return serialize.line_of(target)
 
 
 def target_of(line: str, host: str) -> Target:
-    """ValueError if it is no line."""
+    """Raises ValueError if the text is not a line."""
     if line.startswith("/"):
         url = f"https://{host}{line}"
     elif line.startswith(":/"):
         url = f"http://{host}{line[1:]}"
     else:
-        return record.target_of(line, host)
+        return serialize.target_of(line, host)
     return Target(url, fingerprint(url), host)
 
 
 def band_of(trail: Trail) -> str:
-    """0 before 1 before 2."""
+    """Band 0 is served before 1, and 1 before 2."""
     return str(1 - (trail.priority > 0) + (trail.priority < 0))
 
 
 def trail_bytes(trail: Trail) -> bytes:
-    # As JSON, because msgpack's integers end at 64 bits.
+    # As JSON, because msgpack's integers are limited to 64 bits.
     meta = "" if trail.meta is None else json.dumps(trail.meta, separators=(",", ":"))
-    fields = [trail.depth, trail.priority, trail.parent, trail.callback, meta, *trail.chain]
+    fields: list[Any] = [trail.depth, trail.priority, trail.parent, trail.callback, meta, *trail.chain]
+    if (more := serialize.rare_fields(trail)) is not None:
+        fields.append(json.dumps(more, separators=(",", ":")))
     while fields and len(fields) <= len(_DEFAULTS) and fields[-1] == _DEFAULTS[len(fields) - 1]:
         fields.pop()
     data: bytes = msgpack.packb(fields)
@@ -64,17 +66,19 @@ def trail_bytes(trail: Trail) -> bytes:
 
 
 def trail_of(data: bytes) -> Trail:
-    """ValueError if it is no trail."""
+    """Raises ValueError if the data is not a trail."""
     fields = msgpack.unpackb(data)
     if not isinstance(fields, list):
-        raise ValueError("a trail is a list")
+        raise ValueError("a trail must be a list")
     known, chain = fields[: len(_DEFAULTS)], fields[len(_DEFAULTS) :]
+    more = chain.pop() if chain and isinstance(chain[-1], str) else None
     known += _DEFAULTS[len(known) :]
     fits = [isinstance(field, kind) for field, kind in zip(known, _KINDS, strict=True)]
     if not all(fits) or not all(isinstance(each, int) for each in chain):
-        raise ValueError("a trail of other kinds of fields")
+        raise ValueError("a damaged record of a request: a field has the wrong type")
     depth, priority, parent, callback, meta = known
-    return Trail(depth, priority, parent, callback, json.loads(meta) if meta else None, tuple(chain))
+    trail = Trail(depth, priority, parent, callback, json.loads(meta) if meta else None, tuple(chain))
+    return trail if more is None else serialize.with_rare_fields(trail, json.loads(more))
 
 
 def lease_of(token: bytes, data: bytes, now: float) -> Lease:
@@ -98,13 +102,13 @@ def lease_of(token: bytes, data: bytes, now: float) -> Lease:
 
 
 def requests_in(elements: Sequence[bytes], host: str) -> Iterator[tuple[Target, Trail]]:
-    """Those of a queue's elements (queue.lua) that can be read."""
+    """The readable requests among the elements of a queue (queue.lua)."""
     for element in elements:
         try:
             fields = msgpack.unpackb(element, raw=True)
         except ValueError:
             continue
-        # One that was leased before begins with how often.
+        # An element that was leased before begins with two counts and its band.
         trail, *lines = fields[3:] if isinstance(fields[0], int) else fields
         yield from filter(None, (_request(trail, line, host) for line in lines))
 
@@ -117,7 +121,7 @@ def _request(trail: bytes, line: bytes, host: str) -> tuple[Target, Trail] | Non
 
 
 def _unreadable(line: bytes, host: str) -> Target:
-    """Stands for what could not be read, so that it can be kept and counted like any other request."""
+    """A stand-in for an unreadable request, so that it can be stored and counted like any other."""
     text = line.decode("ascii", "backslashreplace")
     return Target(text, fingerprint(text), host)
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 GENERATION = 50_000
 
 
-class Recent:
+class RecentOffers:
     def __init__(self) -> None:
         self._young: dict[str, set[int]] = {}
         self._old: dict[str, set[int]] = {}

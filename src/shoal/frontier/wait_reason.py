@@ -1,4 +1,4 @@
-"""Why a job waits, in words for a person."""
+"""Explains to a person why a job waits."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from shoal.frontier.contract import HostState
 
 
 def why_waiting(host: HostState, now: float, others_too: bool) -> str | None:
-    """What keeps the host that comes first from being fetched now."""
-    others = " and other hosts" if others_too else ""
+    """What prevents a fetch from the host that is next."""
+    others = "; other hosts wait too" if others_too else ""
     if host.paused:
         return f"{host.name} is paused by the operator{others}"
     if host.block_until > now:
         return f"{host.name} is in backoff for {host.block_until - now:.0f} s ({host.block_reason}){others}"
     if host.next_at > now:
-        return f"the rate of {host.name}{others}"
-    return f"answers of {host.name}{others}" if host.in_flight else None
+        return f"the rate limit of {host.name}{others}"
+    return f"responses of {host.name}{others}" if host.in_flight else None

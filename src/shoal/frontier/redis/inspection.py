@@ -1,4 +1,4 @@
-"""What can be seen of the frontier in Redis without changing it."""
+"""Reads the frontier in Redis without changing it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from shoal.frontier.clock import Clock
 from shoal.frontier.contract import ALL_LANES, HostState
-from shoal.frontier.redis.packing import requests_in, target_of
+from shoal.frontier.politeness_clock import StartClock
+from shoal.frontier.redis.serialize import requests_in, target_of
 from shoal.frontier.redis.shard import CLOCKS, COUNTED, Shard
-from shoal.frontier.waiting import why_waiting
+from shoal.frontier.wait_reason import why_waiting
 from shoal.model import Figures, Lane, Target, Trail
 
 _HOSTS_AT_ONCE = 200
@@ -25,30 +25,32 @@ class LaneSurvey:
     queued: int = 0
     leased: int = 0
     overdue_s: float = 0.0
-    """For how long the most overdue host has waited for a worker."""
+    """How long the most overdue host has waited for a worker."""
 
     def with_more(self, queued: int, leased: int, overdue_s: float) -> LaneSurvey:
         return LaneSurvey(self.queued + queued, self.leased + leased, max(self.overdue_s, overdue_s))
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
-    """How full the frontier is, and how long what is in it has waited."""
+class FrontierSurvey:
+    """How full the frontier is, and how long its requests have waited."""
 
     lanes: dict[Lane, LaneSurvey]
     lease_s: float
     """The age of the oldest lease."""
 
 
-class JobOutlook(NamedTuple):
-    """What `figures`, `rest` and `limiting` tell, at one moment; of the server's memory it tells nothing."""
+class JobInspection(NamedTuple):
+    """`figures`, `idle_reason`, `wait_reason` and `ready_hosts` of one moment. The wait reason does not cover a full
+    Redis memory."""
 
     figures: Figures
-    rest: str | None
-    limiting: str | None
+    idle_reason: str | None
+    wait_reason: str | None
+    ready_hosts: int
 
 
-class Outlook:
+class RedisInspection:
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
 
@@ -56,27 +58,31 @@ class Outlook:
         seconds = await self._shard.run("next_ready", {"lanes": [ALL_LANES.index(lane) for lane in lanes]})
         return None if seconds is False else float(seconds)
 
-    async def rest(self, job: str) -> str | None:
-        return _text((await self._job(job)).get("rest"))
+    async def idle_reason(self, job: str) -> str | None:
+        return _text((await self._job(job)).get("idle_reason"))
 
-    async def over(self, job: str) -> str | None:
-        return _text((await self._job(job)).get("over"))
+    async def end_reason(self, job: str) -> str | None:
+        return _text((await self._job(job)).get("end_reason"))
 
-    async def limiting(self, job: str) -> str | None:
+    async def wait_reason(self, job: str) -> str | None:
         if await self._shard.connection.memory_is_full():
             return "waiting: redis memory"
-        return _limiting(await self._job(job))
+        return _wait_reason(await self._job(job))
 
     async def figures(self, job: str) -> Figures:
         return _figures(await self._job(job))
 
-    async def outlook(self, job: str) -> JobOutlook:
+    async def ready_hosts(self, job: str) -> int:
+        return int((await self._job(job))["ready_hosts"])
+
+    async def inspect_job(self, job: str) -> JobInspection:
         state = await self._job(job)
-        return JobOutlook(_figures(state), _text(state.get("rest")), _limiting(state))
+        reasons = _text(state.get("idle_reason")), _wait_reason(state)
+        return JobInspection(_figures(state), *reasons, int(state["ready_hosts"]))
 
     async def hosts(self, after: str = "", most: int | None = None) -> list[HostState]:
-        """Those fetched lately, and those an operator has a word on. However few are wanted, the names of all are
-        looked through: they have no order in Redis."""
+        """Hosts that were fetched lately or have an operator's settings. Reads the names of all hosts, however few are
+        wanted, because they have no order in Redis."""
         return await self._clocks(await self._shard.hosts(after, most))
 
     async def host(self, name: str) -> HostState | None:
@@ -91,30 +97,30 @@ class Outlook:
         return found
 
     async def counted(self) -> dict[str, int]:
-        """Series -> what the whole fleet has counted."""
+        """Counter series -> the total of the whole fleet."""
         fields = await self._shard.connection.command("HGETALL", COUNTED)
         return {series.decode(): int(count) for series, count in fields.items()}
 
-    async def survey(self) -> Survey:
-        """A job that is opened or ends meanwhile may be missing, or counted twice."""
+    async def survey(self) -> FrontierSurvey:
+        """A job that is opened or ends during the call may be missing, or counted twice."""
         lanes = {lane: LaneSurvey() for lane in Lane}
         lease_s, cursor = 0.0, "0"
         while True:
             cursor, found, oldest_s = await self._shard.run("survey", {"cursor": cursor})
             lease_s = max(lease_s, oldest_s)
-            # An empty table of Lua's is a list to msgpack.
+            # msgpack turns an empty Lua table into a list.
             for number, (queued, leased, overdue_s) in (found or {}).items():
                 lane = ALL_LANES[int(number)]
                 lanes[lane] = lanes[lane].with_more(queued, leased, overdue_s)
             if cursor == "0":
-                return Survey(lanes, lease_s)
+                return FrontierSurvey(lanes, lease_s)
 
-    async def whereabouts(self, job: str, fingerprint: int, host: str) -> str | None:
+    async def request_state(self, job: str, fingerprint: int, host: str) -> str | None:
         sought = {"job": job, "host": host, "fingerprint": str(fingerprint)}
         cursor = b"0"
         while True:
             look = {**sought, "cursor": cursor, "band": "h", "first": 0}
-            cursor, moving, _, seen = await self._shard.run("whereabouts", look, raw=True)
+            cursor, moving, _, seen = await self._shard.run("request_state", look, raw=True)
             for request, state in zip(moving[::2], moving[1::2], strict=True):
                 name, _, line = request.partition(b" ")
                 if name == host.encode() and _is(line, host, fingerprint):
@@ -126,7 +132,7 @@ class Outlook:
         return "seen" if seen else None
 
     async def queued(self, job: str, most: int) -> AsyncIterator[tuple[Target, Trail]]:
-        """About so many of a job's queued requests; of each long queue only the head."""
+        """About `most` of a job's queued requests. Of a long queue it returns only the head."""
         cursor, n = b"0", 0
         while n < most:
             cursor, found = await self._shard.run("queued", {"job": job, "cursor": cursor}, raw=True)
@@ -142,7 +148,7 @@ class Outlook:
             first, elements = 0, [b""]
             while elements:
                 look = {**sought, "cursor": False, "band": band, "first": first}
-                _, _, elements, _ = await self._shard.run("whereabouts", look, raw=True)
+                _, _, elements, _ = await self._shard.run("request_state", look, raw=True)
                 first += len(elements)
                 if any(_is(line, sought["host"], fingerprint) for each in elements for line in _lines(each)):
                     return True
@@ -152,12 +158,12 @@ class Outlook:
         return bool((await self._job(job))["state"] == "lost")
 
     async def _job(self, job: str) -> dict[str, Any]:
-        state: dict[str, Any] = await self._shard.run("outlook", {"job": job})
+        state: dict[str, Any] = await self._shard.run("inspect_job", {"job": job})
         return state
 
 
 def _lines(element: bytes) -> Iterator[bytes]:
-    """What may be lines in a queue's element: a trail or a band among them is no line that fits a fingerprint."""
+    """Possible lines of a queue's element. A trail or a band may be among them, but matches no fingerprint."""
     try:
         fields = msgpack.unpackb(element, raw=True)
     except ValueError:
@@ -173,11 +179,11 @@ def _is(line: bytes, host: str, fingerprint: int) -> bool:
 
 
 def _figures(job: dict[str, Any]) -> Figures:
-    # An empty table of Lua's is a list to msgpack.
+    # msgpack turns an empty Lua table into a list.
     return Figures(**{name: job[name] for name in _COUNTS}, dropped=job["dropped"] or {})
 
 
-def _limiting(job: dict[str, Any]) -> str | None:
+def _wait_reason(job: dict[str, Any]) -> str | None:
     if "waits_for" not in job:
         return None
     host = _host_state({**job["host"], "name": job["waits_for"], "queued_jobs": 0}, offset_s=0.0)
@@ -190,7 +196,7 @@ def _text(word: Any) -> str | None:
 
 def _host_state(state: dict[str, Any], offset_s: float) -> HostState:
     rate = None if state["rate"] is False else float(state["rate"])
-    next_at = Clock(state["next_at"], state["gap_s"]).for_any_job(rate, state["crawl_delay_s"])
+    next_at = StartClock(state["next_at"], state["gap_s"]).for_any_job(rate, state["crawl_delay_s"])
     return HostState(
         name=state["name"],
         rate=rate,

@@ -1,8 +1,8 @@
-"""The Lua of the frontier, as one library of Redis functions.
+"""The Lua code of the frontier, as one library of Redis functions.
 
-A verb is a file of `lua/` that becomes the body of a function; the other files are what verbs share. The library is
-named by its content, so workers of two versions can use one Redis side by side. As scripts, the same files would be set
-up again at every call, which costs 20 us or more.
+Each verb is a file in `lua/` that becomes the body of a function. The files in SHARED hold code that verbs share. The
+library's name is a hash of its content, so workers of two versions can use one Redis. As scripts, the same code would
+be set up again for every call, which costs 20 us or more.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hashlib import sha1
 from pathlib import Path
 
 LUA = Path(__file__).parent / "lua"
-SHARED = ("prelude", "pace", "clock", "queue", "seen", "settle", "leasing", "comparison", "doom")
+SHARED = ("prelude", "pace", "clock", "queue", "seen", "settle", "leasing", "comparison", "discard_queues")
 _FLAGS = re.compile(r"\A-- flags: (.+)$", re.MULTILINE)
 
 
@@ -42,9 +42,9 @@ def assembled(verbs: Mapping[str, str]) -> Library:
 
 def _registered(function: str, verb: str, text: str) -> str:
     flags = _FLAGS.match(text)
-    said = f"'{flags[1]}'" if flags else ""
-    may_write = "false" if "no-writes" in said else "true"
+    flag = f"'{flags[1]}'" if flags else ""
+    may_write = "false" if "no-writes" in flag else "true"
     return (
-        f"redis.register_function{{function_name = '{function}', flags = {{{said}}}, callback = function(keys, argv)\n"
+        f"redis.register_function{{function_name = '{function}', flags = {{{flag}}}, callback = function(keys, argv)\n"
         f"return guarded('{verb}', keys, argv, {may_write}, function()\n{text}\nend)\nend}}"
     )

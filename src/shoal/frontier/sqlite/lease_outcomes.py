@@ -1,4 +1,4 @@
-"""How leases end: landed, completed, released or expired, and what each gives back."""
+"""Ends leases (landed, completed, released or expired) and returns their slots, permits and requests."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from operator import attrgetter
 
-from shoal.frontier.clock import SAME_START_S, Clock
+from shoal.frontier.adaptive_delay import Pace, learn
 from shoal.frontier.contract import Ended
-from shoal.frontier.pace import Pace, learn
-from shoal.frontier.record import trail_text
-from shoal.frontier.sqlite.queue import PARKED, Pending, Queue
+from shoal.frontier.politeness_clock import SAME_START_S, StartClock
+from shoal.frontier.serialize import trail_text
+from shoal.frontier.sqlite.pending_rows import PARKED, Pending, Queue
 from shoal.frontier.sqlite.sites import place_host
 from shoal.model import Completion, Landing, Outcome
 
@@ -26,8 +26,8 @@ COUNTED = {
 ENDED_AT_ONCE = 1_000
 
 
-class Settling:
-    """One call that ends leases, or a part of them."""
+class LeaseOutcomes:
+    """One call that ends leases, or one part of a call."""
 
     def __init__(self, db: sqlite3.Connection, queue: Queue, now: float) -> None:
         self._db = db
@@ -36,7 +36,7 @@ class Settling:
         self._counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
 
     def land(self, landings: Sequence[Landing]) -> None:
-        """Together: a host that many of them landed on is read and written once."""
+        """Handles landings together: a host with many of them is read and written once."""
         rows = self._flying([landing.token for landing in landings])
         paces: dict[int, Pace] = {}
         answered: set[tuple[int, int]] = set()
@@ -59,11 +59,11 @@ class Settling:
         self._write_paces(rows.values(), paces)
 
     def _plan_after(self, row: sqlite3.Row, landing: Landing) -> None:
-        """The plan follows a request that began late."""
+        """Moves the clocks after a request that began late."""
         gap_s, began_at = row["gap_s"], min(row["start_at"] + landing.late_s, self._now - landing.latency_s)
         for table, id in (("host", row["host"]), ("site", row["site"])):
             found = self._db.execute(f"SELECT next_at, gap_s FROM {table} WHERE id = ?", (id,)).fetchone()
-            later = Clock(*found).after(began_at, gap_s)
+            later = StartClock(*found).after(began_at, gap_s)
             self._db.execute(f"UPDATE {table} SET next_at = ?, gap_s = ? WHERE id = ?", (*later, id))
         self._db.execute(
             "UPDATE ready SET next_at = max(next_at, ?) WHERE job = ? AND host = ?",
@@ -96,7 +96,7 @@ class Settling:
                 wake(self._db, host, max(self._now, row["floor_at"], pace.block_until))
 
     def _note_answer(self, row: sqlite3.Row, landing: Landing) -> None:
-        """A host that has answered a job once is never unreachable to it; the first failure starts the count."""
+        """A host that has answered a job once is never unreachable for it. The first failure starts the count."""
         if landing.answered:
             self._db.execute("UPDATE ready SET answered = 1 WHERE job = ? AND host = ?", (row["job"], row["host"]))
         else:
@@ -107,9 +107,9 @@ class Settling:
             )
 
     def complete(self, completions: Sequence[Completion]) -> set[int]:
-        """The tokens that were good, to end their leases by."""
+        """Returns the tokens that were still held, and ends their leases."""
         leases = self._end([completion.token for completion in completions])
-        # Newest first: of several that were not started, each leaves its start to the one before it.
+        # Newest first: of several requests that were not started, each returns its start to the one before it.
         for completion in sorted(completions, key=attrgetter("token"), reverse=True):
             if completion.token in leases:
                 self._complete(leases[completion.token], completion)
@@ -135,22 +135,22 @@ class Settling:
                 "INSERT INTO dropped VALUES(?, ?, 1) ON CONFLICT DO UPDATE SET n = n + 1", (job, end.reason)
             )
 
-    def recall(self, job: int, host: int, endings: Sequence[Ended]) -> None:
-        """Endings of one host that the job had not seen. Their pages keep the permits they took."""
-        pages = sum(end.outcome is Outcome.DONE for end in endings)
-        answered = any(end.outcome in (Outcome.DONE, Outcome.REDIRECT) for end in endings)
+    def recall(self, job: int, host: int, ended: Sequence[Ended]) -> None:
+        """Counts ended requests of one host that the job had not seen. Their pages keep the permits they took."""
+        pages = sum(each.outcome is Outcome.DONE for each in ended)
+        answered = any(each.outcome in (Outcome.DONE, Outcome.REDIRECT) for each in ended)
         self._db.execute(
             "INSERT INTO ready(job, host, taken, answered) VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE "
             "SET taken = taken + excluded.taken, answered = max(answered, excluded.answered)",
             (job, host, pages, answered),
         )
-        self._counts[job].update(found=len(endings), permits=pages)
-        for end in endings:
-            self._count(job, end)
+        self._counts[job].update(found=len(ended), permits=pages)
+        for each in ended:
+            self._count(job, each)
 
     def release(self, tokens: Sequence[int], wait_s: float) -> None:
         leases = self._end(tokens)
-        # Newest first, each to the head: they end up in the order they were leased.
+        # Newest first, each to the head, so that they end up in the order they were leased.
         for token in sorted(leases, reverse=True):
             self._release(leases[token], wait_s)
 
@@ -158,21 +158,21 @@ class Settling:
         self._counts[lease["job"]].update(leased=-1, queued=1)
         self._return_start(lease)
         self._return_permit(lease)
-        self._queue.give_back(lease["job"], lease["host"], _pending(lease, held=False), self._now)
+        self._queue.return_to_queue(lease["job"], lease["host"], _pending(lease, held=False), self._now)
         if wait_s:
             self._db.execute(
                 "UPDATE ready SET next_at = max(next_at, ?) WHERE job = ? AND host = ?",
                 (self._now + wait_s, lease["job"], lease["host"]),
             )
 
-    def expire(self, tokens: Sequence[int], blamed: Collection[int]) -> None:
-        """The holders are gone, but may have stored their pages: the requests keep their permits."""
+    def expire(self, tokens: Sequence[int], blamed: Sequence[int]) -> None:
+        """Returns requests whose holders are gone. They keep their permits: their pages may be stored already."""
         leases = self._end(tokens)
         for token in sorted(leases, reverse=True):
             lease = leases[token]
             self._counts[lease["job"]].update(leased=-1, queued=1)
-            pending = _pending(lease, held=True)._replace(crashes=lease["crashes"] + (token in blamed))
-            self._queue.give_back(lease["job"], lease["host"], pending, self._now)
+            pending = _pending(lease, held=True)._replace(crashes=lease["crashes"] + blamed.count(token))
+            self._queue.return_to_queue(lease["job"], lease["host"], pending, self._now)
 
     def write_counts(self) -> None:
         for job, counts in self._counts.items():
@@ -184,7 +184,7 @@ class Settling:
                 )
 
     def _end(self, tokens: Sequence[int]) -> dict[int, sqlite3.Row]:
-        """Together: each by itself would cost three times as much."""
+        """Deletes the leases together: one at a time would cost three times as much."""
         ended: dict[int, sqlite3.Row] = {}
         for start in range(0, len(tokens), ENDED_AT_ONCE):
             part = tokens[start : start + ENDED_AT_ONCE]
@@ -198,13 +198,13 @@ class Settling:
         return ended
 
     def _return_start(self, lease: sqlite3.Row) -> None:
-        """A request that was never made leaves its start to another, if none was planned after it."""
+        """Returns the start of a request that was never made, unless another was planned after it."""
         if not lease["slot"]:
             return
         start_at, host = lease["start_at"], lease["host"]
         start = {"at": start_at, "gap": lease["gap_s"], "host": host, "job": lease["job"]}
         is_planned_last = f"abs(next_at - :at - :gap) < {SAME_START_S}"
-        # Of clocks that other jobs have: the last start is the lease's, or was left by one that came after it.
+        # Clocks shared with other jobs: the last start is this lease's, or was returned by a later lease.
         is_last = f"{is_planned_last} AND (gap_s = 0 OR abs(gap_s - :gap) < {SAME_START_S})"
         plans = (
             f"UPDATE host SET next_at = :at, gap_s = 0 WHERE id = :host AND {is_last}",
@@ -238,7 +238,7 @@ def _pending(lease: sqlite3.Row, held: bool) -> Pending:
 
 
 def wake(db: sqlite3.Connection, host: int, at: float) -> None:
-    """Every job that was waiting for a slot of this host looks at it again, none before its own next start."""
+    """Lets every job that waits for a slot of this host check it again, none before its own next start."""
     db.execute("UPDATE ready SET at = max(?, next_at) WHERE host = ? AND at = ?", (at, host, PARKED))
 
 

@@ -1,7 +1,8 @@
 -- flags: no-writes
--- How a job stands.
+-- The state of a job.
 -- args: job
--- returns the job, with: over, rest (as the contract names them), the host it waits for and when that may be asked
+-- returns the job, with: end_reason and idle_reason (see the contract), the host it waits for, when that may be fetched, and how
+-- many hosts have queued requests
 
 local job = job_of(args.job)
 
@@ -10,16 +11,16 @@ local function all_capped()
   return (not first[2] or tonumber(first[2]) >= CAPPED) and redis.call('EXISTS', S .. ':later:' .. job.id) == 0
 end
 
-local function rest()
+local function idle_reason()
   if job.leased > 0 or job.state == 'lost' then return nil end
   if job.state ~= 'active' then return job.state end
   if job.queued == 0 then return 'empty' end
-  if over(job) then return over(job) end
+  if end_reason(job) then return end_reason(job) end
   if permits_of(job) == 0 and job.held == 0 then return 'pages' end
   return all_capped() and 'pages_per_host' or nil
 end
 
-job.over, job.rest = over(job), rest()
+job.end_reason, job.idle_reason = end_reason(job), idle_reason()
 local waiting = redis.call('ZRANGEBYSCORE', ready_of(job), '-inf', '(' .. CAPPED, 'LIMIT', 0, 2)
 if waiting[1] then
   local name = waiting[1]
@@ -28,5 +29,6 @@ if waiting[1] then
   job.starts_at = start_of(host, site, visit, host_gap(job, host))
   job.waits_for, job.waits_for_more, job.host = name, waiting[2] ~= nil, host
 end
+job.ready_hosts = redis.call('ZCOUNT', ready_of(job), '-inf', '(' .. CAPPED)
 job.now = now
 return answer(job)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import json
 from functools import lru_cache
+from typing import Any
 
-from shoal.model import Offer, Target, Trail
+from shoal.model import Offer, RequestOptions, Target, Trail
 from shoal.urls import fingerprint
 
 
@@ -30,20 +31,39 @@ def target_of(line: str, host: str) -> Target:
 
 
 def trail_text(trail: Trail) -> str:
-    return json.dumps(
-        [trail.depth, trail.priority, trail.parent, trail.callback, trail.meta, trail.chain],
-        separators=(",", ":"),
-    )
+    fields: list[Any] = [trail.depth, trail.priority, trail.parent, trail.callback, trail.meta, trail.chain]
+    if (more := rare_fields(trail)) is not None:
+        fields.append(more)
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def rare_fields(trail: Trail) -> dict[str, Any] | None:
+    """What few requests have, for JSON: their options, and the row of the list that they came from."""
+    if trail.options is None and trail.input is None:
+        return None
+    options = {} if trail.options is None else {"options": trail.options.to_fields()}
+    return options if trail.input is None else {**options, "input": dict(trail.input)}
+
+
+def with_rare_fields(trail: Trail, fields: Any) -> Trail:
+    """The reverse. Raises ValueError for anything else."""
+    if not isinstance(fields, dict):
+        raise ValueError("a damaged record of a request: its last field must be an object")
+    options = RequestOptions.of_fields(fields["options"]) if "options" in fields else None
+    return trail._replace(options=options, input=fields.get("input"))
 
 
 def trail_of(text: str) -> Trail:
-    # The chain is last. What a spider gave along, before it, is its own to change, and may be big.
-    return _shared_trail_of(text) if text.rpartition(",[")[0].endswith(",null") else _trail_of(text)
+    # The chain is last, unless there are rare fields. What a spider gave along, before it, is its own to change, and
+    # may be big.
+    shared = text.endswith("]]") and text.rpartition(",[")[0].endswith(",null")
+    return _shared_trail_of(text) if shared else _trail_of(text)
 
 
 def _trail_of(text: str) -> Trail:
-    depth, priority, parent, callback, meta, chain = json.loads(text)
-    return Trail(depth, priority, parent, callback, meta, tuple(chain))
+    depth, priority, parent, callback, meta, chain, *more = json.loads(text)
+    trail = Trail(depth, priority, parent, callback, meta, tuple(chain))
+    return with_rare_fields(trail, more[0]) if more else trail
 
 
 @lru_cache(256)

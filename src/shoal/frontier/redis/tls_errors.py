@@ -1,4 +1,4 @@
-"""Why a TLS connection to a server failed, in words that say what to change in the server's URL."""
+"""Explains why a TLS connection to a server failed, and what to change in the server's URL."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from collections.abc import Iterator
 
 _EXPIRED = 10
 _OTHER_NAME = (62, 64)
-"""What OpenSSL calls X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
+"""OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""
 
 
 def tls_fault(error: BaseException, setting: str) -> str | None:
-    """In words, if that is what broke the connection to the server that `setting` names; None if it is not."""
+    """Explains a TLS error in the connection to the server that `setting` names. None if it was another error."""
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"certificate verify failed: {cause.verify_message.rstrip('.')}: {_advice(cause, setting)}"
         if isinstance(cause, ssl.SSLError) and cause.reason:
             reason = cause.reason.replace("_", " ").lower()
-            return f"TLS failed: {reason}: check that the server takes TLS at this port, and ssl_… in {setting}"
+            return f"TLS failed: {reason}: check that the server uses TLS on this port, and ssl_… in {setting}"
     return None
 
 
 def missing_file(error: BaseException, setting: str) -> str | None:
-    """The same of a URL that names a file which is not there or cannot be read."""
+    """Explains a URL that names a file which is missing or cannot be read. None if it was another error."""
     for cause in _causes(error):
         if isinstance(cause, OSError) and cause.errno in (errno.ENOENT, errno.EACCES, errno.EISDIR):
             files = f"the files of ssl_ca_certs, ssl_certfile and ssl_keyfile in {setting}"
@@ -34,7 +34,7 @@ def missing_file(error: BaseException, setting: str) -> str | None:
 
 def _advice(cause: ssl.SSLCertVerificationError, setting: str) -> str:
     if cause.verify_code in _OTHER_NAME:
-        return f"name the server in {setting} as its certificate does"
+        return f"in {setting}, use the server name that its certificate has"
     if cause.verify_code == _EXPIRED:
         return "renew the server's certificate"
     return f"name the file of the CA that signed it in {setting}, as in rediss://host:6379/0?ssl_ca_certs=/path/ca.pem"
