@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.extract.casts import Url, cast, castable, column_caster
-from shoal.extract.faults import CastError
+from shoal.extract.extract_errors import CastError
+from shoal.extract.parse_numbers import number_in
 
 BASE = "http://x.test/p/q"
 
@@ -43,16 +44,82 @@ BASE = "http://x.test/p/q"
         ("12345,678", "12345.678"),
         (".5", "0.5"),
         ("1.5e3", "1500"),
+        ("1.899,-", "1899"),
+        ("105. –", "105"),
+        ("1.299 €", "1299"),
+        ("Rp 31.500", "31500"),
+        ("12.500 ₫", "12500"),
+        ("$ 12.500", "12500"),
+        ("KWD 1.250", "1.250"),
+        ("£1.250", "1.250"),
+        ("1.799 €/l", "1.799"),
+        ("1.250 kg", "1.250"),
+        ("$ 8. 94", "8.94"),
+        ("130, 38 zł", "130.38"),
+        ("35€ 99", "35.99"),
+        ("$ 281.40 $ 265.70", "281.40"),
+        ("129,00 € (-15%)", "129.00"),
+        ("AED 8000 (USD 2179)", "8000"),
+        ("Was: $124.95 Now: $99.95", "124.95"),
     ],
 )
 def test_a_number_as_people_write_it(text: str, number: str) -> None:
     assert cast(text, Decimal, base_url=BASE) == Decimal(number)
 
 
-@pytest.mark.parametrize("text", ["", "free", "3 - 5", "5 of 10", "10 20", "1,234,5", "1 2345", "9" * 300, "1,2 3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "free",
+        "3 - 5",
+        "5 of 10",
+        "10 20",
+        "1,234,5",
+        "1 2345",
+        "9" * 300,
+        "1,2 3",
+        "40% OFF",
+        "2 for $5",
+        "From 26 to 50 €",
+        "$.75,333",
+        "1. 25 apples",
+        "3, 14",
+    ],
+)
 def test_what_is_no_single_number_is_refused(text: str) -> None:
     with pytest.raises(CastError):
         cast(text, Decimal, base_url=BASE)
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "number"),
+    [("129.900", ",", "129900"), ("129.900", ".", "129.900"), ("1,234", ",", "1.234"), ("1.234,5", ",", "1234.5")],
+)
+def test_the_caller_may_name_the_decimal_sign(text: str, decimal: str, number: str) -> None:
+    assert number_in(text, decimal) == Decimal(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("129.900", "129900"),
+        ("1,234", "1.234"),
+        ("0.125", "0.125"),
+        ("51.77", "51.77"),
+        ("1.299 €", "1299"),
+        ("1,299 USD", "1299"),
+        ("1.799 €/l", "1.799"),
+        ("1234.567", "1234.567"),
+    ],
+)
+def test_the_language_decides_only_where_nothing_else_does(text: str, number: str) -> None:
+    assert number_in(text, usual=",") == Decimal(number)
+
+
+def test_a_sign_that_cannot_group_is_refused() -> None:
+    with pytest.raises(ValueError, match="grouped by three"):
+        number_in("1.50", ",")
 
 
 LOCALES = [(",", "."), (".", ","), (" ", ","), ("\u00a0", ","), ("\u202f", ","), ("'", "."), ("", "."), ("", ",")]

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.extract import read
+from shoal.extract.event_parser import EventParser
 from shoal.extract.page import MAX_HTML_BYTES, MAX_LINKS
-from shoal.extract.source import TREE_MAX_BYTES, TREE_MAX_TAGS, source_of
-from shoal.extract.stream import Stream
-from shoal.extract.tree import Tree
+from shoal.extract.parser_choice import TREE_MAX_BYTES, TREE_MAX_TAGS, choose_parser
+from shoal.extract.tree_parser import TreeParser
 
 TAGS = ["a href=", "a ", "/a>", "b>", "p>", "table>", "svg>", "template>", "script>", "/script>", "!--", "title>"]
 MORE_TAGS = ["base href=x>", "meta name=robots content=", "select><option>", "noscript>", "frameset>", "![CDATA["]
@@ -39,7 +39,7 @@ def test_arbitrary_markup_is_read(parts: list[str]) -> None:
 
 
 def check_both(html: bytes) -> None:
-    for source in (Tree(html), Stream(html)):
+    for source in (TreeParser(html), EventParser(html)):
         source.title()
         source.text().encode()
         marks = [("a", link) for link in source.links()] + [("frame", frame) for frame in source.frames()]
@@ -95,7 +95,7 @@ def test_the_shape_of_a_page_does_not_make_it_dear(make: Callable[[], bytes]) ->
 def test_the_worst_small_page_is_bearable() -> None:
     half = TREE_MAX_TAGS // 2 - 1
     rebuilt = b"<p>" + b"".join(b"<b x=%d>" % n for n in range(half)) + b"<p>x" * half
-    assert isinstance(source_of(rebuilt), Tree)
+    assert isinstance(choose_parser(rebuilt), TreeParser)
     assert seconds_to_read(rebuilt) < 2
 
 

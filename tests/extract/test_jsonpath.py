@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.extract.faults import BadJson, BadSelector
-from shoal.extract.json_text import parsed_json
+from shoal.extract.extract_errors import BadJson, BadSelector
 from shoal.extract.jsonpath import MAX_RESULTS, jsonpath
+from shoal.extract.parse_json import parsed_json
 
 STORE = parsed_json(
     """{"books": [{"title": "A", "price": 8.95, "isbn": "1"}, {"title": "B", "price": 12, "tags": ["x", "y"]},
@@ -38,6 +38,22 @@ STORE = parsed_json(
         ("$.books[?@.price == null].title", ["C"]),
         ("$.books[?(@['in stock'] == true)].title", ["C"]),
         ("$.books[?(@.title != 'A')].title", ["B", "C"]),
+        ("$.books[?@.price < 10 || @.tags].title", ["A", "B"]),
+        ("$.books[?@.price && !(@.isbn || @.tags)].title", ["C"]),
+        ("$.books[?!@.isbn && @.title > 'B'].title", ["C"]),
+        ("$.books[?'B' == @.title]['title', 'price']", ["B", 12]),
+        ("$.books[?@.tags == $.books[1].tags].title", ["B"]),
+        ("$.books[?@['in stock'] != $.open].title", ["A", "B"]),
+        ("$.books[?@.missing == @.gone].title", ["A", "B", "C"]),
+        ("$.books[?@.price == 8.950e0].title", ["A"]),
+        ("$.books[?length(@.title) == 1 && count(@.tags[*]) > 1].title", ["B"]),
+        ("$.books[?match(@.title, '[A-B]')].title", ["A", "B"]),
+        ("$.books[?search(@.isbn, '\\\\d')].title", ["A"]),
+        ("$.books[?value(@..tags[0]) == 'x'].title", ["B"]),
+        ("$.books[?match(@.title, $.open)].title", []),
+        ("$.books[?match(@.title, '(')].title", []),
+        ("$ .books [ 0 , -1 ] ['\\u0074itle']", ["A", "C"]),
+        ("$.books[::0].title", []),
         ("$.books[9].title", []),
         ("$.open.title", []),
     ],
@@ -56,13 +72,29 @@ def test_a_path_finds(path: str, found: list[Any]) -> None:
         ("$.books[", 9),
         ("$.books[]", 9),
         ("$.books[x]", 9),
-        ("$.books[::0]", 9),
+        ("$ ", 2),
+        ("$. a", 3),
+        ("$[01]", 3),
+        ("$[-0]", 3),
+        ("$[9007199254740992]", 3),
         ("$.books[?(title)]", 11),
         ("$.books[?(@.a == b)]", 18),
         ("$.books[?(@.a == 'b']", 21),
         ("$..a..b..c", 8),
-        ("$[?(@..a)]", 6),
-        ("$[?(@[?(@[?(@[?(@.a)])])])]", 16),
+        ("$[?@..a == 1]", 4),
+        ("$[?@[*] == 1]", 4),
+        ("$[?'a']", 4),
+        ("$[?length(@)]", 4),
+        ("$[?match(@.a, 'b') == true]", 4),
+        ("$[?count(1) == 1]", 10),
+        ("$[?length(@, @) == 1]", 14),
+        ("$[?size(@) == 1]", 4),
+        ("$['a", 3),
+        ("$['\\x']", 5),
+        ("$['\\uDC00']", 4),
+        ("$['\\uD800']", 10),
+        ("$['\n']", 4),
+        ("$[?" + "(" * 30 + "@" + ")" * 30 + "]", 24),
     ],
 )
 def test_a_bad_path_is_refused_with_its_column(path: str, column: int) -> None:
@@ -109,7 +141,23 @@ def test_descent_finds_every_member_of_that_name(value: Any, name: str) -> None:
     assert len(jsonpath(f"$..{name}").select(value)) == len(found)
 
 
-@given(st.text(alphabet="$.[]*?@()'\"ab:-01= <!", max_size=20))
+@given(VALUES, VALUES)
+def test_a_comparison_agrees_with_json(one: Any, other: Any) -> None:
+    data = [{"a": one, "b": other}]
+    is_equal = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    assert bool(jsonpath("$[?@.a == @.b]").select(data)) == is_equal
+    assert bool(jsonpath("$[?@.a != @.b]").select(data)) == (not is_equal)
+    assert bool(jsonpath("$[?@.a <= @.b]").select(data)) >= is_equal
+
+
+def test_true_is_not_one_and_a_fraction_equals_its_float() -> None:
+    assert jsonpath("$[?@ == 1]").select([True, 1, 1.0, "1"]) == [1, 1.0]
+    assert jsonpath("$[?@ == 0.1]").select([0.1]) == [0.1]
+    assert jsonpath("$[?@ > $[0]]").select([0.5, 10**400, 0.1]) == [10**400]
+    assert jsonpath("$[?@ == $[0]]").select([[True], [1]]) == [[True]]
+
+
+@given(st.text(alphabet="$.[]*?@()'\"ab:-01= <!&|,\\u", max_size=24))
 def test_any_path_is_read_or_refused(text: str) -> None:
     try:
         jsonpath("$" + text).select(STORE)

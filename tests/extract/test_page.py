@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.extract import Reading, read
+from shoal.extract import PageReading, read
+from shoal.extract.event_parser import EventParser
 from shoal.extract.page import MAX_DESCRIPTION, MAX_TEXT, MAX_TITLE
-from shoal.extract.source import TREE_MAX_BYTES, source_of
-from shoal.extract.stream import Stream
-from shoal.extract.tree import Tree
+from shoal.extract.parser_choice import TREE_MAX_BYTES, choose_parser
+from shoal.extract.tree_parser import TreeParser
 
 PADDING = "<!-- -->" * (TREE_MAX_BYTES // 8)
-ReadPage = Callable[..., Reading]
+ReadPage = Callable[..., PageReading]
 
 
 @pytest.fixture(params=["", PADDING], ids=["tree", "stream"])
@@ -22,8 +22,8 @@ def read_page(request: pytest.FixtureRequest) -> ReadPage:
 
 
 def test_padding_decides_which_parser_reads() -> None:
-    assert isinstance(source_of(b"<p>"), Tree)
-    assert isinstance(source_of(b"<p>" + PADDING.encode()), Stream)
+    assert isinstance(choose_parser(b"<p>"), TreeParser)
+    assert isinstance(choose_parser(b"<p>" + PADDING.encode()), EventParser)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,10 @@ def test_padding_decides_which_parser_reads() -> None:
         ("<a href=' /a b '>", [" /a b "]),
         ("<link rel=next href=/2><link rel='PREV nice' href=/0>", ["/2", "/0"]),
         ("<link rel=alternate hreflang=de href=/de><link rel=canonical href=/c>", ["/de", "/c"]),
+        ("<link rel=alternate type='TEXT/html; charset=x' href=/h><link rel=alternate type='' href=/e>", ["/h", "/e"]),
+        ("<link rel=alternate type=application/rss+xml href=/feed>", ["/feed"]),
+        ("<link rel=alternate type=application/json href=/j><link rel=contents type=text/plain href=/p>", []),
+        ("<link rel=alternate type=text/xml+oembed href=/o><a type=text/plain href=/a>", ["/a"]),
         ("<link rel=stylesheet href=/s.css><link rel='alternate stylesheet' href=/t.css>", []),
         ("<link rel=icon href=/i><link rel=preload href=/p><link rel=manifest href=/m><link href=/x>", []),
         ("<meta http-equiv=refresh content='0;url=/new'><a href=/a>", ["/a", "/new"]),

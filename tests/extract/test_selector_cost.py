@@ -8,7 +8,7 @@ import pytest
 
 from shoal.extract.document import Document, is_small
 from shoal.extract.selector_cost import growth_of, is_deeper
-from shoal.spiders.picks import pick
+from shoal.spiders.field_selectors import pick
 from shoal.spiders.rule_cost import CHEAP_S, DEPTHS
 
 CHEAP = [

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.extract.document import Document
-from shoal.extract.faults import BadSelector
+from shoal.extract.extract_errors import BadSelector
 from shoal.extract.selectors import MAX_CHARS, css, narrowed, regex, xpath
 
 PAGE = Document(
@@ -24,6 +24,10 @@ PAGE = Document(
         ("p", ["one btwo", "three four $12.99"]),
         ("div", ["one btwo three four $12.99"]),
         ("p::text", ["one two", "threefour"]),
+        ("div ::text", ["one two", "b", "threefour", "$.99", "12"]),
+        ("td, p ::text", ["one two", "b", "threefour", "$.99", "12", "1", "2"]),
+        (":is(i, td) ::text", ["12", "1", "2"]),
+        (".nothing ::text", []),
         ("a::attr(href)", ["", "/q"]),
         ("a::attr( Title )", [" x "]),
         ("i::html", ["<i>12</i>"]),
@@ -146,3 +150,32 @@ def test_any_text_compiles_or_is_refused(text: str) -> None:
             use()
         except BadSelector as refused:
             assert 1 <= refused.column <= len(text) + 1
+
+
+@pytest.mark.parametrize(
+    ("selector", "column"),
+    [
+        ("../h2", 1),
+        ("./../h2", 3),
+        ("parent::div/@id", 1),
+        ("ancestor::div", 1),
+        ("following::p", 1),
+        ("(following-sibling::p)[1]", 2),
+        ("./preceding-sibling :: p", 3),
+        (".//b | ../i", 8),
+    ],
+)
+def test_xpath_that_leaves_the_element_is_refused_with_the_reason(selector: str, column: int) -> None:
+    with pytest.raises(BadSelector, match="leaves the element") as refused:
+        xpath(selector)
+    assert refused.value.column == column
+    with pytest.raises(BadSelector):
+        PAGE.css("td")[0].xpath(selector)
+
+
+@pytest.mark.parametrize(
+    "selector",
+    ["//th/following::td[1]", ".//b/..", "./b/parent::div", "//a[../b]", "ancestor-or-self::div", "a[@x='..']"],
+)
+def test_xpath_may_go_back_inside_the_element(selector: str) -> None:
+    xpath(selector)

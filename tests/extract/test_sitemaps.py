@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.extract import Entry, Sitemap, looks_like_sitemap
-from shoal.extract.sitemap_mending import mended
+from shoal.extract import Sitemap, SitemapEntry, sitemap_kind
 from shoal.extract.sitemap_xml import MAX_TOKEN_BYTES, MAX_VALUE
+from shoal.extract.sitemap_xml_repair import repaired_xml
 from shoal.extract.sitemaps import MAX_BYTES, MAX_ENTRIES
 from shoal.urls.canonical import MAX_CHARS
 
@@ -28,23 +28,33 @@ URLSET = f"""<?xml version="1.0" encoding="UTF-8"?>
   <url><loc><![CDATA[http://a.example/2]]></loc></url>
 </urlset>"""
 URLSET_ENTRIES = [
-    Entry("http://a.example/1?x=1&y=2", "url", "2024-05-01"),
-    Entry("http://a.example/2", "url", None),
+    SitemapEntry("http://a.example/1?x=1&y=2", "url", "2024-05-01"),
+    SitemapEntry("http://a.example/2", "url", None),
 ]
 INDEX = f"""<sm:sitemapindex {NS.replace("xmlns", "xmlns:sm")}><sm:sitemap><sm:loc>http://a.example/s.xml</sm:loc>
 <sm:lastmod>2024</sm:lastmod></sm:sitemap></sm:sitemapindex>"""
-INDEX_ENTRIES = [Entry("http://a.example/s.xml", "sitemap", "2024")]
+INDEX_ENTRIES = [SitemapEntry("http://a.example/s.xml", "sitemap", "2024")]
 RSS = """<?xml version="1.0"?><!DOCTYPE rss PUBLIC "-//N//DTD RSS 0.91//EN" "http://127.0.0.1:1/rss.dtd">
 <rss version="2.0" xmlns:atom="a"><channel><link>http://a.example/</link><atom:link rel="self" href="/feed"/>
 <item><title>T</title><link>http://a.example/post</link><pubDate>Wed, 01 May 2024 00:00:00 GMT</pubDate></item>
 </channel></rss>"""
-RSS_ENTRIES = [Entry("http://a.example/post", "url", "Wed, 01 May 2024 00:00:00 GMT")]
+RSS_ENTRIES = [SitemapEntry("http://a.example/post", "url", "Wed, 01 May 2024 00:00:00 GMT")]
 ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><link href="http://a.example/"/><entry>
 <link rel="edit" href="http://a.example/edit"/><link href="http://a.example/post"/>
 <link rel="alternate" href="http://a.example/other"/><updated>2024-05-01</updated></entry></feed>"""
-ATOM_ENTRIES = [Entry("http://a.example/post", "url", "2024-05-01")]
-LIST = "\ufeffhttp://a.example/1\r\n\r\n  HTTPS://a.example/2 \nhttp://a.example/3"
-LIST_ENTRIES = [Entry(f"{u}.example/{n}", "url", None) for u, n in (("http://a", 1), ("HTTPS://a", 2), ("http://a", 3))]
+JSON_FEED = r"""{"version": "https:\/\/jsonfeed.org\/version\/1.1", "items": [
+{"id": "1", "url": "http://a.example/post", "date_published": "2024-05-01"}, {"id": "2"}, 3,
+{"id": "http://a.example/2"}, {"id": "3", "external_url": "http://b.example/"}]}"""
+JSON_FEED_ENTRIES = [
+    SitemapEntry("http://a.example/post", "url", "2024-05-01"),
+    SitemapEntry("http://a.example/2", "url", None),
+    SitemapEntry("http://b.example/", "url", None),
+]
+ATOM_ENTRIES = [SitemapEntry("http://a.example/post", "url", "2024-05-01")]
+LIST = "\ufeff# of our shop\nhttp://a.example/1\r\n\r\n  HTTPS://a.example/2 # a comment\n#http://a.example/off\nhttp://a.example/3"
+LIST_ENTRIES = [
+    SitemapEntry(f"{u}.example/{n}", "url", None) for u, n in (("http://a", 1), ("HTTPS://a", 2), ("http://a", 3))
+]
 
 FORMS = pytest.mark.parametrize(
     ("text", "entries"),
@@ -53,13 +63,14 @@ FORMS = pytest.mark.parametrize(
         (INDEX, INDEX_ENTRIES),
         (RSS, RSS_ENTRIES),
         (ATOM, ATOM_ENTRIES),
+        (JSON_FEED, JSON_FEED_ENTRIES),
         (LIST, LIST_ENTRIES),
     ],
-    ids=["urlset", "index", "rss", "atom", "list"],
+    ids=["urlset", "index", "rss", "atom", "json feed", "list"],
 )
 
 
-def read_all(body: bytes | Iterator[bytes]) -> tuple[list[Entry], str | None]:
+def read_all(body: bytes | Iterator[bytes]) -> tuple[list[SitemapEntry], str | None]:
     sitemap = Sitemap(body)
     return list(sitemap), sitemap.fault
 
@@ -75,7 +86,7 @@ def byte_by_byte(body: bytes) -> Iterator[bytes]:
 
 
 @FORMS
-def test_every_form_is_read(text: str, entries: list[Entry]) -> None:
+def test_every_form_is_read(text: str, entries: list[SitemapEntry]) -> None:
     body = text.encode()
     assert read_all(body) == (entries, None)
     assert read_all(gzip.compress(body)) == (entries, None)
@@ -83,21 +94,21 @@ def test_every_form_is_read(text: str, entries: list[Entry]) -> None:
 
 
 @FORMS
-def test_chunks_may_end_anywhere(text: str, entries: list[Entry]) -> None:
+def test_chunks_may_end_anywhere(text: str, entries: list[SitemapEntry]) -> None:
     assert read_all(byte_by_byte(text.encode())) == (entries, None)
     assert read_all(byte_by_byte(gzip.compress(text.encode()))) == (entries, None)
 
 
 @FORMS
-def test_every_form_is_recognised(text: str, entries: list[Entry]) -> None:
-    assert looks_like_sitemap("text/plain; charset=utf-8", text.encode())
-    assert looks_like_sitemap("application/octet-stream", gzip.compress(text.encode()))
+def test_every_form_is_recognised(text: str, entries: list[SitemapEntry]) -> None:
+    assert sitemap_kind("text/plain; charset=utf-8", text.encode())
+    assert sitemap_kind("application/octet-stream", gzip.compress(text.encode()))
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "windows-1252", "iso-8859-1"])
+@pytest.mark.parametrize("encoding", ["utf-16", "windows-1252", "iso-8859-1", "gb18030"])
 def test_other_encodings_are_read(encoding: str) -> None:
     text = f'<?xml version="1.0" encoding="{encoding}"?><urlset><url><loc>http://a.example/é</loc></url></urlset>'
-    assert read_all(text.encode(encoding)) == ([Entry("http://a.example/é", "url", None)], None)
+    assert read_all(text.encode(encoding)) == ([SitemapEntry("http://a.example/é", "url", None)], None)
 
 
 def test_gzip_members_follow_each_other_and_padding_is_ignored() -> None:
@@ -122,11 +133,19 @@ def test_gzip_members_follow_each_other_and_padding_is_ignored() -> None:
     ],
 )
 def test_other_pages_are_not_taken_for_sitemaps(content_type: str, body: bytes) -> None:
-    assert not looks_like_sitemap(content_type, body)
+    assert sitemap_kind(content_type, body) is None
+
+
+def test_the_kind_is_told_by_the_content() -> None:
+    kinds = {URLSET: "sitemap", INDEX: "sitemap", RSS: "feed", ATOM: "feed", JSON_FEED: "feed", LIST: "list"}
+    assert {text: sitemap_kind("text/plain", text.encode()) for text in kinds} == kinds
+    assert sitemap_kind("text/html", RSS.encode()) == "feed"
+    assert sitemap_kind("text/xml", ATOM.encode("utf-16")) == "feed"
+    assert sitemap_kind("application/json", b'{"version": "1.1", "items": []}') is None
 
 
 def test_a_long_list_is_recognised_by_its_beginning() -> None:
-    assert looks_like_sitemap("text/plain", b"http://a.example/some/path\n" * 10_000)
+    assert sitemap_kind("text/plain", b"http://a.example/some/path\n" * 10_000)
 
 
 BROKEN = URLSET.replace("</urlset>", "<url><loc>http://a.example/<3</loc></url>").encode()
@@ -147,6 +166,48 @@ def test_entries_before_a_fault_are_given(body: bytes, fault: str) -> None:
     entries, found_fault = read_all(body)
     assert entries == URLSET_ENTRIES
     assert fault in (found_fault or "")
+
+
+LOC = "<url><loc>http://a.example/%s</loc></url>"
+ONE_LOST = {
+    "a bad byte in a URL": b"<url><loc>http://a.example/\xe9</loc></url>",
+    "a tag that is not closed": b"<url><loc>http://a.example/lost</url>",
+    "a tag that is not one": b"<url><loc>http://a.example/<3</loc></url>",
+    "an attribute without quotes": b"<url><loc lang=en>http://a.example/lost</loc></url>",
+    "a stray end tag": b"</loc>" + (LOC % "lost").encode(),
+}
+
+
+@pytest.mark.parametrize("bad", ONE_LOST.values(), ids=ONE_LOST)
+@pytest.mark.parametrize("opening", ["<urlset>", "<rss><channel>"])
+def test_a_fault_in_one_entry_costs_no_other(bad: bytes, opening: str) -> None:
+    closing = "".join(f"</{name}" for name in reversed(opening.split("<")[1:]))
+    start, end = f"{opening}{LOC % 1}".encode(), f"{LOC % 2}{LOC % 3}{closing}".encode()
+    entries = [SitemapEntry(f"http://a.example/{n}", "url", None) for n in (1, 2, 3)]
+    body = start + bad + end
+    for pieces in (body, byte_by_byte(body)):
+        found, fault = read_all(pieces)
+        assert [entry for entry in found if "lost" not in entry.url] == entries
+        assert fault
+
+
+def test_a_bad_byte_outside_of_urls_costs_nothing() -> None:
+    body = b"<rss><item><title>caf\xe9</title><link>http://a.example/1</link></item></rss>"
+    assert read_all(body) == ([SitemapEntry("http://a.example/1", "url", None)], None)
+
+
+def test_a_record_whose_end_tag_is_missing_ends_at_the_next() -> None:
+    body = f"<urlset>{LOC % 1}{(LOC % 2).removesuffix('</url>')}{LOC % 3}{LOC % 4}</urlset>".encode()
+    entries, fault = read_all(body)
+    assert [entry.url[-1] for entry in entries] == ["1", "2", "3", "4"]
+    assert "mismatched tag" in (fault or "")
+    nested = f"<urlset><url><loc>http://a.example/1</loc>{LOC % 2}</url>{LOC % 3}</urlset>".encode()
+    assert [entry.url[-1] for entry in read_all(nested)[0]] == ["1", "2", "3"]
+
+
+def test_a_document_of_nothing_but_faults_is_given_up() -> None:
+    entries, fault = read_all(b"<urlset>" + b"<url><" * 100_000 + (LOC % 1).encode() + b"</urlset>")
+    assert entries == [] and "not well-formed" in (fault or "")
 
 
 MENDED = {
@@ -173,14 +234,14 @@ def test_what_sites_write_wrong_in_a_url_is_mended(written: str, encoding: str) 
         f"{opening}<url><loc>http://a.example/{written}</loc></url><url><loc>http://a.example/next</loc></url></urlset>"
     )
     urls = [f"http://a.example/{MENDED[written]}", "http://a.example/next"]
-    entries = [Entry(url, "url", None) for url in urls]
+    entries = [SitemapEntry(url, "url", None) for url in urls]
     assert read_all(text.encode(encoding)) == (entries, None)
     assert read_all(byte_by_byte(text.encode(encoding))) == (entries, None)
 
 
 def test_what_is_wrong_in_an_attribute_is_mended() -> None:
     atom = b'<feed><entry><link href="http://a.example/?x&y"/></entry></feed>'
-    assert read_all(atom) == ([Entry("http://a.example/?x&y", "url", None)], None)
+    assert read_all(atom) == ([SitemapEntry("http://a.example/?x&y", "url", None)], None)
 
 
 def test_a_value_that_is_too_long_harms_no_other() -> None:
@@ -198,7 +259,7 @@ def test_where_pieces_end_makes_no_difference(noise: bytes, ends: list[int]) -> 
     text = b"&<![CDATA[" + noise + b"]]>&amp" + noise
     cuts = sorted({0, *(end for end in ends if end < len(text)), len(text)})
     pieces = [text[start:end] for start, end in pairwise(cuts)]
-    assert b"".join(mended(pieces)) == b"".join(mended([text]))
+    assert b"".join(repaired_xml(pieces)) == b"".join(repaired_xml([text]))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +270,9 @@ def test_where_pieces_end_makes_no_difference(noise: bytes, ends: list[int]) -> 
         (b"\0" * 1_000, "neither XML nor a list"),
         (b"<!DOCTYPE html><html>", "root element is <html>"),
         (b"\x1f\x8bnot really", "not a gzip file"),
-        (b"<?xml version='1.0' encoding='gbk'?><urlset/>", "encoding"),
+        (b"<?xml version='1.0' encoding='hex'?><urlset/>", "encoding"),
+        (b'{"items": 1}', "not a JSON Feed"),
+        (b'{"items": [', "not a JSON Feed"),
         (b"<?xml version='1.0' encoding='no-such'?><urlset/>", "encoding"),
         (b"http://a.example/" + b"x" * 200_000, "line of more than"),
         (b"<urlset><url a='" + b"x" * (2 * MAX_TOKEN_BYTES), "tag or comment of more than"),
@@ -223,16 +286,42 @@ def test_what_is_no_sitemap_has_a_fault_and_no_entries(body: bytes, fault: str) 
 
 
 def test_lines_of_a_list_that_are_no_urls_are_skipped() -> None:
-    assert read_all(b"http://a.example/\n# not a URL\n") == ([Entry("http://a.example/", "url", None)], None)
+    assert read_all(b"http://a.example/\n# not a URL\n") == ([SitemapEntry("http://a.example/", "url", None)], None)
 
 
-def test_entities_are_refused() -> None:
-    laughs = "".join(f'<!ENTITY l{n + 1} "{f"&l{n};" * 10}">' for n in range(10))
-    billion = f'<!DOCTYPE urlset [<!ENTITY l0 "ha">{laughs}]><urlset><url><loc>&l10;</loc></url></urlset>'
-    outside = '<!DOCTYPE urlset [<!ENTITY x SYSTEM "file:///etc/hosts">]><urlset><url><loc>&x;</loc></url></urlset>'
-    parameter = '<!DOCTYPE urlset [<!ENTITY % p SYSTEM "http://127.0.0.1:1/"> %p;]><urlset/>'
-    for text in (billion, outside, parameter):
-        assert "declares the entity" in fault_of(text.encode())
+LAUGHS = "".join(f'<!ENTITY l{n + 1} "{f"&l{n};" * 10}">' for n in range(10))
+DECLARATIONS = [
+    f'<!ENTITY l0 "ha">{LAUGHS}',
+    '<!ENTITY x SYSTEM "file:///etc/hosts">',
+    '<!ENTITY % p SYSTEM "http://127.0.0.1:1/"> %p;',
+    '<!-- "> ]> --><!ELEMENT urlset ANY><!ENTITY y "]>">',
+]
+
+
+@pytest.mark.parametrize("declared", DECLARATIONS)
+def test_a_file_that_declares_entities_keeps_its_urls_and_no_entity_is_read(declared: str) -> None:
+    urls = "<url><loc>http://a.example/1</loc></url><url><loc>http://a.example/&l10;&x;&y;</loc></url>"
+    body = f"<?xml version='1.0'?><!DOCTYPE urlset [{declared}]>\n<urlset>{urls}</urlset>".encode()
+    expected = [
+        SitemapEntry("http://a.example/1", "url", None),
+        SitemapEntry("http://a.example/&l10;&x;&y;", "url", None),
+    ]
+    assert read_all(body) == read_all(byte_by_byte(body)) == (expected, None)
+
+
+def test_entities_in_utf_16_are_not_read_either() -> None:
+    text = '<!DOCTYPE urlset [<!ENTITY x "y">]><urlset><url><loc>http://a.example/&x;</loc></url></urlset>'
+    assert read_all(text.encode("utf-16")) == ([SitemapEntry("http://a.example/&x;", "url", None)], None)
+
+
+def test_an_item_of_rss_with_only_a_guid_is_a_link() -> None:
+    items = (
+        "<item><guid>http://a.example/1</guid></item><item><guid isPermaLink='false'>http://a.example/2</guid></item>"
+        "<item><guid>tag:a.example,2026:3</guid></item>"
+        "<item><guid>http://a.example/id</guid><link>http://a.example/4</link></item>"
+    )
+    entries, fault = read_all(f"<rss><channel>{items}</channel></rss>".encode())
+    assert [entry.url for entry in entries] == ["http://a.example/1", "http://a.example/4"] and fault is None
 
 
 def test_a_bomb_is_read_up_to_the_cap() -> None:
@@ -273,7 +362,9 @@ def test_memory_does_not_grow_with_the_number_of_entries() -> None:
     assert peak_bytes < 1_000_000
 
 
-URLS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1).map("http://a/".__add__)
+URLS = st.text(
+    st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="\ufffd"), min_size=1
+).map("http://a/".__add__)
 
 
 @given(st.lists(st.tuples(URLS, st.sampled_from([None, "2024-01-01"]))), st.integers(1, 200))
@@ -284,10 +375,10 @@ def test_a_generated_urlset_comes_back(records: list[tuple[str, str | None]], ch
     )
     body = f"<urlset {NS}>{''.join(written)}</urlset>".encode()
     chunks = (body[n : n + chunk_bytes] for n in range(0, len(body), chunk_bytes))
-    assert read_all(chunks) == ([Entry(url, "url", lastmod) for url, lastmod in records], None)
+    assert read_all(chunks) == ([SitemapEntry(url, "url", lastmod) for url, lastmod in records], None)
 
 
 @given(st.binary(max_size=300), st.sampled_from([b"", b"\x1f\x8b", b"<urlset>", b"<?xml", b"http://a/\n"]))
 def test_arbitrary_bytes_end_in_entries_or_a_fault(body: bytes, prefix: bytes) -> None:
     read_all(prefix + body)
-    looks_like_sitemap("text/plain", prefix + body)
+    sitemap_kind("text/plain", prefix + body)

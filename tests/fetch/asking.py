@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shoal.fetch.curl import Fetcher
+from shoal.fetch.curl_fetcher import Fetcher
+from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure
-from shoal.fetch.transfer import Fetch
 
 
 async def got(fetcher: Fetcher, url: str, **settings: object) -> Exchange:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shoal.fetch.curl import Fetcher
-from shoal.fetch.guard import Guard
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.curl_fetcher import Fetcher
 from tests.fetch.site import Site, serving
 
 Lookup = Callable[[str], str]
@@ -16,7 +16,7 @@ AGENT = "shoal/0.1.0 (+https://example.org/crawler)"
 
 @pytest.fixture
 async def fetcher() -> AsyncIterator[Fetcher]:
-    fetcher = Fetcher(AGENT, Guard(allow_private=True))
+    fetcher = Fetcher(AGENT, AddressGuard(allow_private=True))
     yield fetcher
     await fetcher.aclose()
 

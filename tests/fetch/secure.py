@@ -15,7 +15,7 @@ import h2.events
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import AuthorityInformationAccessOID, NameOID
 
 from tests.fetch.site import Site
 
@@ -28,21 +28,40 @@ class Authority:
 
 def make_authority(directory: Path) -> Authority:
     """A self-signed certificate for 127.0.0.1 that is its own authority."""
+    return certify(directory)
+
+
+def certify(
+    directory: Path,
+    *,
+    subject: str = "shoal tests",
+    issuer: str | None = None,
+    address: str = "127.0.0.1",
+    valid: tuple[int, int] = (-1, 1),
+    issuer_url: str = "",
+) -> Authority:
+    """A certificate for an address, `valid` from and until so many days from now. One with an issuer is signed by a key
+    that nobody has seen; the others sign themselves. `issuer_url` says where the issuer's certificate could be had."""
+    directory.mkdir(exist_ok=True)
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "shoal tests")])
+    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in (subject, issuer or subject)]
     now = datetime.datetime.now(datetime.UTC)
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(names[0])
+        .issuer_name(names[1])
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .not_valid_before(now + datetime.timedelta(days=valid[0]))
+        .not_valid_after(now + datetime.timedelta(days=valid[1]))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
     )
+    if issuer_url:
+        place = x509.UniformResourceIdentifier(issuer_url)
+        access = x509.AccessDescription(AuthorityInformationAccessOID.CA_ISSUERS, place)
+        builder = builder.add_extension(x509.AuthorityInformationAccess([access]), critical=False)
+    certificate = builder.sign(ec.generate_private_key(ec.SECP256R1()) if issuer else key, hashes.SHA256())
     ca_file, key_file = directory / "ca.pem", directory / "key.pem"
     ca_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     key_file.write_bytes(

@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 import pytest
 
-from shoal.fetch.curl import Fetcher
-from shoal.fetch.guard import Guard
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.curl_fetcher import Fetcher
 from tests.fetch.asking import failed, got
 from tests.fetch.conftest import AGENT, Lookup
 from tests.fetch.site import Site, answer
 
 
 async def test_private_addresses_are_refused_without_a_packet(site: Site) -> None:
-    fetcher = Fetcher(AGENT, Guard())
+    fetcher = Fetcher(AGENT, AddressGuard())
     for host in ("127.0.0.1", "2130706433", "localhost", "[::ffff:127.0.0.1]", "[::1]"):
         refused = await failed(fetcher, f"http://{host}:{site.port}/")
         assert refused.kind == "address_refused", host
@@ -26,7 +26,7 @@ async def test_private_addresses_are_refused_without_a_packet(site: Site) -> Non
 
 
 async def test_an_answer_over_a_connection_the_guard_would_not_open_is_thrown_away(site: Site) -> None:
-    guard = Guard(allow_private=True)
+    guard = AddressGuard(allow_private=True)
     fetcher = Fetcher(AGENT, guard)
     await got(fetcher, site.url)
     guard.allow_private = False
@@ -45,7 +45,7 @@ async def test_the_environments_proxy_is_not_obeyed(
 
 async def test_a_proxy_carries_the_request_and_hides_its_own_credentials(site: Site) -> None:
     # The guard lets the operator's proxy be private although targets may not be.
-    fetcher = Fetcher(AGENT, Guard())
+    fetcher = Fetcher(AGENT, AddressGuard())
     proxy = f"http://ann:secret@127.0.0.1:{site.port}"
     page = await got(fetcher, "http://shop.example/a?b=1", proxy=proxy)
     assert page.body == b"hello"
@@ -85,7 +85,7 @@ async def test_a_name_that_has_a_refused_address_here_is_not_told_to_the_proxy(
     site: Site, resolving: Callable[[Lookup], list[str]], scheme: str, addresses: str
 ) -> None:
     asked = resolving(lambda _: addresses)
-    fetcher = Fetcher(AGENT, Guard())
+    fetcher = Fetcher(AGENT, AddressGuard())
     for _ in range(2):
         refused = await failed(fetcher, f"{scheme}://trap.example/", proxy=proxied_by(site))
         assert refused.kind == "address_refused"
@@ -97,7 +97,7 @@ async def test_names_with_public_addresses_or_none_here_are_told_to_the_proxy(
     site: Site, resolving: Callable[[Lookup], list[str]]
 ) -> None:
     asked = resolving(lambda name: "8.8.8.8" if name == "shop.example" else "nowhere.invalid")
-    fetcher = Fetcher(AGENT, Guard())
+    fetcher = Fetcher(AGENT, AddressGuard())
     for name in ("shop.example", "far.example", "far.example"):
         assert (await got(fetcher, f"http://{name}/", proxy=proxied_by(site))).body == b"hello"
     assert asked == ["shop.example", "far.example"]
@@ -108,7 +108,7 @@ async def test_names_with_public_addresses_or_none_here_are_told_to_the_proxy(
 async def test_names_of_private_networks_that_have_no_address_here_are_not_told_to_the_proxy(
     site: Site, allow_private: bool
 ) -> None:
-    fetcher = Fetcher(AGENT, Guard(allow_private))
+    fetcher = Fetcher(AGENT, AddressGuard(allow_private))
     for name in ("metadata.google.internal", "METADATA.google.internal.", "metadata.goog", "instance-data"):
         refused = await failed(fetcher, f"http://{name}/", proxy=proxied_by(site))
         assert refused.kind == "address_refused", name
@@ -133,7 +133,7 @@ async def test_a_socks_proxy_is_told_the_address_that_was_judged(resolving: Call
         writer.close()
 
     server = await asyncio.start_server(take, "127.0.0.1", 0)
-    fetcher = Fetcher(AGENT, Guard())
+    fetcher = Fetcher(AGENT, AddressGuard())
     async with server:
         port = server.sockets[0].getsockname()[1]
         assert (await failed(fetcher, "http://shop.example/", proxy=f"socks5://127.0.0.1:{port}")).kind == "proxy"
@@ -147,11 +147,11 @@ async def test_a_socks_proxy_is_told_the_address_that_was_judged(resolving: Call
 
 
 async def test_a_proxy_may_be_private_only_if_it_is_the_operators_and_never_a_clouds_own_service(site: Site) -> None:
-    fetcher = Fetcher(AGENT, Guard(private_proxy=False))
+    fetcher = Fetcher(AGENT, AddressGuard(private_proxy=False))
     failure = await failed(fetcher, "http://shop.example/", proxy=proxied_by(site))
     assert failure.kind == "proxy" and "proxy's address is not allowed" in failure.detail and site.connections == 0
     await fetcher.aclose()
-    for guard in (Guard(), Guard(allow_private=True)):
+    for guard in (AddressGuard(), AddressGuard(allow_private=True)):
         fetcher = Fetcher(AGENT, guard)
         failure = await failed(fetcher, "http://shop.example/", proxy="http://169.254.169.254:80")
         assert failure.kind == "proxy" and "not allowed" in failure.detail

@@ -10,10 +10,10 @@ import pytest
 import zstandard
 
 from shoal.errors import UsageError
-from shoal.fetch.curl import MAX_HEAD_BYTES, MAX_HEAD_LINE_BYTES, Fetcher
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.curl_fetcher import MAX_HEAD_BYTES, MAX_HEAD_LINE_BYTES, Fetcher
+from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure
-from shoal.fetch.guard import Guard
-from shoal.fetch.transfer import Fetch
 from tests.fetch.asking import failed, got
 from tests.fetch.conftest import AGENT
 from tests.fetch.site import Asked, Route, Site, answer, drip, hang, raw, serving, until
@@ -71,7 +71,7 @@ async def test_a_host_that_keeps_no_connection_gets_a_new_one_for_each_request(f
 
 async def test_settings_of_one_request_do_not_stick_to_the_next(fetcher: Fetcher, site: Site) -> None:
     odd = {"headers": {"X-Odd": "1", "accept": "text/odd"}, "credentials": "ann:secret", "etag": '"1"'}
-    await got(fetcher, site.url, method="POST", body=b"a=1", content_type="text/form", **odd)
+    await got(fetcher, site.url + "/", method="POST", body=b"a=1", content_type="text/form", **odd)
     await got(fetcher, site.url)
     await got(fetcher, site.url, method="HEAD")
     await got(fetcher, site.url)
@@ -99,7 +99,7 @@ MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /there\r\n"
         raw(MOVED + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nmoved"),
         raw(MOVED + b"Content-Length: 99999999999\r\n\r\n", close=False),
     ],
-    ids=["torn", "late", "misframed", "undecodable", "too large"],
+    ids=["truncated", "late", "misframed", "undecodable", "too large"],
 )
 async def test_a_redirect_leads_on_whatever_becomes_of_its_body(fetcher: Fetcher, site: Site, route: Route) -> None:
     site.routes["/moved"] = route
@@ -275,7 +275,7 @@ async def test_sockets_are_given_back(site: Site) -> None:
 
     site.routes["/close"] = close
     before = files()
-    fetcher = Fetcher(AGENT, Guard(allow_private=True))
+    fetcher = Fetcher(AGENT, AddressGuard(allow_private=True))
     for _ in range(30):
         await got(fetcher, f"{site.url}/close")
     await fetcher.aclose()

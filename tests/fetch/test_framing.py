@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.fetch.curl import Fetcher
+from shoal.fetch.body_memory import FREE_BYTES
+from shoal.fetch.curl_fetcher import Fetcher
+from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, length_despite_coding
-from shoal.fetch.intake import FREE_BYTES
-from shoal.fetch.transfer import Fetch
 from tests.fetch.site import Site, raw
 
 OK = b"HTTP/1.1 200 OK\r\n"

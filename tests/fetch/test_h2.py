@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import UsageError
-from shoal.fetch.curl import Fetcher
-from shoal.fetch.exchange import Exchange, Failure
-from shoal.fetch.guard import Guard
-from shoal.fetch.transfer import Fetch
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.curl_fetcher import Fetcher
+from shoal.fetch.curl_transfer import Fetch
+from shoal.fetch.exchange import Exchange
+from shoal.fetch.tls_policy import TlsPolicy
 from tests.fetch.conftest import AGENT
 from tests.fetch.secure import Authority, H2Site, make_authority
 from tests.fetch.site import Asked, Site, answer, serving
+
+
+def trusting(authority: Authority) -> TlsPolicy:
+    return TlsPolicy(ca_certificates=Path(authority.ca_file).read_text())
 
 
 @pytest.fixture
@@ -29,7 +34,7 @@ async def site(authority: Authority) -> AsyncIterator[H2Site]:
 
 
 async def test_http2_streams_share_one_connection(site: H2Site, authority: Authority) -> None:
-    fetcher = Fetcher(AGENT, Guard(allow_private=True), ca_file=authority.ca_file)
+    fetcher = Fetcher(AGENT, AddressGuard(allow_private=True), tls=trusting(authority))
     await fetcher.fetch(Fetch(f"{site.url}/first"))
     pages = await asyncio.gather(*(fetcher.fetch(Fetch(f"{site.url}/{number}")) for number in range(20)))
     await fetcher.aclose()
@@ -41,7 +46,7 @@ async def test_http2_streams_share_one_connection(site: H2Site, authority: Autho
 
 
 async def test_requests_made_at_once_share_the_first_connection(site: H2Site, authority: Authority) -> None:
-    fetcher = Fetcher(AGENT, Guard(allow_private=True), ca_file=authority.ca_file)
+    fetcher = Fetcher(AGENT, AddressGuard(allow_private=True), tls=trusting(authority))
     pages = await asyncio.gather(*(fetcher.fetch(Fetch(f"{site.url}/{number}")) for number in range(20)))
     await fetcher.aclose()
     assert all(isinstance(page, Exchange) for page in pages)
@@ -60,7 +65,7 @@ async def test_a_secure_host_without_http2_is_asked_over_several_connections(aut
             await answer(b"hello")(asked, writer)
 
         site.otherwise = wait_for_the_other
-        fetcher = Fetcher(AGENT, Guard(allow_private=True), ca_file=authority.ca_file)
+        fetcher = Fetcher(AGENT, AddressGuard(allow_private=True), tls=trusting(authority))
         secure = site.url.replace("http:", "https:")
         calls = [Fetch(f"{secure}/{number}", deadline_s=10) for number in range(2)]
         pages = await asyncio.gather(*map(fetcher.fetch, calls))
@@ -72,19 +77,10 @@ async def test_the_authorities_are_those_of_ssl_cert_file(
     site: H2Site, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", authority.ca_file)
-    fetcher = Fetcher(AGENT, Guard(allow_private=True))
+    fetcher = Fetcher(AGENT, AddressGuard(allow_private=True))
     page = await fetcher.fetch(Fetch(f"{site.url}/"))
     await fetcher.aclose()
     assert isinstance(page, Exchange)
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere.pem")
-    with pytest.raises(UsageError, match="SSL_CERT_FILE is"):
-        Fetcher(AGENT, Guard(allow_private=True))
-
-
-async def test_a_certificate_nobody_vouches_for_is_a_tls_failure(site: H2Site) -> None:
-    fetcher = Fetcher(AGENT, Guard(allow_private=True))
-    failure = await fetcher.fetch(Fetch(f"{site.url}/"))
-    await fetcher.aclose()
-    assert isinstance(failure, Failure)
-    assert failure.kind == "tls"
-    assert site.streams == 0
+    with pytest.raises(UsageError, match="cannot read SSL_CERT_FILE"):
+        Fetcher(AGENT, AddressGuard(allow_private=True))

@@ -1,7 +1,7 @@
-"""From a page to what it says and where it leads; from a sitemap to its entries."""
+"""Extraction: the data and links of a page, and the entries of a sitemap."""
 
-from shoal.extract.page import Reading, read
-from shoal.extract.sitemap_xml import Entry
-from shoal.extract.sitemaps import Sitemap, looks_like_sitemap
+from shoal.extract.page import PageReading, read
+from shoal.extract.sitemap_xml import SitemapEntry
+from shoal.extract.sitemaps import Sitemap, SitemapKind, sitemap_kind
 
-__all__ = ["Entry", "Reading", "Sitemap", "looks_like_sitemap", "read"]
+__all__ = ["PageReading", "Sitemap", "SitemapEntry", "SitemapKind", "read", "sitemap_kind"]

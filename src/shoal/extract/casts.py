@@ -1,17 +1,18 @@
-"""From a text on a page to a value of the wanted type."""
+"""Converts a text from a page to a value of the wanted type."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from math import isfinite
 from typing import Any
 
-from shoal.extract.dates import date_in, datetime_in, iso_dates
-from shoal.extract.faults import CastError
-from shoal.extract.joining import easily_joined, join
-from shoal.extract.numbers import easy_numbers, number_in
+from shoal.extract.extract_errors import CastError
+from shoal.extract.parse_dates import date_in, datetime_in, iso_dates
+from shoal.extract.parse_numbers import easy_numbers, number_in
+from shoal.extract.url_join import easily_joined, join
 
 
 class Url(str):
@@ -43,9 +44,12 @@ def castable(to: type) -> bool:
     return to in _CASTS
 
 
-def caster(to: type) -> Callable[[str, str], Any] | None:
-    """`cast` to this type, of a text and a base URL; None if it is not castable."""
-    convert = _CASTS.get(to)
+def caster(to: type, decimal: str | None = None, usual: str | None = None) -> Callable[[str, str], Any] | None:
+    """A function that casts a text, with a base URL, to this type. None if there is no such cast.
+
+    `decimal` is the decimal sign of numbers, if it is known; `usual` is that of the page's language.
+    """
+    convert = partial(_NUMBERS[to], decimal, usual) if to in _NUMBERS else _CASTS.get(to)
     if convert is None:
         return None
 
@@ -58,12 +62,14 @@ def caster(to: type) -> Callable[[str, str], Any] | None:
     return checked
 
 
-def column_caster(to: type) -> Callable[[Sequence[str], str], list[Any]] | None:
-    """`caster` of many texts at once, the values of one field: quicker where they are written as most are."""
-    convert = caster(to)
+def column_caster(
+    to: type, decimal: str | None = None, usual: str | None = None
+) -> Callable[[Sequence[str], str], list[Any]] | None:
+    """Like `caster`, for all values of one field at once. Faster if they are in the common form."""
+    convert = caster(to, decimal, usual)
     if convert is None:
         return None
-    easily = _EASILY.get(to)
+    easily = _EASILY.get(to) if decimal is None else None
 
     def cast_all(texts: Sequence[str], base_url: str) -> list[Any]:
         if easily is not None:
@@ -77,18 +83,22 @@ def column_caster(to: type) -> Callable[[Sequence[str], str], list[Any]] | None:
     return cast_all
 
 
-def _int(text: str, base_url: str) -> int:
-    value = number_in(text)
+def _int(decimal: str | None, usual: str | None, text: str, base_url: str) -> int:
+    value = number_in(text, decimal, usual)
     if value != value.to_integral_value():
         raise ValueError("it has decimals")
     return int(value)
 
 
-def _float(text: str, base_url: str) -> float:
-    value = float(number_in(text))
+def _float(decimal: str | None, usual: str | None, text: str, base_url: str) -> float:
+    value = float(number_in(text, decimal, usual))
     if not isfinite(value):
         raise ValueError("it is too large")
     return value
+
+
+def _decimal(decimal: str | None, usual: str | None, text: str, base_url: str) -> Decimal:
+    return number_in(text, decimal, usual)
 
 
 def _bool(text: str, base_url: str) -> bool:
@@ -116,11 +126,10 @@ def _urls(texts: Sequence[str], base_url: str) -> list[Url]:
     return list(map(Url, easily_joined(base_url, texts)))
 
 
+_NUMBERS: dict[type, Callable[[str | None, str | None, str, str], Any]] = {int: _int, float: _float, Decimal: _decimal}
 _CASTS: dict[type, Callable[[str, str], Any]] = {
     str: lambda text, base_url: text,
-    int: _int,
-    float: _float,
-    Decimal: lambda text, base_url: number_in(text),
+    **{to: partial(convert, None, None) for to, convert in _NUMBERS.items()},
     bool: _bool,
     date: lambda text, base_url: date_in(text),
     datetime: lambda text, base_url: datetime_in(text),
@@ -132,4 +141,4 @@ _EASILY: dict[type, Callable[[Sequence[str], str], list[Any]]] = {
     date: lambda texts, base_url: iso_dates(texts),
     Url: _urls,
 }
-"""The same of many texts; ValueError if not all of them are easy."""
+"""Casts many texts at once. Raises ValueError if one of them is not in the common form."""

@@ -1,6 +1,6 @@
-"""A page to select from. It is parsed when first asked, by lexbor; XPath sees the same tree, taken over to lxml.
+"""A page to select from. lexbor parses it on first use. XPath works on the same tree, converted to lxml.
 
-A page that lexbor might choke on raises TwistedPage when it is first asked, and every time after that.
+A page that lexbor might fail on raises UnparsablePage on every use.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from selectolax.lexbor import LexborNode
 
 from shoal.extract.elements import Element, attribute_of, element_of, node_of, text_of, text_of_element, whole_tree
-from shoal.extract.faults import TwistedPage
+from shoal.extract.extract_errors import UnparsablePage
+from shoal.extract.nesting_check import nesting_problem
 from shoal.extract.page import MAX_HTML_BYTES
-from shoal.extract.preflight import objection
+from shoal.extract.parser_choice import TREE_MAX_BYTES, TREE_MAX_TAGS
 from shoal.extract.selectors import css, xpath
-from shoal.extract.source import TREE_MAX_BYTES, TREE_MAX_TAGS
 
 
 class Document:
-    """`body` is HTML in UTF-8, of which the first 10 MB are read; `url` is what its links are relative to."""
+    """`body` is HTML in UTF-8; only the first 10 MB are parsed. Links are relative to `url`."""
 
     __slots__ = ("_body", "_element", "_objection", "_root", "url")
 
@@ -51,14 +51,14 @@ class Document:
 
     def _parsed(self) -> LexborNode:
         if self._objection is None and not is_small(self._body):
-            self._objection = objection(self._body)
+            self._objection = nesting_problem(self._body)
         if self._objection is not None:
-            raise TwistedPage(self.url, self._objection)
+            raise UnparsablePage(self.url, self._objection)
         return whole_tree(self._body)
 
 
 class Node:
-    """An element of a page. One found by CSS is, to XPath, the root of a page of its own."""
+    """An element of a page. XPath sees an element that CSS found as the root of its own page."""
 
     __slots__ = ("_element", "_node")
 
@@ -80,7 +80,7 @@ class Node:
 
     @property
     def text(self) -> str:
-        """Visible text, whitespace folded."""
+        """Visible text with collapsed white space."""
         return text_of_element(self._element) if self._node is None else text_of(self._node)
 
     @property
@@ -91,7 +91,7 @@ class Node:
         return attribute_of(self.root, name)
 
     def css(self, selector: str) -> list[Node]:
-        """The elements it matches, this one included; raises BadSelector."""
+        """The matching elements, which may include this one. Raises BadSelector."""
         return [Node(node) for node in css(selector).nodes(self.root)]
 
     def xpath(self, selector: str) -> list[Node]:
@@ -105,12 +105,12 @@ def _nodes(selector: str, element: Element) -> list[Node]:
 
 
 def is_small(html: bytes) -> bool:
-    """Small enough to be parsed without a look at its bytes first."""
+    """A page of this size is parsed without checking its bytes first."""
     return tags_if_small(html) is not None
 
 
 def tags_if_small(html: bytes) -> int | None:
-    """How many tags a small page has, counted by their beginnings; None: it is not small."""
+    """The number of start tags of a small page. None if the page is not small."""
     if len(html) > TREE_MAX_BYTES:
         return None
     tags = html.count(b"<")

@@ -1,4 +1,4 @@
-"""What elements say, their text and attributes, be they lexbor's or lxml's; and the way from the one to the other."""
+"""Text and attributes of elements, of lexbor or lxml, and the conversion from one to the other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
-from shoal.extract.vocabulary import UNSEEN
+from shoal.extract.html_tags import UNSEEN
 
 # See tree.py.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
@@ -18,15 +18,15 @@ _BLOCK_TAGS = """
     thead tr ul
 """
 _BLOCKS = frozenset(_BLOCK_TAGS.split())
-"""Elements that part the words before, in and after them; inline ones do not: `$<b>12</b>.99` is `$12.99`."""
+"""Elements that separate words. Inline elements do not: `$<b>12</b>.99` is `$12.99`."""
 _CONTEXTS = {
     **dict.fromkeys(("caption", "colgroup", "tbody", "tfoot", "thead"), "table"),
     **{"tr": "tbody", "td": "tr", "th": "tr", "col": "colgroup"},
 }
-"""Where an element must stand for a parser of HTML to see it at all."""
+"""The parent that an HTML parser requires for an element."""
 
 _ASCII_BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f"
-"""But for the space."""
+"""All white space except the space."""
 
 Element = Any
 """An lxml element; lxml has no types."""
@@ -59,7 +59,7 @@ def _folded(text: str) -> str:
 def attribute_of(node: LexborNode, name: str) -> str | None:
     attributes = node.attrs
     value = attributes.get(name)
-    # lexbor gives None for an empty attribute as for a missing one.
+    # lexbor returns None both for an empty attribute and for a missing one.
     return "" if value is None and name in attributes else value
 
 
@@ -69,7 +69,7 @@ def attributes_of(nodes: Sequence[LexborNode], name: str) -> list[str | None]:
 
 
 def _words(node: LexborNode) -> Iterator[str]:
-    """Depth first without recursion; a pending str stands for the end of a block."""
+    """Depth first, without recursion. A str on the stack marks the end of a block."""
     pending: list[LexborNode | str] = [node]
     while pending:
         each = pending.pop()

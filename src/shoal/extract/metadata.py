@@ -13,11 +13,11 @@ from selectolax.lexbor import LexborNode
 
 from shoal.extract.document import Document
 from shoal.extract.elements import attribute_of, text_of
-from shoal.extract.faults import BadJson
-from shoal.extract.json_text import Json, parsed_json
+from shoal.extract.extract_errors import BadJson
+from shoal.extract.parse_json import Json, parsed_json
 
 MAX_ENTRIES = 500
-"""Of each kind, per page."""
+"""Maximum per kind and page."""
 MAX_VALUE = 10_000
 MAX_NESTING = 20
 
@@ -29,7 +29,7 @@ _VALUED = {"meta": "content", "data": "value", "meter": "value", "time": "dateti
 
 
 def metadata(document: Document) -> dict[str, Any]:
-    """`opengraph`, `twitter`, `json_ld`, `microdata` and `language`; raises TwistedPage."""
+    """`opengraph`, `twitter`, `json_ld`, `microdata` and `language`; raises UnparsablePage."""
     return {
         "opengraph": _cards(document, "og:"),
         "twitter": _cards(document, "twitter:"),
@@ -52,7 +52,7 @@ def language(document: Document) -> str | None:
 
 
 def _cards(document: Document, prefix: str) -> Properties:
-    """Values under their names without the prefix; a name given more than once has a list."""
+    """Values by name without the prefix. A repeated name has a list of values."""
     found: Properties = {}
     for node in document.root.css("meta[property], meta[name]")[: MAX_ENTRIES * 2]:
         name = attribute_of(node, "property") or attribute_of(node, "name") or ""
@@ -63,7 +63,7 @@ def _cards(document: Document, prefix: str) -> Properties:
 
 
 def json_ld(document: Document) -> list[Properties]:
-    """The objects of all blocks that can be read, those in lists and `@graph` each on its own."""
+    """The objects of all valid blocks. Objects in lists and in `@graph` are returned one by one."""
     found: list[Properties] = []
     for node in document.root.css('script[type="application/ld+json" i]')[:MAX_ENTRIES]:
         try:
@@ -74,7 +74,7 @@ def json_ld(document: Document) -> list[Properties]:
 
 
 def _bare(script: str) -> str:
-    """Without the comments and semicolons that templates put around JSON."""
+    """Removes comments and semicolons that templates put around JSON."""
     text = script.strip()
     for opening, closing in (("<!--", "-->"), ("<![CDATA[", "]]>"), ("//<![CDATA[", "//]]>"), ("", ";")):
         text = text.removeprefix(opening).removesuffix(closing).strip()
@@ -102,7 +102,7 @@ def _flatten(value: Json, found: list[Properties]) -> None:
 
 
 def microdata(document: Document) -> list[Properties]:
-    """Items that are no property of another, as `{"type": …, "properties": {name: value or list}}`."""
+    """Top-level items, as `{"type": …, "properties": {name: value or list}}`."""
     tops = document.root.css("[itemscope]:not([itemprop])")
     return [_item(node, document.url, 0) for node in tops[:MAX_ENTRIES]]
 

@@ -1,16 +1,20 @@
-"""Reads a page: what it says of itself, what it asks of crawlers, and where it leads.
+"""Reads a page: its metadata, its directives for crawlers, and its links.
 
-Reading never raises, whatever the bytes; what lies beyond a cap is left out.
+Reading never raises, whatever the bytes. Anything beyond a limit is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from shoal.extract.directives import AGENT, refresh_target, robots_of_header, robots_of_meta
-from shoal.extract.source import Attributes, Source, source_of
-from shoal.extract.vocabulary import FOLLOWED_RELS
+from selectolax.lexbor import LexborNode
+
+from shoal.extract.html_tags import FOLLOWED_RELS, FOLLOWED_TYPES
+from shoal.extract.parser_choice import Attributes, PageParser, choose_parser
+from shoal.extract.robots_directives import AGENT, refresh_target, robots_of_header, robots_of_meta
+from shoal.extract.tree_parser import HeadParser
 
 MAX_HTML_BYTES = 10_000_000
 MAX_LINKS = 100_000
@@ -19,8 +23,18 @@ MAX_DESCRIPTION = 5_000
 MAX_TEXT = 1_000_000
 
 
+class PageHead(NamedTuple):
+    """What the record of a page has from its head. URLs are as written."""
+
+    title: str | None = None
+    base: str | None = None
+    canonical: str | None = None
+    noindex: bool = False
+    nofollow: bool = False
+
+
 @dataclass(slots=True)
-class Reading:
+class PageReading:
     """A page, read. URLs are as written, to be resolved against `base` and the page's own.
 
     It holds the parsed page, for `text`, so keep it no longer than needed.
@@ -28,7 +42,7 @@ class Reading:
 
     noindex: bool
     nofollow: bool
-    _source: Source = field(repr=False)
+    _source: PageParser = field(repr=False)
     title: str | None = None
     description: str | None = None
     language: str | None = None
@@ -36,30 +50,44 @@ class Reading:
     canonical: str | None = None
     refresh: str | None = None
     hrefs: list[str] = field(default_factory=list)
-    """Where the page may be left for, repeats included: by its relations, links in page order, frames, a refresh."""
+    """Links to follow, including repeats: link relations, links in page order, frames, meta refresh."""
     nofollowed: int = 0
-    """How many links may not: their own rel says so, or the page does."""
+    """The number of nofollow links, by their own rel or by the page's directives."""
+    for_programs: int = 0
+    """The number of <link> elements whose type is for programs, such as JSON and oEmbed."""
     beyond: int = 0
-    """How many links are left out because `MAX_LINKS` come before them; a big page is not read to the last of them."""
+    """The number of links beyond `MAX_LINKS`. The rest of a big page is not read to count them all."""
+
+    @property
+    def head(self) -> PageHead:
+        return PageHead(self.title, self.base, self.canonical, self.noindex, self.nofollow)
 
     def text(self) -> str:
-        """Visible text, whitespace folded."""
+        """Visible text with collapsed white space."""
         return _fold(self._source.text(), MAX_TEXT)
 
     def raw_text(self) -> str:
-        """The same with its whitespace as it stands: folding costs more than all else here but the parse."""
+        """Visible text with the original white space. Collapsing costs more than everything here except parsing."""
         return self._source.text()[:MAX_TEXT]
 
 
-def read(html: bytes, header_robots: str = "", obey: bool = True, agent: str = AGENT) -> Reading:
+def read(html: bytes, header_robots: str = "", obey: bool = True, agent: str = AGENT) -> PageReading:
     """`html` is UTF-8; `header_robots` the X-Robots-Tag headers of the answer, one a line.
 
     Without `obey` what the page asks of crawlers is noted, but every link is given. What it asks of others than
     `agent`, a name in lower case, is not for us.
     """
-    source = source_of(html[:MAX_HTML_BYTES])
+    return _reading(choose_parser(html[:MAX_HTML_BYTES]), header_robots, obey, agent)
+
+
+def read_head(root: LexborNode, header_robots: str = "", agent: str = AGENT) -> PageReading:
+    """Title, metadata and directives of a page that is parsed already: its links and text are not read."""
+    return _reading(HeadParser(root), header_robots, False, agent)
+
+
+def _reading(source: PageParser, header_robots: str, obey: bool, agent: str) -> PageReading:
     header = robots_of_header(header_robots, agent)
-    reading = Reading(header.noindex, header.nofollow, source)
+    reading = PageReading(header.noindex, header.nofollow, source)
     reading.title = _fold(source.title() or "", MAX_TITLE) or None
     reading.language = source.language() or None
     for tag, attributes in source.sayings():
@@ -81,8 +109,8 @@ def read(html: bytes, header_robots: str = "", obey: bool = True, agent: str = A
     return reading
 
 
-def _note_links(reading: Reading, links: Sequence[Attributes], obey: bool) -> None:
-    """There may be hundreds, nearly all of them plain: for such a one there is no call."""
+def _note_links(reading: PageReading, links: Sequence[Attributes], obey: bool) -> None:
+    """A page may have hundreds of links. Plain ones, which are most, need no function call."""
     followed = [link for link in links if "rel" not in link or not _is_nofollow(link)] if obey else links
     reading.nofollowed += len(links) - len(followed)
     reading.hrefs += [href for link in followed if (href := link.get("href"))]
@@ -92,25 +120,27 @@ def _is_nofollow(link: Attributes) -> bool:
     return bool(link.get("href")) and "nofollow" in (link["rel"] or "").lower().split()
 
 
-def _note_link(reading: Reading, href: str | None) -> None:
+def _note_link(reading: PageReading, href: str | None) -> None:
     if href:
         reading.hrefs.append(href)
 
 
-def _note_relation(reading: Reading, attributes: Attributes) -> None:
+def _note_relation(reading: PageReading, attributes: Attributes) -> None:
     rels = (attributes.get("rel") or "").lower().split()
     if "canonical" in rels:
         reading.canonical = reading.canonical or attributes.get("href")
     # An "alternate stylesheet" is a stylesheet.
     if "stylesheet" in rels or FOLLOWED_RELS.isdisjoint(rels):
         return
-    if "nofollow" in rels:
+    if (attributes.get("type") or "").partition(";")[0].strip().lower() not in FOLLOWED_TYPES:
+        reading.for_programs += bool(attributes.get("href"))
+    elif "nofollow" in rels:
         reading.nofollowed += bool(attributes.get("href"))
     else:
         _note_link(reading, attributes.get("href"))
 
 
-def _note_meta(reading: Reading, attributes: Attributes, agent: str) -> None:
+def _note_meta(reading: PageReading, attributes: Attributes, agent: str) -> None:
     content = attributes.get("content")
     if not content:
         return

@@ -1,4 +1,4 @@
-"""An upper bound for the time that a selector may take on a page, known without running it.
+"""An upper bound for the time that a selector may take on a page, without running it.
 
 lexbor and libxml2 match most selectors in one pass over the page. Some they match by trying every sibling or every
 ancestor again: `i ~ p ~ p` or `//p/following-sibling::p` on 6 KB of paragraphs takes them half a second, and nothing
@@ -17,10 +17,10 @@ from selectolax.lexbor import LexborNode
 
 _KEPT = 4_096
 _STEP_S = 5e-9
-"""One step of lexbor's, as measured; one of libxml2's takes up to four times as long."""
+"""The measured time of one step in lexbor. A step in libxml2 takes up to four times as long."""
 _XPATH_WEIGHT = 4
 _VISIT_S = 3e-7
-"""To visit an element from Python, for its text."""
+"""The time to visit an element from Python for its text."""
 
 _CSS_QUOTED = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""")
 _CSS_ATTRIBUTE = re.compile(r"\[[^\]]*\]")
@@ -54,7 +54,7 @@ class Growth:
 
 
 def visit_seconds(elements: int, depth: int, levels: int) -> float:
-    """What it takes to read the text of everything that one selector finds."""
+    """The time to read the text of all elements that one selector finds."""
     return float(_VISIT_S * elements * depth**levels)
 
 
@@ -65,8 +65,9 @@ def growth_of(kind: str, text: str) -> Growth:
     if kind == "xpath":
         return xpath_growth(text)
     if kind == "jsonpath":
-        # A path looks at each value once, and again below what an earlier `..` found.
-        return Growth(max(0, text.count("..") - 1), 0, weight=100)
+        # A path looks at each value once. A second `..`, and a `$` or `..` in a filter, may look at all values again
+        # for each of them. Those in quotes are counted too.
+        return Growth(max(0, text.count("..") - 1) + text.count("$", 1), 0, weight=100)
     return Growth()
 
 
@@ -118,5 +119,5 @@ def _tokens(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def is_deeper(root: LexborNode, depth: int) -> bool:
-    """Whether an element has so many others around it; lexbor finds out in one pass."""
+    """Whether the page is nested this deeply. lexbor finds out in one pass."""
     return root.css_first("*" + " > *" * depth) is not None

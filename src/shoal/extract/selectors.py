@@ -1,7 +1,8 @@
 """CSS, XPath and regular expressions that give strings, compiled once for each spelling.
 
 A CSS selector gives an element's folded text, or with a last `::text` its own text without that of its children, with
-`::attr(name)` an attribute (elements without it are passed over), with `::html` its markup. XPath 1.0 gives
+`::attr(name)` an attribute (elements without it are passed over), with `::html` its markup. `div ::text`, with a space,
+gives the own texts of the element and of all elements in it, one by one, as in Scrapy. XPath 1.0 gives
 strings, attributes, numbers, truth values and the text of elements, all as strings. Each can be narrowed by a regular
 expression, which gives its first group, or all it matched if it has none; texts without a match are passed over.
 """
@@ -24,13 +25,18 @@ from shoal.extract.elements import (
     text_of,
     text_of_element,
 )
-from shoal.extract.faults import BadSelector
+from shoal.extract.extract_errors import BadSelector
 
 MAX_CHARS = 2_000
 _KEPT = 4_096
 """How many compiled selectors are remembered."""
+_LEAVES = re.compile(
+    r"(?:\A|\|)[\s(]*(?:\.\s*/\s*(?!/))*(\.\.|(?:parent|ancestor|(?:following|preceding)(?:-sibling)?)\s*::)"
+)
+"""The first step of a path, or of a part of a union, if it leads out of the element that it begins with."""
 
 _SUFFIX = re.compile(r"::(?:text|html|attr\(\s*([^()\s]+)\s*\))\s*\Z")
+_NESTED_OR_COMMA = re.compile(r""""[^"]*"|'[^']*'|\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]|,""")
 _PAIRS = {")": "(", "]": "["}
 _XPATH_TOKEN = re.compile(r""""[^"]*"|'[^']*'|(\$)|([A-Za-z_][\w.-]*+):(?![:\s])|([A-Za-z_][\w.-]*+)\s*+\(""")
 _XPATH_WORDS = """
@@ -45,7 +51,7 @@ Read = Callable[[LexborNode], str | None]
 ReadAll = Callable[[Sequence[LexborNode]], Sequence[str | None]]
 
 
-class Place(Protocol):
+class SelectorContext(Protocol):
     """A page, or an element of one."""
 
     @property
@@ -56,9 +62,9 @@ class Place(Protocol):
 
 
 class Selector(Protocol):
-    def select(self, place: Place) -> list[str]: ...
+    def select(self, place: SelectorContext) -> list[str]: ...
 
-    def first(self, place: Place) -> str | None: ...
+    def first(self, place: SelectorContext) -> str | None: ...
 
 
 class Regex:
@@ -93,21 +99,24 @@ class Css:
         self.text = text
         suffix = _SUFFIX.search(_checked(text))
         self.query = text[: suffix.start()] if suffix else text
+        _check_css(text, self.query)
         self.read = _reader(suffix)
         """From an element that matches to its text, attribute or markup; None if it has no such attribute."""
         self.read_all = _reader_of_many(suffix, self.read)
-        _check_css(text, self.query)
+        if suffix and suffix[0].startswith("::text") and self.query[-1:].isspace():
+            self.query, self.read = _with_descendants(self.query), _own_text_if_any
+            self.read_all = lambda nodes: list(map(_own_text_if_any, nodes))
 
     def nodes(self, root: LexborNode) -> list[LexborNode]:
         found = root.css(self.query)
         # lexbor gives an element once for each part of `a, b` that it matches.
         return list({node.mem_id: node for node in found}.values()) if "," in self.query else found
 
-    def select(self, place: Place) -> list[str]:
+    def select(self, place: SelectorContext) -> list[str]:
         read = self.read
         return [text for node in self.nodes(place.root) if (text := read(node)) is not None]
 
-    def first(self, place: Place) -> str | None:
+    def first(self, place: SelectorContext) -> str | None:
         node = place.root.css_first(self.query)
         if node is None:
             return None
@@ -125,6 +134,7 @@ class XPath:
 
         self.text = text
         _check_xpath(_checked(text))
+        _check_stays(text)
         try:
             self._compiled = etree.XPath(text, regexp=False)
             self._compiled(etree.Element("html"))
@@ -143,13 +153,13 @@ class XPath:
             # Such as a wrong number of arguments in a predicate that was never reached before.
             raise BadSelector(self.text, _column(self.text, error), str(error).lower()) from None
 
-    def select(self, place: Place) -> list[str]:
+    def select(self, place: SelectorContext) -> list[str]:
         return list(self._strings(place))
 
-    def first(self, place: Place) -> str | None:
+    def first(self, place: SelectorContext) -> str | None:
         return next(self._strings(place), None)
 
-    def _strings(self, place: Place) -> Iterator[str]:
+    def _strings(self, place: SelectorContext) -> Iterator[str]:
         found = self.evaluate(place.element)
         return map(_string_of, found if isinstance(found, list) else [found])
 
@@ -163,11 +173,11 @@ class Narrowed:
         self._selector = selector
         self._regex = regex
 
-    def select(self, place: Place) -> list[str]:
+    def select(self, place: SelectorContext) -> list[str]:
         find = self._regex.find
         return [part for text in self._selector.select(place) if (part := find(text)) is not None]
 
-    def first(self, place: Place) -> str | None:
+    def first(self, place: SelectorContext) -> str | None:
         text = self._selector.first(place)
         part = None if text is None else self._regex.find(text)
         return next(iter(self.select(place)), None) if text is not None and part is None else part
@@ -193,6 +203,16 @@ def narrowed(selector: Selector, pattern: str) -> Narrowed:
     return Narrowed(selector, regex(pattern))
 
 
+def _check_stays(text: str) -> None:
+    """An element is searched alone, so a step that leaves it would find nothing, and nobody would be told."""
+    if found := _LEAVES.search(text):
+        why = (
+            f"{found[1]} leaves the element, and an element is searched without what is around it: select a larger "
+            "element, or search from there, as in .//th/following::td"
+        )
+        raise BadSelector(text, found.start(1) + 1, why)
+
+
 def _reader(suffix: re.Match[str] | None) -> Read:
     if suffix is None:
         return text_of
@@ -208,6 +228,16 @@ def _reader_of_many(suffix: re.Match[str] | None, read: Read) -> ReadAll:
         name = suffix[1].lower()
         return lambda nodes: attributes_of(nodes, name)
     return own_texts_of if read is own_text_of else lambda nodes: list(map(read, nodes))
+
+
+def _with_descendants(query: str) -> str:
+    """For `div ::text`: the elements and all elements in them. Of a list, as in `a, div ::text`, that is the last."""
+    comma = max((found.end() for found in _NESTED_OR_COMMA.finditer(query) if found[0] == ","), default=0)
+    return f"{query}, {query[comma:].strip()} *"
+
+
+def _own_text_if_any(node: LexborNode) -> str | None:
+    return own_text_of(node) or None
 
 
 def _html_of(node: LexborNode) -> str | None:

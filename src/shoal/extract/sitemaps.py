@@ -1,7 +1,8 @@
-"""Sitemaps as a stream: urlset, index, RSS, Atom and plain lists of URLs, gzipped or not, in bounded memory.
+"""Sitemaps and feeds as a stream: urlset, index, RSS, Atom, JSON Feed and plain lists of URLs, gzipped or not.
 
-Namespaces are ignored. No DTD is loaded and no entity is read, so no file can grow by being read. What is often wrong
-with XML is mended; any other fault ends the reading after the entries before it have been given.
+Memory is bounded. Namespaces are ignored. No DTD is loaded and no entity is expanded, so no file can grow while it is
+read. Common faults of XML are repaired; another fault costs the entry that it is in. Limits end the reading, after the
+entries before them.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Literal
 
-from shoal.extract.sitemap_mending import mended
-from shoal.extract.sitemap_xml import Entry, Fault, XmlReader
+from shoal.extract.json_feed import is_json_feed, json_feed_entries
+from shoal.extract.sitemap_xml import SitemapEntry, SitemapFault, XmlReader
+from shoal.extract.sitemap_xml_repair import repaired_xml, without_entities
+from shoal.extract.xml_encoding import UNDECODABLE, UnknownEncoding, as_utf8
 
 MAX_ENTRIES = 1_000_000
 """Twenty times what the protocol allows in one file."""
@@ -23,74 +27,94 @@ MAX_LINE_BYTES = 64_000
 _PIECE_BYTES = 64 * 1024
 _SNIFFED_BYTES = 4_096
 _GZIP_MAGIC = b"\x1f\x8b"
-_UTF_16_STARTS = (b"\xfe\xff", b"\xff\xfe", b"\0<", b"<\0")
 _BLANK = b"\xef\xbb\xbf \t\r\n"
+_STARTS = (b"<", b"{", b"\xff\xfe", b"\xfe\xff", b"\0<")
 _LISTED_URL = re.compile(r"https?://\S+", re.IGNORECASE)
+_COMMENT = re.compile(r"(?:\A|\s)#.*", re.DOTALL)
 _ROOT = re.compile(
-    rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*+>)*+<(?:[\w.-]++:)?+(?:urlset|sitemapindex|rss|RDF|feed)[\s>]",
+    rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*+(?:\[[^\]]*+\]\s*+)?+>)*+<(?:[\w.-]++:)?+(urlset|sitemapindex|rss|RDF|feed)[\s>]",
     re.DOTALL,
 )
 
+SitemapKind = Literal["sitemap", "feed", "list"]
+
 
 class Sitemap:
-    """Iterate once for the entries; `fault` then says why the reading stopped before the end, if it did."""
+    """Iterate once for the entries; `fault` then says what was wrong, if something was. The entries that are given
+    can be used all the same."""
 
     def __init__(self, body: bytes | Iterable[bytes]) -> None:
         self._body = body
         self.fault: str | None = None
 
-    def __iter__(self) -> Iterator[Entry]:
-        pieces = _capped(_inflated(_pieces(self._body)))
+    def __iter__(self) -> Iterator[SitemapEntry]:
         try:
-            for given, entry in enumerate(_entries(pieces)):
+            for given, entry in enumerate(self._entries()):
                 if given == MAX_ENTRIES:
-                    raise Fault(f"more than {MAX_ENTRIES:,} entries")
+                    raise SitemapFault(f"more than {MAX_ENTRIES:,} entries")
                 yield entry
-        except Fault as fault:
+        except (SitemapFault, UnknownEncoding) as fault:
             self.fault = str(fault)
 
+    def _entries(self) -> Iterator[SitemapEntry]:
+        pieces = as_utf8(_capped(_inflated(_pieces(self._body))))
+        head = _first(pieces, blank=_BLANK)
+        pieces = chain((head,), pieces)
+        if head.startswith(b"<"):
+            return self._from_xml(repaired_xml(without_entities(pieces)))
+        return json_feed_entries(pieces) if head.startswith(b"{") else _from_list(pieces)
 
-def looks_like_sitemap(content_type: str, body: bytes) -> bool:
-    """Whether a page is worth reading as a sitemap. A list of URLs must be served as plain text, or gzipped."""
+    def _from_xml(self, pieces: Iterator[bytes]) -> Iterator[SitemapEntry]:
+        reader = XmlReader()
+        for piece in pieces:
+            yield from reader.feed(piece)
+        yield from reader.feed(b"", last=True)
+        self.fault = reader.error or None
+
+
+def sitemap_kind(content_type: str, body: bytes) -> SitemapKind | None:
+    """What a document is by its content. A list of URLs must be served as plain text, or gzipped."""
+    may_be_list = content_type.lower().startswith("text/plain") or body.startswith(_GZIP_MAGIC)
+    if not may_be_list and not body[:_SNIFFED_BYTES].lstrip(_BLANK).startswith(_STARTS):
+        return None
     try:
-        head = next(_inflated(_pieces(body[:_SNIFFED_BYTES])), b"")[:_SNIFFED_BYTES].lstrip(_BLANK)
-    except Fault:
-        return False
+        inflated = next(_inflated(_pieces(body[:_SNIFFED_BYTES])), b"")[:_SNIFFED_BYTES]
+        head = b"".join(as_utf8(iter((inflated,)))).lstrip(_BLANK)
+    except (SitemapFault, UnknownEncoding):
+        return None
     if head.startswith(b"<"):
-        return _ROOT.match(head) is not None
-    if not (content_type.lower().startswith("text/plain") or body.startswith(_GZIP_MAGIC)):
-        return False
-    words = head.decode("utf-8", "replace").split()
-    # The last may have been cut off.
-    return bool(words) and all(map(_LISTED_URL.fullmatch, words[:-1] or words))
+        root = _ROOT.match(head)
+        return None if root is None else "sitemap" if root[1] in (b"urlset", b"sitemapindex") else "feed"
+    if head.startswith(b"{"):
+        return "feed" if is_json_feed(head) else None
+    return (
+        "list"
+        if may_be_list and _is_list(head.decode("utf-8", "replace"), is_cut=len(inflated) == _SNIFFED_BYTES)
+        else None
+    )
 
 
-def _entries(pieces: Iterator[bytes]) -> Iterator[Entry]:
-    head = _first(pieces, blank=_BLANK)
-    pieces = chain((head,), pieces)
-    if head.startswith(_UTF_16_STARTS):
-        return _from_xml(pieces)
-    return _from_xml(mended(pieces)) if head.startswith(b"<") else _from_list(pieces)
+def _is_list(text: str, is_cut: bool) -> bool:
+    """Whether all lines are URLs or comments, but for the last, which may be cut off."""
+    lines = text.splitlines()
+    if is_cut and len(lines) > 1:
+        lines.pop()
+    urls = [url for line in lines if (url := _COMMENT.sub("", line).strip())]
+    return bool(urls) and all(map(_LISTED_URL.fullmatch, urls))
 
 
-def _from_xml(pieces: Iterator[bytes]) -> Iterator[Entry]:
-    reader = XmlReader()
-    for piece in pieces:
-        yield from reader.feed(piece)
-    yield from reader.feed(b"", last=True)
-
-
-def _from_list(pieces: Iterator[bytes]) -> Iterator[Entry]:
+def _from_list(pieces: Iterator[bytes]) -> Iterator[SitemapEntry]:
     known_as_list = False
     for line in _lines(pieces):
-        text = line.decode("utf-8", "replace").strip()
+        text = _COMMENT.sub("", line.decode("utf-8", "replace")).strip()
         if _LISTED_URL.fullmatch(text):
             known_as_list = True
-            yield Entry(text, "url", None)
+            if UNDECODABLE not in text:
+                yield SitemapEntry(text, "url", None)
         elif text and not known_as_list:
             break
     if not known_as_list:
-        raise Fault("neither XML nor a list of URLs")
+        raise SitemapFault("neither XML nor a list of URLs")
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -99,7 +123,7 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
         *lines, rest = re.split(rb"[\r\n]", rest + piece)
         yield from lines
         if len(rest) > MAX_LINE_BYTES:
-            raise Fault(f"a line of more than {MAX_LINE_BYTES:,} bytes")
+            raise SitemapFault(f"a line of more than {MAX_LINE_BYTES:,} bytes")
     yield rest
 
 
@@ -137,10 +161,10 @@ def _gunzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
             try:
                 yield member.decompress(piece, _PIECE_BYTES)
             except zlib.error as error:
-                raise Fault(f"not a gzip file: {error}") from error
+                raise SitemapFault(f"not a gzip file: {error}") from error
             piece = member.unused_data or member.unconsumed_tail
     if not member.eof:
-        raise Fault("the gzip file ends too early")
+        raise SitemapFault("the gzip file ends too early")
 
 
 def _capped(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -148,5 +172,5 @@ def _capped(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         room -= len(piece)
         if room < 0:
-            raise Fault(f"more than {MAX_BYTES:,} bytes")
+            raise SitemapFault(f"more than {MAX_BYTES:,} bytes")
         yield piece

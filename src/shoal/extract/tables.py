@@ -37,7 +37,7 @@ class Table:
 
 
 def tables(document: Document) -> list[Table]:
-    """Raises TwistedPage."""
+    """Raises UnparsablePage."""
     found: list[Table] = []
     room = MAX_CELLS
     for node in _innermost(document.root)[:MAX_TABLES]:

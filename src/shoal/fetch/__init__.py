@@ -1,1 +1,1 @@
-"""Request -> page: libcurl under an egress guard, content codings, charsets, cookies and robots.txt."""
+"""Request -> exchange: libcurl with an address guard, content codings, charsets, cookies and robots.txt."""

@@ -1,8 +1,8 @@
-"""Bytes of a page -> UTF-8, never raising.
+"""Converts the bytes of a page to UTF-8. Never raises.
 
-The order is that of browsers: byte order mark, the header's charset, the page's own declaration; then, where
-browsers guess by locale, UTF-16 by its zero bytes, valid UTF-8, a guess from a sample, and windows-1252. What
-cannot be decoded, and NUL, becomes U+FFFD, so that every store and export takes the result.
+The order is that of browsers: byte order mark, the charset in the header, the page's own declaration. Then, where
+browsers guess: UTF-16 by its zero bytes, valid UTF-8, Firefox's guess from a sample, and windows-1252. Undecodable
+bytes and NUL become U+FFFD, so that every store and export accepts the result.
 """
 
 from __future__ import annotations
@@ -10,21 +10,18 @@ from __future__ import annotations
 import codecs
 import re
 
-from shoal.fetch.labels import codec_of_label
+from shoal.fetch.charset_declaration import PRESCAN_BYTES, declared_codec
+from shoal.fetch.charset_labels import codec_of_label
 
-_PRESCAN_BYTES = 1024
-_SAMPLE_BYTES = 4096
+_HEAD_BYTES = 64 * 1024
+_SAMPLE_BYTES = 16 * 1024
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _HEADER = re.compile(r"""charset\s*=\s*["']?\s*([^\s"';,]+)""", re.IGNORECASE)
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
-_DECLARED = re.compile(
-    rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([^\s"'/>;]+)|<\?xml\s[^>]*?encoding\s*=\s*["']([^"'>]+)""",
-    re.IGNORECASE,
-)
+_TELLING = re.compile(rb"[\x80-\xff\x1b]")
 
 
 def to_utf8(body: bytes, content_type: str) -> bytes:
-    """Valid UTF-8 without byte order mark or NUL; the body itself wherever it already is that."""
+    """Valid UTF-8 without byte order mark or NUL. Returns the body itself if it already is that."""
     if _plain_ascii(body):
         return body
     codec, bom = charset(body, content_type)
@@ -34,15 +31,15 @@ def to_utf8(body: bytes, content_type: str) -> bytes:
 
 
 def charset(body: bytes, content_type: str) -> tuple[str, int]:
-    """The Python codec to read the body with, and the length of its byte order mark."""
+    """The Python codec for the body, and the length of its byte order mark."""
     for mark, codec in _BOMS:
         if body.startswith(mark):
             return codec, len(mark)
-    return _by_header(content_type) or _by_declaration(body) or _by_content(body), 0
+    return _by_header(content_type) or declared_codec(body) or _by_content(body), 0
 
 
 def _plain_ascii(body: bytes) -> bool:
-    # ISO-2022-JP hides its text behind ESC and UTF-16 its zero bytes; anything else reads ASCII alike.
+    # ISO-2022-JP hides its text behind ESC, and UTF-16 has zero bytes. All other charsets read ASCII the same.
     return body.isascii() and b"\0" not in body and b"\x1b" not in body
 
 
@@ -51,18 +48,14 @@ def _by_header(content_type: str) -> str | None:
     return codec_of_label(found[1]) if found else None
 
 
-def _by_declaration(body: bytes) -> str | None:
-    start = body[:_PRESCAN_BYTES]
-    if b"<!--" in start:
-        start = _COMMENT.sub(b"", start)
-    found = _DECLARED.search(start)
-    codec = codec_of_label((found[1] or found[2]).decode("latin-1")) if found else None
-    # Whoever could be read byte by byte up to here is not UTF-16.
-    return "utf-8" if codec in ("utf-16-le", "utf-16-be") else codec
-
-
 def _by_content(body: bytes) -> str:
-    return _by_zero_bytes(body[:_PRESCAN_BYTES]) or ("utf-8" if _is_utf8(body) else _guess(body))
+    if codec := _by_zero_bytes(body[:PRESCAN_BYTES]):
+        return codec
+    if not _is_utf8(body):
+        # A browser that finds a later declaration parses the page again.
+        return declared_codec(body, within=_HEAD_BYTES) or _guess(body) or "cp1252"
+    # ISO-2022-JP is ASCII to other charsets, with escapes.
+    return _guess(body) or "utf-8" if b"\x1b$" in body and body.isascii() else "utf-8"
 
 
 def _by_zero_bytes(start: bytes) -> str | None:
@@ -84,18 +77,20 @@ def _is_utf8(body: bytes) -> bool:
     return True
 
 
-def _guess(body: bytes) -> str:
-    # Costs milliseconds and a slow import, and few pages get here.
-    from charset_normalizer import from_bytes
+def _guess(body: bytes) -> str | None:
+    """As Firefox does."""
+    # Imported here only: few pages need it.
+    from chardetng_py import EncodingDetector
 
-    best = from_bytes(_sample(body), steps=3, chunk_size=1024).best()
-    return (codec_of_label(best.encoding) if best else None) or "cp1252"
+    detector = EncodingDetector()
+    detector.feed(_sample(body), last=False)
+    return codec_of_label(detector.guess(tld=None, allow_utf8=False))
 
 
 def _sample(body: bytes) -> bytes:
-    """A stretch that holds the first bytes that are not ASCII: they alone tell charsets apart."""
-    first = next((at for at, byte in enumerate(body) if byte > 127), 0)
-    start = max(0, first - 256)
+    """A part with the first bytes that distinguish charsets."""
+    telling = _TELLING.search(body)
+    start = max(0, telling.start() - 256) if telling else 0
     return body[start : start + _SAMPLE_BYTES]
 
 

@@ -1,4 +1,4 @@
-"""What a fetch gives back: an Exchange if a whole answer came, a Failure if none did. Neither is an exception."""
+"""The result of a fetch: an Exchange if a complete response arrived, otherwise a Failure. Neither is an exception."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from urllib.parse import quote
 
 import ada_url
 
-from shoal.fetch.intake import Hold
+from shoal.fetch.body_memory import BodyHold
+from shoal.fetch.rendered_page import RenderedPage
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
+RENDERED_TYPE = "text/html; charset=utf-8"
+"""Whatever the charset of the page was."""
 _BLANKS = (b"\n\r\n", b"\n\n")
 _FOLD = re.compile(r"\r?\n[ \t]+")
 _NO_CODING = re.compile(rb"\ntransfer-encoding:[ \t,]*+(?:identity|\r?\n)", re.IGNORECASE)
+_CONTENT_TYPE = re.compile(rb"\ncontent-type:[ \t]*+([^\r\n]*+)", re.IGNORECASE)
 _MOST_DIGITS = 15
 _ASCII = "".join(map(chr, range(128)))
 
@@ -25,17 +29,32 @@ class FailureKind(StrEnum):
     DNS = "dns"
     CONNECT = "connect"
     TLS = "tls"
+    CERTIFICATE = "certificate"
+    CLIENT_CERTIFICATE = "client_certificate"
+    PLAIN_HTTP = "plain_http"
     TIMEOUT = "timeout"
     TOO_LARGE = "too_large"
     ADDRESS_REFUSED = "address_refused"
     PROTOCOL = "protocol"
     PROXY = "proxy"
     UNDECODABLE = "undecodable"
+    RENDER = "render"
+    """The browser could not load the page: it crashed, or did too much."""
+    STEP = "step"
+    """A step on the page failed."""
+
+
+NOTHING_SENT = frozenset({FailureKind.ADDRESS_REFUSED, FailureKind.CERTIFICATE})
+"""We refused the host, by the rules of the job: there is nothing to learn about how it answers."""
+
+
+class FetchAborted(Exception):
+    """The fetch ended through no fault of its request or host, which may be tried again at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """No whole answer; `detail` is for people and names no internal address."""
+    """No complete response. `detail` is for people and names no internal address."""
 
     kind: FailureKind
     detail: str
@@ -43,13 +62,13 @@ class Failure:
 
 
 class Headers:
-    """Header fields in their order, names without regard to case, values as latin-1."""
+    """Header fields in their order. Names ignore case; values are latin-1."""
 
     __slots__ = ("_first", "pairs")
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self.pairs = pairs
-        # Reversed, so that of repeated names the first one stays.
+        # Reversed, so that the first of repeated names stays.
         self._first = {name.lower(): value for name, value in reversed(pairs)}
 
     def get(self, name: str, default: str = "") -> str:
@@ -78,30 +97,39 @@ class Exchange:
     reason: str
     headers: Headers
     head: bytes
-    """The response head as it came, from status line to blank line."""
+    """The response head as received, from status line to blank line."""
     raw: bytes
-    """The body as it came, without the transfer coding."""
+    """The body as received, without the transfer coding."""
     body: bytes
-    """The body without its content codings, or with them while `is_packed`."""
+    """The decoded body; not decoded yet while `is_packed`."""
     version: str
     ip: str
     latency_s: float
     started_at: float
     fault: str | None = None
-    """What is wrong with a content coding, if anything is: the body may be a part of what was sent."""
-    hold: Hold | None = None
-    """Of a big body: what it takes of the intake until `let_go`."""
+    """The error in a content coding, if there was one: the body may be incomplete."""
+    hold: BodyHold | None = None
+    """The memory that a big body takes, until `let_go`."""
     is_packed: bool = False
+    wants_digest: bool = False
+    """The host refused the credentials as they were sent. The next request sends them in the way that it asks for."""
     body_digest: str = ""
-    """Of a big body, if it was taken ahead; so is that of `raw`."""
+    """Digest of a big body, if it was computed early; the same for `raw`."""
     raw_digest: str = ""
+    rendered: RenderedPage | None = None
+    """If a browser loaded the page: then `body` is what its scripts made of `raw`."""
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type of `body`."""
+        return RENDERED_TYPE if self.rendered is not None else self.headers.get("content-type")
 
     @property
     def is_small(self) -> bool:
         return self.hold is None and not self.is_packed
 
     def let_go(self) -> None:
-        """The body is done with, or will be soon."""
+        """The body is processed, or will be soon."""
         if self.hold is not None:
             self.hold.release()
 
@@ -111,7 +139,7 @@ class Exchange:
 
     @property
     def location(self) -> str | None:
-        """Where a redirect leads, absolute; None if this is no redirect or leads nowhere."""
+        """The absolute target of a redirect. None if this is no redirect, or has no target."""
         if self.status not in REDIRECTS or "location" not in self.headers:
             return None
         try:
@@ -121,31 +149,44 @@ class Exchange:
 
 
 def _spelt(location: bytes) -> str:
-    """Browsers read the field as UTF-8; bytes of another charset go back to the host as they came."""
+    """Browsers read the field as UTF-8. Bytes of another charset are sent back to the host unchanged."""
     try:
         return location.decode()
     except UnicodeDecodeError:
         return quote(location, safe=_ASCII)
 
 
-def final_head(received: bytes) -> bytes:
-    """The head of the answer itself, out of all header lines of a transfer.
+def type_of_success(received: bytes) -> str | None:
+    """The content type of an answer, from the header lines so far. None if its status is not 2xx.
 
-    Before it stand interim (1xx) answers and a proxy's reply to CONNECT, after it trailers.
+    Faster than reading all fields, because every answer is asked for it.
+    """
+    start = received.rfind(b"\nHTTP/") + 1
+    status = received[start : start + 64].split(b" ", 2)
+    if len(status) < 2 or not status[1].startswith(b"2"):
+        return None
+    declared = _CONTENT_TYPE.search(received, start)
+    return declared[1].decode("latin-1") if declared else ""
+
+
+def final_head(received: bytes) -> bytes:
+    """The head of the response itself, among all header lines of a transfer.
+
+    Interim (1xx) responses and a proxy's reply to CONNECT come before it, trailers after it.
     """
     start = received.rfind(b"\nHTTP/") + 1
     ends = [at + len(blank) for blank in _BLANKS if (at := received.find(blank, start)) >= 0]
     return received[start : min(ends)] if ends else received[start:]
 
 
-def is_whole(head: bytes) -> bool:
+def is_complete_head(head: bytes) -> bool:
     return head.endswith(_BLANKS)
 
 
 def length_despite_coding(received: bytes) -> int | None:
-    """Of a body whose transfer coding is `identity` or empty, out of all header lines of its transfer.
+    """Content-Length of a body whose transfer coding is `identity` or empty, among all header lines of its transfer.
 
-    To browsers it ends by its Content-Length; libcurl obeys RFC 9112 and waits until the connection is closed.
+    Browsers end such a body by its Content-Length. libcurl follows RFC 9112 and waits until the connection is closed.
     """
     if _NO_CODING.search(received) is None:
         return None
@@ -158,7 +199,7 @@ def length_despite_coding(received: bytes) -> int | None:
 
 
 def parse_head(head: bytes) -> tuple[str, Headers]:
-    """Reason phrase and header fields; lines that are no field are left out, folded ones joined."""
+    """Reason phrase and header fields. Joins folded lines and skips lines that are no field."""
     text = head.decode("latin-1")
     if "\n " in text or "\n\t" in text:
         text = _FOLD.sub(" ", text)
@@ -169,7 +210,7 @@ def parse_head(head: bytes) -> tuple[str, Headers]:
 
 
 def retry_after_s(value: str, now: float) -> float | None:
-    """Seconds to wait by a Retry-After field, given as seconds or as a date; None if it is neither."""
+    """Seconds to wait by a Retry-After field, which holds seconds or a date; None if it is neither."""
     value = value.strip()
     if not value:
         return None

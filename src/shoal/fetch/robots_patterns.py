@@ -1,8 +1,8 @@
-"""Patterns of paths as robots.txt has them, `*` for anything and `$` for the end: the longest of them that fits.
+"""Path patterns of robots.txt, with `*` for any characters and `$` for the end. Finds the longest match.
 
-Those without an asterisk are found by the beginnings of the path. Those with one are tried; if they are many, only such
-that three characters of theirs are in the path. Yet a file can be made so that more might fit than can be tried
-without holding other hosts up, and then nothing is told of that path.
+Patterns without an asterisk are found by the prefixes of the path. Those with one are tried in turn. If there are many,
+only those are tried that share three characters with the path. A file can still have more candidates than can be tried
+without delaying other hosts. Then there is no result for that path.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 PATTERN_BYTES = 100
 _GRAM_BYTES = 250
-"""What a text of its own takes in memory, and what a gram does with the text of its patterns."""
+"""Memory of a separate text, and of a gram with the text of its patterns."""
 _FEW_CHARS = 1_000
-"""Patterns with an asterisk that have no more together are all tried."""
+"""Patterns with an asterisk that have no more characters in total are all tried."""
 _MOST_STEPS = 4_000_000
-"""In the search for those of many that fit one path; a step takes half a nanosecond."""
+"""Limit of the search for matches among many. A step takes half a nanosecond."""
 _STEPS_EACH = 1_000
 _GRAM = 3
 
@@ -30,18 +30,18 @@ class Split(NamedTuple):
     first: str
     middle: list[str]
     last: str | None
-    """What a path must end with."""
+    """The required end of a path."""
 
 
 class Patterns:
     def __init__(self, spelt: Iterable[str]) -> None:
-        # Whatever begins otherwise fits no path.
+        # A pattern that begins otherwise matches no path.
         patterns = {pattern for pattern in spelt if pattern.startswith(("/", "*"))}
         self.is_empty = not patterns
         self._beginnings: dict[str, int] = {}
-        """The pattern is as long, or longer by asterisks at its end."""
+        """Prefix -> length of the pattern, which includes asterisks at its end."""
         self._whole: set[str] = set()
-        """Paths that one with `$` stands for."""
+        """Complete paths, from patterns with `$`."""
         wild = [pattern for pattern in patterns if not self._takes(pattern)]
         wild.sort(key=len, reverse=True)
         self._lengths = sorted({len(beginning) for beginning in self._beginnings})
@@ -52,7 +52,7 @@ class Patterns:
         self.size_bytes = sum(map(len, patterns)) + PATTERN_BYTES * texts + _GRAM_BYTES * len(self._many)
 
     def _takes(self, pattern: str) -> bool:
-        """Whether it is one that need not be tried."""
+        """Whether the pattern needs no trying."""
         beginning = pattern.rstrip("*")
         if "*" in beginning:
             return False
@@ -63,7 +63,7 @@ class Patterns:
         return True
 
     def longest(self, path: str) -> int | None:
-        """The length of the longest that fits; 0: none does. None: it cannot be told."""
+        """The length of the longest match; 0: no match. None: there are too many candidates to tell."""
         found = 0
         for length in self._lengths:
             if length > len(path):
@@ -93,7 +93,7 @@ class Patterns:
         return found
 
     def _candidates(self, path: str) -> Iterable[str]:
-        """Those of many that might fit, longest first."""
+        """The possible matches among many patterns, longest first."""
         grams = {path[at : at + _GRAM] for at in range(len(path) - _GRAM + 1)}
         grams.add("")
         found = [self._many[gram].split("\n") for gram in grams & self._many.keys()]
@@ -101,7 +101,7 @@ class Patterns:
 
 
 def _by_gram(wild: list[str]) -> dict[str, str]:
-    """Each under the rarest of some grams that a path must hold to fit it, or under nothing; a line each."""
+    """Maps the rarest gram that a matching path must contain, or an empty text, to its patterns, one per line."""
     counts = Counter(gram for pattern in wild for gram in _grams(pattern))
     found: defaultdict[str, list[str]] = defaultdict(list)
     for pattern in wild:

@@ -1,6 +1,6 @@
-"""The rules of a robots.txt for one crawler, quick to ask however many they are.
+"""The rules of a robots.txt for one crawler, quick to check however many there are.
 
-Of those that fit a path the longest decides, and of two as long the one that allows.
+The longest matching pattern decides. If two are equally long, the one that allows wins.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _INDEX = "index.html"
 
 
 class Rules:
-    """What a robots.txt asks of one crawler."""
+    """What a robots.txt allows one crawler."""
 
     def __init__(self, text: str, token: str) -> None:
         group, self.sitemaps = read(text, token)
@@ -26,7 +26,7 @@ class Rules:
         self._allowed = Patterns(spelt for allows, value in group.rules if allows for spelt in _allowed_by(value))
         listed = sum(PATTERN_BYTES + len(sitemap) for sitemap in self.sitemaps)
         self.size_bytes = self._forbidden.size_bytes + self._allowed.size_bytes + listed
-        """About what it takes in memory."""
+        """About how much memory it takes."""
 
     def allows(self, url: str) -> bool:
         if self._forbidden.is_empty:
@@ -36,14 +36,14 @@ class Rules:
         if forbidden == 0 or path == "/robots.txt" or path.startswith("/robots.txt%3F"):
             return True
         allowed = self._allowed.longest(path)
-        # Where there are too many to try, the safe side is to stay away.
+        # If there are too many patterns to try, the safe answer is no.
         return forbidden is not None and allowed is not None and allowed >= forbidden
 
 
 def _spellings(value: str) -> Iterator[str]:
     yield pattern_of(value)
     if "$" in value:
-        # Some mean the end by it, some the character.
+        # Some authors mean the end of the path, some the character.
         yield pattern_of(value.replace("$", "%24"))
 
 
@@ -51,26 +51,26 @@ def _allowed_by(value: str) -> Iterator[str]:
     for pattern in _spellings(value):
         yield pattern
         if pattern.endswith(f"/{_INDEX}"):
-            # Its directory is the same page.
+            # The directory of an index page is the same page.
             yield pattern.removesuffix(_INDEX) + "$"
 
 
 def path_of(url: str) -> str:
-    """Path and query, spelt in the one way in which patterns are spelt too."""
+    """Path and query, in the same normal form as the patterns."""
     found = _BEHIND_AUTHORITY.match(url)
     path = _spelt_path(found[1] if found else url)
     return path if path.startswith("/") else f"/{path}"
 
 
 def pattern_of(value: str) -> str:
-    """An asterisk stays one, and so does `$` at the end."""
-    # A whole URL, written by mistake, fits a path that holds it.
+    """Keeps asterisks, and `$` at the end."""
+    # A full URL, written by mistake, matches a path that contains it.
     value = f"/{value}" if value.startswith(("http://", "https://")) else value
     return _spelt_pattern(value[:-1]) + "$" if value.endswith("$") else _spelt_pattern(value)
 
 
 def _speller(kept: str) -> Callable[[str], str]:
-    """Spells whatever need not be escaped as it is, all else escaped, and what is in `kept` as it came."""
+    """Unescapes what needs no escape, escapes everything else, and keeps the characters of `kept` unchanged."""
     plain = _UNRESERVED + "=" + kept
     odd = re.compile(f"%[0-9A-Fa-f]{{2}}|[^{re.escape(plain)}%]")
 

@@ -1,0 +1,138 @@
+"""Parses a page into libxml2 events: without a tree, memory and time depend on the page's size only, not its shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shoal.extract.html_tags import FRAMES, LINKS, MARKED, SAYING, UNSEEN
+
+_PIECE_BYTES = 16 * 1024
+# An end tag that closes nothing is sought through all open elements, so a deep page must be a short one: reading stops
+# when the depths at the ends of the pieces add up to this. A page of 10 MB may be 160 deep on average; the worst takes
+# 1 s.
+MAX_SUM_OF_DEPTHS = 100_000
+# A little more than a reading takes of a page: what comes after is not looked at.
+MAX_MARKS = 110_000
+MAX_TEXT_PIECES = 1_000_000
+
+
+class EventParser:
+    __slots__ = ("_html", "_seen")
+
+    def __init__(self, html: bytes) -> None:
+        self._html = html
+        self._seen = _Marks()
+        _run(html, self._seen)
+
+    def language(self) -> str | None:
+        said = (attributes.get("lang") for tag, attributes in self._seen.marks if tag == "html")
+        return next(filter(None, said), None)
+
+    def sayings(self) -> list[tuple[str, Mapping[str, str]]]:
+        return [(tag, attributes) for tag, attributes in self._seen.marks if tag in SAYING]
+
+    def links(self) -> list[Mapping[str, str]]:
+        return [attributes for tag, attributes in self._seen.marks if tag in LINKS]
+
+    def frames(self) -> list[Mapping[str, str]]:
+        return [attributes for tag, attributes in self._seen.marks if tag in FRAMES]
+
+    def title(self) -> str | None:
+        return "".join(self._seen.title) if self._seen.title else None
+
+    def text(self) -> str:
+        words = _Words()
+        _run(self._html, words)
+        return "".join(words.found)
+
+
+class _Marks:
+    """Collects the relevant elements outside templates, and the text of the first title."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.full = False
+        self.marks: list[tuple[str, Mapping[str, str]]] = []
+        self.title: list[str] = []
+        self._in_title = False
+        self._title_known = False
+        self._template_depth = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.depth += 1
+        if self._template_depth:
+            return
+        if tag in MARKED:
+            self.marks.append((tag, dict(attributes)))
+            self.full = len(self.marks) >= MAX_MARKS
+        elif tag == "template":
+            self._template_depth = self.depth
+        elif tag == "title":
+            self._in_title = not self._title_known
+        elif tag == "svg":
+            # Its titles are captions.
+            self._title_known = True
+
+    def end(self, tag: str) -> None:
+        if self._in_title:
+            self._in_title, self._title_known = False, True
+        if self.depth == self._template_depth:
+            self._template_depth = 0
+        self.depth -= 1
+
+    def data(self, text: str) -> None:
+        if self._in_title:
+            self.title.append(text)
+
+    def close(self) -> None: ...
+
+
+class _Words:
+    """Collects the text of the body. Every tag separates words. An entity, which arrives as its own piece, does not."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.full = False
+        self.found: list[str] = []
+        self._in_body = False
+        self._unseen_depth = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self.depth += 1
+        self.found.append(" ")
+        if tag == "body":
+            self._in_body = True
+        elif tag in UNSEEN and not self._unseen_depth:
+            self._unseen_depth = self.depth
+
+    def end(self, tag: str) -> None:
+        if self.depth == self._unseen_depth:
+            self._unseen_depth = 0
+        self.depth -= 1
+        self.found.append(" ")
+
+    def data(self, text: str) -> None:
+        if self._in_body and not self._unseen_depth:
+            self.found.append(text)
+            self.full = len(self.found) >= MAX_TEXT_PIECES
+
+    def close(self) -> None: ...
+
+
+def _run(html: bytes, listener: _Marks | _Words) -> None:
+    # Small pages never come here, and most crawls need not wait for this import.
+    from lxml import etree  # type: ignore[import-untyped]
+
+    parser = etree.HTMLParser(target=listener, encoding="utf-8", huge_tree=True)
+    # In pieces, because a listener cannot stop the parser within one.
+    sum_of_depths = 0
+    for start in range(0, len(html), _PIECE_BYTES):
+        parser.feed(html[start : start + _PIECE_BYTES])
+        sum_of_depths += listener.depth
+        if sum_of_depths > MAX_SUM_OF_DEPTHS or listener.full:
+            return
+    try:
+        parser.close()
+    except etree.XMLSyntaxError:
+        # Not one element: nothing to listen to.
+        return

@@ -1,0 +1,66 @@
+"""Finds what a page needs to be looked at: its images, stylesheets, scripts and fonts."""
+
+from __future__ import annotations
+
+from selectolax.lexbor import LexborNode
+
+from shoal.extract.document import Document
+from shoal.extract.rewrite_css import rewrite_css
+from shoal.extract.rewrite_html import base_href, candidates
+
+_RELS = frozenset({"stylesheet", "icon", "apple-touch-icon", "preload", "manifest"})
+_ATTRIBUTES = {
+    "img": ("src",),
+    "script": ("src",),
+    "input": ("src",),
+    "video": ("poster",),
+    "image": ("href", "xlink:href"),
+    "body": ("background",),
+    "table": ("background",),
+    "td": ("background",),
+}
+_TYPES = ("image/", "font/", "application/font", "application/x-font", "text/css", "text/javascript")
+_SCRIPTS = ("application/javascript", "application/x-javascript", "application/vnd.ms-fontobject")
+
+
+def is_asset_type(media_type: str) -> bool:
+    return media_type.startswith(_TYPES) or media_type in _SCRIPTS
+
+
+def html_assets(document: Document) -> tuple[str | None, list[str]]:
+    """The page's base, if it has one, and the URLs as written. Raises UnparsablePage."""
+    found: list[str] = []
+    page = document.root.parser
+    for node in page.css("*"):
+        found += _of_node(node)
+    return base_href(page), list(dict.fromkeys(found))
+
+
+def css_assets(text: str) -> list[str]:
+    """The URLs as written; a stylesheet that it imports is one of them."""
+    found: list[str] = []
+
+    def note(link: str) -> str:
+        found.append(link)
+        return link
+
+    rewrite_css(text, note)
+    return list(dict.fromkeys(found))
+
+
+def _of_node(node: LexborNode) -> list[str]:
+    if node.tag == "style":
+        return css_assets(node.text())
+    attributes = node.attributes
+    if not attributes:
+        return []
+    names = list(_ATTRIBUTES.get(node.tag or "", ()))
+    if node.tag == "link" and _RELS & set((attributes.get("rel") or "").lower().split()):
+        names.append("href")
+    found = [value.strip() for name in names if (value := attributes.get(name))]
+    for name in ("srcset", "imagesrcset"):
+        if srcset := attributes.get(name):
+            found += [link for link, _ in candidates(srcset)]
+    if style := attributes.get("style"):
+        found += css_assets(style)
+    return found

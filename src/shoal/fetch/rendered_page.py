@@ -1,0 +1,50 @@
+"""What a browser adds to an exchange: whatever else the page did to become what it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class PageCall:
+    """An answer that a script of the page asked for (XHR or fetch)."""
+
+    url: str
+    method: str
+    status: int
+    content_type: str
+    body: bytes
+    head: bytes
+    """The answer's head, as HTTP/1.1."""
+    request: bytes
+    """The request without secrets."""
+    started_at: float
+
+
+@dataclass(slots=True)
+class Picture:
+    """A screenshot, or the page as PDF."""
+
+    kind: str
+    """`view` for the page, `element`, or `pdf`."""
+    content_type: str
+    body: bytes
+
+
+@dataclass(slots=True)
+class RenderedPage:
+    url: str
+    """Where the page was in the end: scripts may change it."""
+    leads_to: str = ""
+    """Where a script of the page wanted to go. It was not followed."""
+    calls: list[PageCall] = field(default_factory=list)
+    console_errors: list[str] = field(default_factory=list)
+    failed_requests: list[tuple[str, str]] = field(default_factory=list)
+    """URL and reason."""
+    pictures: list[Picture] = field(default_factory=list)
+    requests: Counter[str] = field(default_factory=Counter)
+    """Host -> requests that were sent to it, with that for the page."""
+    wire_bytes: int = 0
+    timings: dict[str, float] = field(default_factory=dict)
+    """Seconds from the start to the first byte, to the parsed page and to its load event."""

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from shoal.extract.document import Document
+from shoal.extract.page_assets import css_assets, html_assets, is_asset_type
+
+HTML = b"""<!doctype html><html><head><base href="/b/">
+<link rel="Stylesheet" href=" a.css "><link rel="shortcut icon" href=i.ico><link rel=canonical href=c.html>
+<style>@import "s.css"; p { background: url(s.png) }</style><script src=x.js></script></head>
+<body background=bg.png><img src=1.png srcset="1.png 1x, 2.png 2x"><p style="background: url('p.png')">
+<video src=film.mp4 poster=poster.jpg></video><a href=page.html>x</a><iframe src=frame.html></iframe>
+<picture><source srcset=3.webp></picture></body></html>"""
+
+
+def test_a_page_names_its_images_stylesheets_scripts_and_fonts_but_no_pages() -> None:
+    base, links = html_assets(Document(HTML, "https://a.example/"))
+    assert base == "/b/"
+    assert links == [
+        *("a.css", "i.ico", "s.css", "s.png", "x.js", "bg.png", "1.png", "2.png", "p.png", "poster.jpg", "3.webp"),
+    ]
+
+
+def test_a_stylesheet_names_fonts_and_what_it_imports() -> None:
+    assert css_assets('@import url(a.css); @font-face { src: url("f.woff2"), url(f.woff2) }') == ["a.css", "f.woff2"]
+
+
+def test_pages_are_no_assets() -> None:
+    assert is_asset_type("image/png") and is_asset_type("font/woff2") and is_asset_type("text/css")
+    assert not is_asset_type("text/html") and not is_asset_type("application/json")

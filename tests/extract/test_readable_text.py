@@ -1,0 +1,46 @@
+"""A page for reading."""
+
+import sys
+
+import pytest
+
+from shoal.errors import UsageError
+from shoal.extract.document import Document
+from shoal.extract.readable_text import main_text, to_markdown
+
+PARAGRAPH = "A paragraph that goes on for a good while, so that no one could take it for a menu, until it ends."
+ARTICLE = (
+    f"<nav><ul>{'<li><a href=/>Home and away</a>' * 20}</ul></nav><article><h1>Title</h1>"
+    f"<p>{PARAGRAPH}</p><p>{PARAGRAPH} <a href='/more'>More</a></p></article><footer><p>Imprint</p></footer>"
+).encode()
+
+
+def test_markdown_has_headings_and_absolute_links() -> None:
+    markdown = to_markdown(ARTICLE, "http://x.test/p/")
+    assert "# Title" in markdown
+    assert "[More](http://x.test/more)" in markdown
+
+
+@pytest.mark.parametrize(
+    "html", [b"", b"\xff\xfe\0", b"<div>" * 50_000, b"<ul><li>" * 5_000, b"<table><td colspan=9999999>"]
+)
+def test_markdown_never_fails_on_junk(html: bytes) -> None:
+    to_markdown(html, "http://x.test/").encode()
+
+
+def test_main_text_is_without_navigation() -> None:
+    text = main_text(Document(ARTICLE, "http://x.test/"))
+    assert text.count(PARAGRAPH) == 2
+    assert "Home" not in text
+
+
+def test_main_text_needs_no_further_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    text = main_text(Document(ARTICLE, "http://x.test/"))
+    assert text.splitlines() == ["Title", PARAGRAPH, PARAGRAPH + " More"]
+
+
+def test_markdown_says_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "html_to_markdown", None)
+    with pytest.raises(UsageError, match=r"pip install 'shoal\[text\]'"):
+        to_markdown(ARTICLE, "http://x.test/")
