@@ -1,22 +1,30 @@
-"""A process that writes to an archive, as far as a test needs one."""
+"""A minimal process that writes to an archive, for tests."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from sqlalchemy import select
 
-from shoal.store.archive.archive import Archive
+from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.capture import Capture, Reference
-from shoal.store.archive.recorder import Appended, Recorder
-from shoal.store.archive.segments import Segment
+from shoal.store.archive.recorder import RecordedGroup, Recorder
+from shoal.store.archive.segment_table import Segment
 from shoal.store.archive.spools import ALONE, Sealing, Spools
+from shoal.store.archive.stored_segments import FolderSegments
 from shoal.store.store import Store
 from shoal.store.tables import segments
 
 JOB = "j1"
 ABOUT = {"software": "shoal/test", "robots": "obey"}
+
+
+def root_of(archive: Archive) -> Path:
+    """The folder of an archive that is one."""
+    assert isinstance(archive.stored, FolderSegments)
+    return archive.stored.root
 
 
 class Writing:
@@ -40,7 +48,7 @@ class Writing:
         for each in captures:
             self._recorders[JOB].draft(each)
 
-    def append(self, captures: Sequence[Capture], job: str = JOB) -> Appended:
+    def append(self, captures: Sequence[Capture], job: str = JOB) -> RecordedGroup:
         if job not in self._recorders:
             self.begin(job)
         return self._recorders[job].append(self.store, captures)
@@ -53,12 +61,14 @@ class Writing:
         self.spools.close()
 
     def die(self) -> None:
-        """Leaves everything as a kill does."""
+        """Leaves everything as a killed process does."""
         self.spools.close()
 
 
-def kept(store: Store, archive: Archive, *captures: Capture, job: str = JOB, max_bytes: int | None = None) -> Appended:
-    """Appended in one go, and sealed."""
+def kept(
+    store: Store, archive: Archive, *captures: Capture, job: str = JOB, max_bytes: int | None = None
+) -> RecordedGroup:
+    """Appends all in one group, and seals the segment."""
     writing = Writing(store, archive)
     writing.begin(job, max_bytes)
     appended = writing.append(captures, job)

@@ -1,25 +1,29 @@
 """Processes that write one job's archive and rows: `python -m tests.store.archiving_process write|anywhere ...`.
 
 `write PLACE HOME NUMBER` goes on until it is killed, and says after each group how many pages it has saved.
-`anywhere HOMES ARCHIVES` writes the same small archive again and again, each time in a home of its own, killed before
-the first, the second and every further thing it does to a file, until one time nothing is left to be killed before.
+`anywhere HOMES URL` writes the same small archive again and again, in a folder or a bucket, each time in a home of its
+own, killed before the first, the second and every further thing it does to a file, until one time nothing is left to
+be killed before.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import sys
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from shoal.store.archive.archive import Archive
-from shoal.store.archive.keeping import archive_and_save
+from shoal.errors import ObjectStoreAway
+from shoal.store.archive.archive_and_save import archive_and_save
+from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.recorder import Recorder
 from shoal.store.archive.spools import ALONE, ON_A_FLEET, Sealing, Spools
-from shoal.store.batch import Batch
+from shoal.store.crawl.save_batch import Batch
 from shoal.store.store import Store
 from tests.store.archiving import ABOUT
 from tests.store.make import JOB, page
@@ -45,34 +49,38 @@ def write(place: str, home: Path, number: int) -> None:
         recorder = Recorder(spools, JOB, ABOUT)
         for start in count(number * 1_000_000, PAGES_AT_ONCE):
             archive_and_save(store, group(range(start, start + PAGES_AT_ONCE)), recorder)
-            spools.tend(store)
+            spools.seal_due(store)
             print(start + PAGES_AT_ONCE - number * 1_000_000, flush=True)
 
 
-def anywhere(homes: Path, archives: Path) -> None:
+def anywhere(homes: Path, archives: str) -> None:
     with TemporaryDirectory() as folder:
-        # What the first one loads and compiles, each of the others inherits.
-        _write_and_seal(Path(folder), Path(folder) / "archive")
+        # The other processes inherit what the first one imports and compiles.
+        _write_and_seal(Path(folder), f"file://{folder}/archive")
+    importlib.import_module("shoal.object_store.bucket")
     for step in count(1):
         (homes / str(step)).mkdir()
         child = os.fork()
         if not child:
-            home, root = homes / str(step), archives / str(step)
-            sys.addaudithook(_Killing(step, (str(home / "spool"), str(root))))
-            _write_and_seal(home, root)
+            home, url = homes / str(step), f"{archives}/{step}"
+            sys.addaudithook(_Killing(step, (str(home / "spool"), url.removeprefix("file://"))))
+            _write_and_seal(home, url)
             os._exit(0)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
             return
 
 
-def _write_and_seal(home: Path, root: Path) -> None:
+def _write_and_seal(home: Path, url: str) -> None:
     with Store.open(home / "shoal.db") as store:
-        spools = Spools(Archive(root, home / "spool"), "here", ALONE)
+        spools = Spools(Archive.at(url, home), "here", ALONE)
         recorder = Recorder(spools, JOB, ABOUT)
         for n in range(GROUPS):
             archive_and_save(store, group(range(n * PAGES_AT_ONCE, (n + 1) * PAGES_AT_ONCE)), recorder)
             if n % 2:
                 recorder.seal(store)
+        while spools.waiting_bytes:
+            with suppress(ObjectStoreAway):
+                spools.seal_all(store)
         spools.close()
 
 
@@ -93,4 +101,4 @@ if __name__ == "__main__":
     if what == "write":
         write(given[0], Path(given[1]), int(given[2]))
     else:
-        anywhere(Path(given[0]), Path(given[1]))
+        anywhere(Path(given[0]), given[1])

@@ -1,4 +1,4 @@
-"""Every database runs the same suite: a test that asks for `store` is run on each."""
+"""Both databases run the same suite: a test that uses the fixture `store` runs on each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, text
 
-from shoal.store.archive.archive import Archive
+from shoal.store.archive.archive_folders import Archive
 from shoal.store.store import Store
 from shoal.store.tables import metadata
 from tests.store.postgres_server import PostgresServer, fresh_database
@@ -24,7 +24,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def shared_database(postgres: PostgresServer) -> Iterator[str]:
-    """Made once, because that takes longer than most tests; `store` empties it."""
+    """Created once, because that takes longer than most tests; `store` empties it."""
     yield from fresh_database(postgres, "shared")
 
 
@@ -35,7 +35,7 @@ def empty_database(postgres: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with its tables: a copy of it is made sooner than they are."""
+    """A database with its tables, because copying it is faster than creating them."""
     path = tmp_path_factory.mktemp("empty") / "shoal.db"
     Store.open(path).close()
     return path
@@ -43,7 +43,7 @@ def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
-    """Where `store` is."""
+    """The address of the database that `store` opens."""
     if request.param == "sqlite":
         return Path(shutil.copy(request.getfixturevalue("empty_file"), tmp_path))
     url: str = request.getfixturevalue("shared_database")
@@ -66,7 +66,7 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 
 
 def _empty(db: Connection) -> None:
-    """Only the tables that hold anything: each that is emptied takes as long as a short test."""
+    """Empties only the tables with rows: emptying a table takes as long as a short test."""
     looks = (f"SELECT '{name}' WHERE EXISTS (SELECT FROM {name})" for name in metadata.tables)
     if names := list(db.execute(text(" UNION ALL ".join(looks))).scalars()):
         db.execute(text(f"TRUNCATE {', '.join(names)}"))

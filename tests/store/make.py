@@ -1,14 +1,15 @@
-"""Records with the values a test does not care about filled in."""
+"""Makes records with default values for what a test does not care about."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from shoal.model import DeadLetter, Drop, Input, ItemRecord, JobSpec, PageRecord, RedirectRecord, Target
+from shoal.model import DeadLetter, Drop, Input, ItemRecord, ItemType, JobSpec, PageRecord, RedirectRecord, Target
+from shoal.model.field_type import type_from_json
+from shoal.store.database.storable_text import json_text
 from shoal.store.jobs import create_job
 from shoal.store.store import Store
-from shoal.store.text import json_text
 
 JOB = "j1"
 
@@ -32,6 +33,11 @@ def page(n: int, token: int = 1, **values: Any) -> PageRecord:
         "fetched_at": 1_700_000_000.0 + n,
     }
     return PageRecord(job=JOB, fingerprint=n, token=token, **{**defaults, **values})
+
+
+def item_type(name: str, fields: dict[str, Any]) -> ItemType:
+    """Takes each field's type as JSON."""
+    return ItemType(name, {field: type_from_json(type) for field, type in fields.items()})
 
 
 def item_record(type: str, data: dict[str, Any], key: str | None = None) -> ItemRecord:
@@ -70,6 +76,12 @@ def given(line: int, n: int, duplicate_of: int | None = None) -> Input:
 
 
 def job_with(
-    store: Store, *inputs: Input, id: str = JOB, created_at: float = 1_700_000_000.0, fleet: bool = False
+    store: Store,
+    *inputs: Input,
+    id: str = JOB,
+    name: str = "test",
+    created_at: float = 1_700_000_000.0,
+    fleet: bool = False,
+    sinks: tuple[str, ...] = (),
 ) -> None:
-    create_job(store, id, lambda: JobSpec(name="test"), inputs, created_at, fleet)
+    create_job(store, id, lambda: JobSpec(name=name, sinks=sinks), inputs, created_at, fleet)

@@ -1,4 +1,4 @@
-"""How much memory Python takes for a piece of work."""
+"""Measures how much memory a block of code takes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Peak:
 
 @contextmanager
 def peak_memory() -> Iterator[Peak]:
-    """The peak above what was held before, known when the block has ended."""
+    """The peak above the level before the block, known when the block has ended."""
     peak = Peak()
     tracemalloc.start()
     try:

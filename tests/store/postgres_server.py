@@ -1,4 +1,4 @@
-"""A PostgreSQL of the tests' own, on loopback, from the system's package; never the one the system may run."""
+"""A PostgreSQL server for the tests, on loopback, from the system's package; never the system's own server."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ import pytest
 
 from tests.frontier.redis_server import free_port
 
-START_S = 60.0
+START_S = 120.0
 PASSWORD = "hush"
-# What a kill may lose is the server's business, not ours: none of the tests cuts the power.
+# Without fsync: no test cuts the power.
 _QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "shared_buffers=32MB", "autovacuum=off")
 
 
 class PostgresServer:
     def __init__(self) -> None:
         self._programs = _programs()
-        # Not below pytest's directories, which only their owner may enter: the server refuses to be root.
+        # Not in pytest's directories, which only their owner may enter: the server refuses to run as root.
         self._folder = Path(tempfile.mkdtemp(prefix="shoal-postgres-"))
         self._user = _user()
         if self._user is not None:
@@ -69,7 +69,7 @@ class PostgresServer:
             time.sleep(0.02)
 
     def take_tls(self, certificate: Path, key: Path) -> None:
-        """From then on; who does not ask for it may come without."""
+        """Enables TLS; clients that do not ask for it may connect without."""
         for source, name in ((certificate, "server.crt"), (key, "server.key")):
             place = Path(shutil.copy(source, self._data / name))
             place.chmod(0o600)
@@ -92,7 +92,7 @@ class PostgresServer:
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
-        """Its sockets stay open, and take what is sent to them."""
+        """Its sockets stay open and accept data."""
         self._signal(signal.SIGSTOP)
         try:
             yield
@@ -100,10 +100,10 @@ class PostgresServer:
             self._signal(signal.SIGCONT)
 
     def _signal(self, what: signal.Signals) -> None:
-        """To the server and to every session: they are processes with groups of their own."""
+        """Signals the server and every session, because each has its own process group."""
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
         for pid in (self._process.pid, *map(int, children.split())):
-            # A session may end at any moment, and does when it goes on and finds its client gone.
+            # A session may end at any moment: it does when it continues and finds that its client is gone.
             with suppress(ProcessLookupError):
                 os.kill(pid, what)
 
@@ -116,14 +116,14 @@ class PostgresServer:
 
 
 def fresh_database(server: PostgresServer, name: str) -> Iterator[str]:
-    """The URL of an empty database that is gone afterwards."""
+    """The URL of an empty database, which is removed afterwards."""
     server.run(f"CREATE DATABASE {name}")
     yield server.url(name)
     server.run(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def _programs() -> Path:
-    """Debian keeps them out of the PATH."""
+    """Debian does not put them in the PATH."""
     found = shutil.which("postgres")
     places = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if not places and os.environ.get("CI") != "true":
@@ -133,5 +133,5 @@ def _programs() -> Path:
 
 
 def _user() -> str | None:
-    """Whom the server runs as; None: as we do."""
+    """The user that the server runs as; None: the current user."""
     return pwd.getpwnam("postgres").pw_name if os.geteuid() == 0 else None

@@ -14,20 +14,21 @@ import pytest
 from sqlalchemy import select
 
 from shoal.errors import Unavailable
-from shoal.model import ItemType, PageContent
-from shoal.store.archive.archive import Archive
+from shoal.model import PageContent
+from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.capture import Reference
-from shoal.store.archive.lost import forget_pages, give_up, lost_segments
-from shoal.store.archive.segments import archived_bytes, require_segment, require_segments, save_segment
-from shoal.store.archive.sending import adopt
-from shoal.store.archive.spools import ON_A_FLEET, TELL_EVERY_S, Sealing
-from shoal.store.batch import Batch, save
-from shoal.store.items import save_item_types
+from shoal.store.archive.lost_segments import forget_pages, give_up, lost_segments
+from shoal.store.archive.segment_table import archived_bytes, require_segment, require_segments, save_segment
+from shoal.store.archive.spool_transfer import adopt
+from shoal.store.archive.spools import ON_A_FLEET, REPORT_EVERY_S, Sealing
+from shoal.store.archive.stored_segments import FolderSegments
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.results.items import save_item_types
 from shoal.store.store import Store
 from shoal.store.tables import contents, items, pages
-from tests.store.archiving import JOB, Writing, body_at, kept, segments_of
+from tests.store.archiving import JOB, Writing, body_at, kept, root_of, segments_of
 from tests.store.archiving_process import GROUPS, PAGES_AT_ONCE, body_of
-from tests.store.make import item_record, job_with, page
+from tests.store.make import item_record, item_type, job_with, page
 from tests.store.warcs import capture, of_type, read_folder
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,7 @@ def clock() -> Clock:
 
 def elsewhere(archive: Archive, tmp_path: Path) -> Archive:
     """The same archive, seen from another machine."""
-    return Archive(archive.root, tmp_path / "other home" / "spool")
+    return Archive(archive.stored, tmp_path / "other home" / "spool")
 
 
 def started(*arguments: str) -> subprocess.Popen[str]:
@@ -59,7 +60,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
 
 
 def assert_whole(store: Store, archive: Archive) -> int:
-    """Every page leads to its body, every segment is in the archive, none is left in a spool; says how many pages."""
+    """Checks that every page has its body and that all segments are in the archive; returns the number of pages."""
     with store.read() as db:
         rows = db.execute(select(pages.c.fingerprint, pages.c.archive)).all()
     for fingerprint, reference in rows:
@@ -70,7 +71,7 @@ def assert_whole(store: Store, archive: Archive) -> int:
     return len(rows)
 
 
-def test_processes_that_write_one_job_and_are_killed_leave_an_archive_that_every_row_can_rely_on(
+def test_every_row_finds_its_body_after_processes_of_one_job_were_killed(
     store: Store, place: Path | str, archive: Archive, tmp_path: Path
 ) -> None:
     job_with(store)
@@ -81,11 +82,11 @@ def test_processes_that_write_one_job_and_are_killed_leave_an_archive_that_every
             assert process.stdout is not None
             lines = iter(process.stdout.readline, "")
             told = [int(next(lines)) for _ in range(40)]
-            # It seals by the clock, which may be behind 40 groups.
-            while not any((archive.root / JOB).glob(f"*-{process.pid}-*.warc.gz")):
+            # It seals by the clock, so it may have written more than 40 groups.
+            while not any((root_of(archive) / JOB).glob(f"*-{process.pid}-*.warc.gz")):
                 told.append(int(next(lines)))
             said += told[-1]
-            # While it lives, nobody takes its spool away.
+            # While it lives, no other process takes its spool.
             assert adopt(store, archive) == []
     finally:
         for process in processes:
@@ -93,7 +94,7 @@ def test_processes_that_write_one_job_and_are_killed_leave_an_archive_that_every
             process.communicate()
     assert len(adopt(store, archive)) == 3
     assert assert_whole(store, archive) >= said
-    answers = of_type(read_folder(archive.root / JOB), "response")
+    answers = of_type(read_folder(root_of(archive) / JOB), "response")
     with store.read() as db:
         assert {record.url for record in answers} >= set(db.execute(select(pages.c.url)).scalars())
     names = [segment.partition("/")[2] for segment in archive.segments(JOB)]
@@ -107,7 +108,7 @@ def test_a_kill_between_any_two_steps_loses_nothing(tmp_path: Path, on_another_d
     with tempfile.TemporaryDirectory(dir=MEMORY if on_another_disk else tmp_path) as archives:
         homes = tmp_path / "homes"
         homes.mkdir()
-        started("anywhere", str(homes), archives).communicate(timeout=60)
+        started("anywhere", str(homes), f"file://{archives}").communicate(timeout=60)
         steps = len(list(homes.iterdir()))
         assert steps > 20
         saved = [_after_the_kill(homes / str(step), Path(archives) / str(step)) for step in range(1, steps + 1)]
@@ -115,7 +116,7 @@ def test_a_kill_between_any_two_steps_loses_nothing(tmp_path: Path, on_another_d
 
 
 def _after_the_kill(home: Path, root: Path) -> int:
-    with Store.open(home / "shoal.db") as store, closing(Archive(root, home / "spool")) as archive:
+    with Store.open(home / "shoal.db") as store, closing(Archive(FolderSegments(root), home / "spool")) as archive:
         adopt(store, archive)
         assert not list(root.glob("*/*.part"))
         read_folder(root / JOB)
@@ -123,48 +124,46 @@ def _after_the_kill(home: Path, root: Path) -> int:
 
 
 class TestSealing:
-    def test_a_segment_is_sealed_by_its_age_though_nothing_is_appended(
-        self, store: Store, archive: Archive, clock: Clock
-    ) -> None:
+    def test_a_segment_is_sealed_by_age_without_an_append(self, store: Store, archive: Archive, clock: Clock) -> None:
         writing = Writing(store, archive, sealing=ON_A_FLEET, clock=clock)
         writing.append([capture(1)])
         clock.now += 59
-        writing.spools.tend(store)
+        writing.spools.seal_due(store)
         assert [row.state for row in segments_of(store)] == ["open"]
         clock.now += 1
-        writing.spools.tend(store)
+        writing.spools.seal_due(store)
         writing.append([capture(2)])
         assert [row.state for row in segments_of(store)] == ["stored", "open"]
-        assert len(read_folder(archive.root / JOB)) == 3
+        assert len(read_folder(root_of(archive) / JOB)) == 3
         writing.end()
         assert [row.state for row in segments_of(store)] == ["stored", "stored"]
         assert not list(archive.spools.iterdir())
 
-    def test_what_the_archive_does_not_take_waits_up_to_a_bound_and_goes_on_by_itself(
+    def test_segments_wait_up_to_a_limit_for_the_archive_and_then_move_on(
         self, store: Store, archive: Archive, clock: Clock
     ) -> None:
-        archive.root.touch()
+        root_of(archive).touch()
         writing = Writing(store, archive, sealing=IMPATIENT, clock=clock)
         references = []
-        with pytest.raises(Unavailable, match=f"archive cannot be written: {archive.root}"):
+        with pytest.raises(Unavailable, match=f"cannot write the archive: {root_of(archive)}"):
             for n in range(100):
                 references += writing.append([capture(n, os.urandom(500))]).references
                 clock.now += 60
         assert 2 < len(references) < 8
-        assert writing.spools.trouble is not None
+        assert writing.spools.transfer_error is not None
         assert all(body_at(archive, at) for at in references)
         with pytest.raises(Unavailable):
             writing.append([capture(200)])
-        archive.root.unlink()
+        root_of(archive).unlink()
         references += writing.append([capture(201, b"after")]).references
-        assert writing.spools.trouble is None
+        assert writing.spools.transfer_error is None
         writing.end()
         assert {row.state for row in segments_of(store)} == {"stored"}
         assert body_at(archive, references[-1]) == b"after"
-        assert len(of_type(read_folder(archive.root / JOB), "response")) == len(references)
+        assert len(of_type(read_folder(root_of(archive) / JOB), "response")) == len(references)
 
-    def test_what_could_not_be_stored_when_a_process_ended_is_adopted(self, store: Store, archive: Archive) -> None:
-        archive.root.touch()
+    def test_another_process_adopts_segments_that_could_not_be_stored(self, store: Store, archive: Archive) -> None:
+        root_of(archive).touch()
         writing = Writing(store, archive)
         (at,) = writing.append([capture(1, b"words")]).references
         with pytest.raises(Unavailable):
@@ -172,11 +171,11 @@ class TestSealing:
         writing.die()
         with pytest.raises(Unavailable):
             adopt(store, archive)
-        archive.root.unlink()
+        root_of(archive).unlink()
         assert adopt(store, archive) == [writing.spools.process]
         assert body_at(archive, at) == b"words"
 
-    def test_a_limit_holds_over_processes_as_of_when_they_last_told(
+    def test_a_limit_covers_all_processes_as_of_their_last_report(
         self, store: Store, archive: Archive, clock: Clock
     ) -> None:
         both = [Writing(store, archive, sealing=ON_A_FLEET, clock=clock) for _ in range(2)]
@@ -185,14 +184,14 @@ class TestSealing:
         for n in range(40):
             for writing in both:
                 writing.append([capture(n, os.urandom(700))])
-            clock.now += TELL_EVERY_S
+            clock.now += REPORT_EVERY_S
         for writing in both:
             writing.end()
         assert 15_000 < archived_bytes(store, JOB) < 24_000
 
 
 class TestReading:
-    def test_an_open_segment_can_be_read_on_its_machine_and_is_told_of_on_others(
+    def test_an_open_segment_is_readable_on_its_machine_and_named_on_others(
         self, store: Store, archive: Archive, tmp_path: Path
     ) -> None:
         writing = Writing(store, archive, machine="left.example")
@@ -231,11 +230,11 @@ class TestLost:
             page(n, archive=str(at), items=found, content=PageContent(None, None, "words", []))
             for n, at in zip(numbers, references, strict=True)
         ]
-        save_item_types(store, JOB, [ItemType("Book", {"n": "int"})])
+        save_item_types(store, JOB, [item_type("Book", {"n": "int"})])
         save(store, Batch(JOB, rows))
         return writing
 
-    def test_pages_of_a_machine_that_never_came_back_are_forgotten_to_be_asked_for_anew(
+    def test_pages_of_a_lost_machine_are_forgotten_so_that_they_are_fetched_again(
         self, store: Store, archive: Archive
     ) -> None:
         job_with(store)
@@ -255,7 +254,7 @@ class TestLost:
             assert set(db.execute(select(contents.c.fingerprint)).scalars()) == {4}
         assert lost_segments(store, archive, {"here"}, later) == []
 
-    def test_of_a_job_that_has_ended_the_rows_stay_without_their_bodies(
+    def test_an_ended_job_keeps_its_rows_without_their_bodies(
         self, store: Store, archive: Archive, tmp_path: Path
     ) -> None:
         job_with(store)
@@ -265,13 +264,11 @@ class TestLost:
         with store.read() as db:
             assert db.execute(select(pages.c.archive)).scalars().all() == [None, None]
         there = elsewhere(archive, tmp_path)
-        with pytest.raises(Unavailable, match="is lost: gone, which held it"):
+        with pytest.raises(Unavailable, match="is lost: its machine, gone, has not"):
             require_segment(store, there, segment.name)
         require_segments(store, there, JOB)
 
-    def test_a_segment_that_is_in_the_archive_is_not_lost_whatever_was_written_down(
-        self, store: Store, archive: Archive
-    ) -> None:
+    def test_a_segment_in_the_archive_is_not_lost_whatever_its_row_says(self, store: Store, archive: Archive) -> None:
         job_with(store)
         writing = self.saved(store, archive, "gone", 1)
         (open_one,) = segments_of(store)
@@ -285,5 +282,5 @@ def test_a_process_that_wrote_nothing_leaves_nothing(store: Store, archive: Arch
     writing = Writing(store, archive)
     writing.end()
     kept(store, archive, capture(1), max_bytes=10)
-    assert segments_of(store) == [] and not archive.root.exists()
+    assert segments_of(store) == [] and not root_of(archive).exists()
     assert list(archive.spools.glob("*")) == []

@@ -1,4 +1,4 @@
-"""What is left of an open segment after a kill or a power cut: its whole records, and nothing else."""
+"""After a kill or a power cut, an open segment keeps its complete records and nothing else."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from shoal.store.archive.archive import Archive
+from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.capture import Reference
-from shoal.store.archive.index import place_of
-from shoal.store.archive.segments import archived_bytes
-from shoal.store.archive.sending import adopt
+from shoal.store.archive.cdxj_index import record_span
+from shoal.store.archive.segment_table import archived_bytes
 from shoal.store.archive.spool import Spool
+from shoal.store.archive.spool_transfer import adopt
 from shoal.store.store import Store
-from tests.store.archiving import JOB, Writing, only_segment, segments_of
+from tests.store.archiving import JOB, Writing, only_segment, root_of, segments_of
 from tests.store.warcs import capture, of_type, read, read_folder
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Only one kind: what is asked of it here, both do alike."""
+    """SQLite only: both databases behave the same here."""
     return tmp_path / "shoal.db"
 
 
@@ -50,7 +50,7 @@ class Killed:
     def adopted(self) -> None:
         assert adopt(self.store, self.archive) == [self.writing.spools.process]
         assert list(self.archive.spools.iterdir()) == []
-        stored = self.archive.root / f"{only_segment(self.archive)}.warc.gz"
+        stored = root_of(self.archive) / f"{only_segment(self.archive)}.warc.gz"
         assert [row.state for row in segments_of(self.store)] == ["stored"]
         assert archived_bytes(self.store, JOB) == stored.stat().st_size
 
@@ -68,12 +68,12 @@ def killed_after(store: Store, archive: Archive, *bodies: bytes) -> Killed:
 
 
 def assert_indexed(archive: Archive) -> None:
-    lines = (archive.root / f"{only_segment(archive)}.cdxj").read_text().splitlines()
-    assert len(lines) == len(of_type(read_folder(archive.root / JOB), "response", "revisit"))
+    lines = (root_of(archive) / f"{only_segment(archive)}.cdxj").read_text().splitlines()
+    assert len(lines) == len(of_type(read_folder(root_of(archive) / JOB), "response", "revisit"))
     assert lines == sorted(set(lines))
 
 
-def test_what_a_killed_process_left_is_sealed_and_stored(killed: Killed) -> None:
+def test_the_spool_of_a_killed_process_is_sealed_and_stored(killed: Killed) -> None:
     assert killed.bodies == [b"one", b"two"]
     killed.adopted()
     assert killed.bodies == [b"one", b"two"]
@@ -81,7 +81,7 @@ def test_what_a_killed_process_left_is_sealed_and_stored(killed: Killed) -> None
 
 
 @pytest.mark.parametrize("tail", [b"\x1f", b"\x1f\x8b\x08\0garbage", b"\0" * 4096, b"words", bytes(range(256)) * 300])
-def test_a_tail_that_is_no_record_is_cut(killed: Killed, tail: bytes) -> None:
+def test_bytes_after_the_last_record_are_cut(killed: Killed, tail: bytes) -> None:
     with killed.spool.open("ab") as file:
         file.write(tail)
     killed.adopted()
@@ -89,13 +89,11 @@ def test_a_tail_that_is_no_record_is_cut(killed: Killed, tail: bytes) -> None:
     assert_indexed(killed.archive)
 
 
-def test_a_group_torn_anywhere_leaves_the_groups_before_it_and_its_own_whole_records(
-    store: Store, archive: Archive
-) -> None:
+def test_a_torn_group_keeps_its_complete_records_and_all_earlier_groups(store: Store, archive: Archive) -> None:
     killed = killed_after(store, archive, b"one", b"two", b"three")
     spool, sidecar, torn = killed.spool, killed.sidecar, killed.spool.read_bytes()
     lines = sidecar.read_bytes().splitlines(keepends=True)
-    third = place_of(lines[2])
+    third = record_span(lines[2])
     assert third is not None
     killed.references.pop()
     for end in range(third[0], len(torn), 7):
@@ -111,30 +109,30 @@ def test_a_group_torn_anywhere_leaves_the_groups_before_it_and_its_own_whole_rec
 @pytest.mark.parametrize(
     "text", [None, b"", b"half a li", b"\0" * 300, b"a 1 {}\n", b'a 1 {"offset": "5", "length": "9"}\n']
 )
-def test_without_a_whole_index_the_segment_is_read_through(killed: Killed, text: bytes | None) -> None:
+def test_without_a_complete_index_the_whole_segment_is_read(killed: Killed, text: bytes | None) -> None:
     killed.sidecar.unlink() if text is None else killed.sidecar.write_bytes(text)
     killed.adopted()
     assert killed.bodies == [b"one", b"two"]
     assert_indexed(killed.archive)
 
 
-def test_an_index_with_a_torn_last_line_is_mended(killed: Killed) -> None:
+def test_a_torn_last_line_of_the_index_is_repaired(killed: Killed) -> None:
     os.truncate(killed.sidecar, killed.sidecar.stat().st_size - 20)
     killed.adopted()
     assert killed.bodies == [b"one", b"two"]
     assert_indexed(killed.archive)
 
 
-def test_only_what_stands_behind_the_index_is_read(killed: Killed) -> None:
-    """Told by a fault in the middle, which a reading of the whole segment would stop at."""
+def test_only_records_after_the_indexed_ones_are_read(killed: Killed) -> None:
+    """A fault in the middle would stop a reader of the whole segment."""
     data = bytearray(killed.spool.read_bytes())
     data[400] ^= 0xFF
     killed.spool.write_bytes(data)
     killed.adopted()
-    assert (killed.archive.root / f"{only_segment(killed.archive)}.warc.gz").read_bytes() == data
+    assert (root_of(killed.archive) / f"{only_segment(killed.archive)}.warc.gz").read_bytes() == data
 
 
-def test_what_is_exported_of_an_open_segment_ends_with_a_whole_record(killed: Killed) -> None:
+def test_the_export_of_an_open_segment_ends_with_a_complete_record(killed: Killed) -> None:
     with killed.spool.open("ab") as file:
         file.write(b"\x1f\x8b\x08 half a member")
     records = read(b"".join(killed.archive.chunks(JOB)))

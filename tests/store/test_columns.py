@@ -1,4 +1,4 @@
-"""Times are shown whatever they are: one that nobody can see is one that nobody can mend."""
+"""Every time can be shown, even an invalid one, so that people can see and fix it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from shoal.store.columns import iso_time
+from shoal.store.results.columns import iso_time
 
 
 @pytest.mark.parametrize("at", [1e13, 1e300, math.inf, math.nan])

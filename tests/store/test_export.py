@@ -15,9 +15,9 @@ import pytest
 
 import shoal
 from shoal.errors import UsageError
-from shoal.store import columns
-from shoal.store.columns import Kind
-from shoal.store.export import check_writable, export
+from shoal.store.results import columns
+from shoal.store.results.columns import Kind
+from shoal.store.results.export import check_writable, export
 from tests.store.memory import peak_memory
 
 COLUMNS = {"n": Kind.INTEGER, "text": Kind.TEXT, "at": Kind.TIME, "links": Kind.TEXTS}
@@ -32,14 +32,14 @@ def read_csv(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_jsonl_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_jsonl_round_trips(tmp_path: Path) -> None:
     rows = [row(), row(None, None, []), row(2, 'quo"te\nline\t\0 日本 \u2028', ["a", "b"])]
     assert export(rows, str(tmp_path / "out.jsonl"), COLUMNS) == 3
     with (tmp_path / "out.jsonl").open(encoding="utf-8", newline="\n") as file:
         assert [json.loads(line) for line in file] == rows
 
 
-def test_csv_comes_back_as_text(tmp_path: Path) -> None:
+def test_csv_round_trips_as_text(tmp_path: Path) -> None:
     rows = [row(2, 'quo"te, \r\nline 日本', ["a,b", "c"]), row(None, None, None)]
     assert export(rows, str(tmp_path / "out.CSV"), COLUMNS) == 2
     first, second = read_csv(tmp_path / "out.CSV")
@@ -48,7 +48,7 @@ def test_csv_comes_back_as_text(tmp_path: Path) -> None:
     assert (second["n"], second["text"], second["links"]) == ("", "", "")
 
 
-def test_parquet_comes_back_with_its_types(tmp_path: Path) -> None:
+def test_parquet_round_trips_with_its_types(tmp_path: Path) -> None:
     rows = [row(2**40, "日本", ["a"]), row(None, None, None)]
     assert export(rows, str(tmp_path / "out.parquet"), COLUMNS) == 2
     table = pq.read_table(tmp_path / "out.parquet")
@@ -61,7 +61,7 @@ def test_parquet_comes_back_with_its_types(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
-def test_no_rows_make_a_file_that_can_be_read(tmp_path: Path, ending: str) -> None:
+def test_an_export_without_rows_is_a_readable_file(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"out.{ending}"
     assert export([], str(path), columns.PAGE_WITH_CONTENT) == 0
     if ending == "csv":
@@ -73,15 +73,15 @@ def test_no_rows_make_a_file_that_can_be_read(tmp_path: Path, ending: str) -> No
 
 
 @pytest.mark.parametrize("hostile", ['=cmd|"/c calc"!A1', "+1+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1"])
-def test_csv_cells_that_would_run_are_defused(tmp_path: Path, hostile: str) -> None:
+def test_csv_cells_never_start_a_formula(tmp_path: Path, hostile: str) -> None:
     export([row(-5, hostile)], str(tmp_path / "out.csv"), COLUMNS)
     (stored,) = read_csv(tmp_path / "out.csv")
     assert (stored["text"], stored["n"]) == ("'" + hostile, "-5")
 
 
-def test_csv_says_true_and_false_as_json_does_and_leaves_missing_fields_empty(tmp_path: Path) -> None:
+def test_csv_writes_booleans_like_json_and_leaves_missing_fields_empty(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [{"yes": True, "n": 1}, {"yes": False}]
-    export(rows, str(tmp_path / "out.csv"), {"yes": Kind.BOOLEAN, "n": Kind.WHOLE})
+    export(rows, str(tmp_path / "out.csv"), {"yes": Kind.BOOLEAN, "n": Kind.INTEGER})
     assert (tmp_path / "out.csv").read_text().split() == ["yes,n", "true,1", "false,"]
 
 
@@ -120,7 +120,7 @@ def test_an_export_that_fails_leaves_the_old_file(tmp_path: Path, ending: str) -
     assert path.read_text() == "old"
 
 
-def test_the_file_is_written_beside_its_place(tmp_path: Path) -> None:
+def test_the_export_is_written_to_a_part_file_first(tmp_path: Path) -> None:
     names: list[set[str]] = []
 
     def watching() -> Iterator[dict[str, Any]]:
@@ -134,7 +134,7 @@ def test_the_file_is_written_beside_its_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
 def test_many_rows_stream_in_bounded_memory(tmp_path: Path, ending: str) -> None:
-    export([row()], str(tmp_path / f"first.{ending}"), COLUMNS)  # loads what is loaded once
+    export([row()], str(tmp_path / f"first.{ending}"), COLUMNS)  # imports what is imported once
     with peak_memory() as peak:
         export((row(n, "x" * 500 + str(n)) for n in range(15_000)), str(tmp_path / f"out.{ending}"), COLUMNS)
     assert peak.bytes < 6_000_000 < 15_000 * 500
@@ -153,11 +153,11 @@ def test_a_dash_is_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) ->
     assert json.loads(capfdbinary.readouterr().out)["text"] == "日本\ufffd"
 
 
-def test_places_that_cannot_be_written_are_refused_before_the_crawl(tmp_path: Path) -> None:
+def test_unwritable_paths_are_refused_before_the_crawl(tmp_path: Path) -> None:
     (tmp_path / "dir.csv").mkdir()
     for name, message in [
-        ("out.xlsx", r"the ending says the format: \.jsonl, \.csv, \.parquet"),
-        ("out", "the ending says the format"),
+        ("out.xlsx", r"end the name with one of \.jsonl, \.csv, \.parquet, \.json"),
+        ("out", "unknown format"),
         ("dir.csv", "is a directory"),
         ("nowhere/out.csv", "there is no directory"),
     ]:
@@ -167,7 +167,7 @@ def test_places_that_cannot_be_written_are_refused_before_the_crawl(tmp_path: Pa
     assert [file.name for file in tmp_path.iterdir()] == ["dir.csv"]
 
 
-def test_a_disk_that_is_full_is_told_in_words(tmp_path: Path) -> None:
+def test_a_full_disk_gives_a_plain_message(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
     (tmp_path / "out.jsonl.part").symlink_to("/dev/full")
@@ -176,10 +176,10 @@ def test_a_disk_that_is_full_is_told_in_words(tmp_path: Path) -> None:
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path) -> None:
-    # -S leaves out the installed packages; what is looked at here needs none of them.
+    # -S leaves out the installed packages; this code needs none of them.
     script = (
         f"import sys\nsys.path.insert(0, {str(Path(shoal.__file__).parents[1])!r})\n"
-        "from shoal.errors import UsageError\nfrom shoal.store.export import check_writable\n"
+        "from shoal.errors import UsageError\nfrom shoal.store.results.export import check_writable\n"
         f"try: check_writable({str(tmp_path / 'out.parquet')!r})\nexcept UsageError as error: print(error)\n"
     )
     told = subprocess.run([sys.executable, "-S", "-c", script], capture_output=True, text=True, timeout=30)

@@ -3,9 +3,9 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.model import Input
-from shoal.store import columns
-from shoal.store.batch import Batch, save
-from shoal.store.inputs import input_report, inputs_of
+from shoal.store.crawl.inputs import input_report, inputs_of
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.results import columns
 from shoal.store.store import Store
 from tests.store.make import JOB, dead_letter, drop, given, job_with, page, redirect, url
 from tests.store.memory import peak_memory
@@ -77,6 +77,6 @@ def test_the_inputs_of_a_request_are_found(store: Store) -> None:
     assert inputs_of(store, JOB, 10) == [asked[0], asked[2]]
 
 
-def test_inputs_in_no_encoding_are_kept_readable(store: Store) -> None:
+def test_inputs_in_an_unknown_encoding_stay_readable(store: Store) -> None:
     job_with(store, Input(1, "caf\udce9\0.test", None, reason="not a host"))
     assert reported(store)[0][1] == "caf\ufffd\ufffd.test"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from shoal.errors import UsageError
-from shoal.model import ItemRecord, ItemType, PageRecord, RejectRecord
-from shoal.store.batch import Batch, save
-from shoal.store.columns import Kind
-from shoal.store.figures import stored_figures
-from shoal.store.items import item_table, item_types, list_items, list_rejects, save_item_types
+from shoal.model import ItemRecord, PageRecord, RejectRecord
+from shoal.model.field_type import TEXT, FieldType
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.results.items import item_table, item_types, list_items, list_rejects, save_item_types
+from shoal.store.results.job_figures import stored_figures
 from shoal.store.store import Store
-from tests.store.make import JOB, dead_letter, item_record, job_with, page, url
+from tests.store.make import JOB, dead_letter, item_record, item_type, job_with, page, url
 from tests.store.memory import peak_memory
 
 
@@ -52,14 +52,14 @@ def test_provenance_follows_the_fields(store: Store) -> None:
     assert list(item.items()) == [("title", "a"), ("_url", url(-2)), ("_page", "fffffffffffffffe"), ("_type", "Book")]
 
 
-def test_items_are_picked_by_type_and_by_nothing_else(store: Store) -> None:
+def test_items_can_be_filtered_only_by_type(store: Store) -> None:
     save_pages(store, giving(1, 1, book("a"), item_record("Shop", {"name": "s"})))
     assert list(list_items(store, JOB, {"type": "Shop"})) == [{"name": "s"}]
     with pytest.raises(UsageError, match="cannot filter by 'colour': choose from type"):
         list(list_items(store, JOB, {"colour": "red"}))
 
 
-def test_the_items_of_a_page_are_replaced_as_a_whole(store: Store) -> None:
+def test_all_items_of_a_page_are_replaced_together(store: Store) -> None:
     reject = RejectRecord("Book", {"title": None}, "title: nothing matches")
     save_pages(store, giving(1, 1, book("a"), book("b"), rejects=(reject, reject)))
     save_pages(store, giving(1, 2, book("c")))
@@ -73,14 +73,14 @@ def test_an_older_lease_changes_no_items(store: Store) -> None:
     assert (titles(store), list(list_rejects(store, JOB, {}))) == (["new"], [])
 
 
-def test_items_go_with_a_page_that_becomes_a_dead_letter(store: Store) -> None:
+def test_a_page_that_becomes_a_dead_letter_loses_its_items(store: Store) -> None:
     save_pages(store, giving(1, 1, book("a", "k"), rejects=(RejectRecord("Book", {}, "r"),)), giving(2, 2, book("b")))
     save(store, Batch(JOB, dead=[dead_letter(1, 3, reason="callback")]))
     figures = stored_figures(store, JOB)
     assert (titles(store), figures.items, figures.rejected) == (["b"], 1, 0)
 
 
-def test_rejects_are_listed_with_what_was_found_why_and_where(store: Store) -> None:
+def test_rejects_are_listed_with_data_reason_and_page(store: Store) -> None:
     rejects = (RejectRecord("Book", {"price": "soon"}, "price: it holds no digit"), RejectRecord("Shop", {}, "empty"))
     save_pages(store, giving(1, 1, book("a"), rejects=rejects))
     first, second = list_rejects(store, JOB, {})
@@ -96,18 +96,18 @@ def test_rejects_are_listed_with_what_was_found_why_and_where(store: Store) -> N
 
 
 class TestItemsWithTheSameKey:
-    def test_the_last_one_found_on_any_page_stands(self, store: Store) -> None:
+    def test_the_last_one_found_on_any_page_wins(self, store: Store) -> None:
         save_pages(store, giving(1, 1, book("old", "k"), book("other", "x")))
         save_pages(store, giving(2, 2, book("new", "k")))
         assert titles(store) == ["other", "new"]
 
-    def test_one_found_by_an_older_lease_but_saved_later_is_left_out(self, store: Store) -> None:
+    def test_one_of_an_older_lease_is_ignored_even_if_saved_later(self, store: Store) -> None:
         save_pages(store, giving(1, 2, book("new", "k")))
         save_pages(store, giving(2, 1, book("old", "k"), book("other", "x")))
         assert titles(store) == ["new", "other"]
 
     @pytest.mark.parametrize("tokens", [(1, 2), (2, 1)])
-    def test_of_two_pages_in_one_batch_the_newer_lease_wins(self, store: Store, tokens: tuple[int, int]) -> None:
+    def test_the_newer_lease_wins_between_two_pages_of_a_batch(self, store: Store, tokens: tuple[int, int]) -> None:
         save_pages(store, *(giving(token, token, book(f"t{token}", "k")) for token in tokens))
         assert titles(store) == ["t2"]
 
@@ -115,7 +115,7 @@ class TestItemsWithTheSameKey:
         save_pages(store, giving(1, 1, book("a", "k"), book("b"), book("c", "k")))
         assert sorted(titles(store)) == ["b", "c"]
 
-    def test_saving_a_page_again_leaves_what_belongs_to_another_by_now(self, store: Store) -> None:
+    def test_saving_a_page_again_keeps_an_item_that_belongs_to_another_page_by_now(self, store: Store) -> None:
         first = giving(1, 1, book("old", "k"), book("mine"))
         save_pages(store, first)
         save_pages(store, giving(2, 2, book("new", "k")))
@@ -124,7 +124,7 @@ class TestItemsWithTheSameKey:
         save_pages(store, giving(1, 3, book("mine")))
         assert titles(store) == ["mine", "new"]
 
-    def test_a_dead_page_leaves_what_belongs_to_another_by_now(self, store: Store) -> None:
+    def test_a_dead_page_keeps_an_item_that_belongs_to_another_page_by_now(self, store: Store) -> None:
         save_pages(store, giving(1, 1, book("old", "k")))
         save_pages(store, giving(2, 2, book("new", "k")))
         save(store, Batch(JOB, dead=[dead_letter(1, 3)]))
@@ -136,7 +136,7 @@ class TestItemsWithTheSameKey:
         save(store, Batch("other", pages=[replace(giving(1, 9, book("b", "k")), job="other")]))
         assert titles(store) == ["a", "s"]
 
-    def test_a_page_whose_place_is_not_fresh_takes_no_key(self, store: Store) -> None:
+    def test_an_outdated_record_of_a_page_takes_over_no_key(self, store: Store) -> None:
         save_pages(store, giving(1, 9, book("standing")))
         save_pages(store, giving(1, 8, book("stale", "k")), giving(2, 7, book("fresh", "k")))
         assert titles(store) == ["standing", "fresh"]
@@ -158,7 +158,7 @@ class TestItemsWithTheSameKey:
         with store.read() as db:
             rows = db.exec_driver_sql("SELECT key, data, token FROM items").all()
         assert len({row.key for row in rows}) == len(rows)
-        # A key whose newest owner dropped it is gone until it is found again; none is older than its page.
+        # If the newest page of a key loses it, the key is gone until it is found again; none is older than its page.
         for key, data, token in rows:
             assert (token, json.loads(data)["title"]) <= owners[key]
             assert token in {one.token for one in newest.values()}
@@ -166,7 +166,7 @@ class TestItemsWithTheSameKey:
 
 class TestHostileValues:
     @pytest.mark.parametrize("hostile", ["a\ud800b", "\0", "\\u0000 \0", "\ud83d\ude00", float("nan"), float("inf")])
-    def test_no_value_of_a_page_stops_a_save(self, store: Store, hostile: Any) -> None:
+    def test_no_value_makes_a_save_fail(self, store: Store, hostile: Any) -> None:
         item = book("t", "key\ud800\0", deep=[{"in": hostile}])
         save_pages(store, giving(1, 1, item, rejects=(RejectRecord("Book", {"v": hostile}, "no\0\ud800"),)))
         (found,) = list_items(store, JOB, {})
@@ -174,28 +174,28 @@ class TestHostileValues:
         for value in (found["deep"][0]["in"], reject["data"]["v"]):
             assert value is None if isinstance(hostile, float) else "\0" not in value and value.encode()
 
-    def test_keys_that_become_the_same_when_stored_are_one(self, store: Store) -> None:
+    def test_keys_that_become_equal_when_stored_are_one(self, store: Store) -> None:
         save_pages(store, giving(1, 1, book("a", "k\ud800"), book("b", "k\udfff")))
         assert titles(store) == ["b"]
 
-    def test_an_integer_of_any_size_comes_back(self, store: Store) -> None:
+    def test_an_integer_of_any_size_round_trips(self, store: Store) -> None:
         save_pages(store, giving(1, 1, book("a", n=10**99)))
         assert next(list_items(store, JOB, {}))["n"] == 10**99
 
 
 class TestTypes:
-    def test_types_are_kept_in_the_order_they_were_met(self, store: Store) -> None:
+    def test_types_keep_the_order_of_their_first_use(self, store: Store) -> None:
         for name in ("Zoo", "Book", "Ant"):
-            save_item_types(store, JOB, [ItemType(name, {"b": "text", "a": "integer"})])
+            save_item_types(store, JOB, [item_type(name, {"b": "text", "a": "integer"})])
         found = item_types(store, JOB)
         assert [one.name for one in found] == ["Zoo", "Book", "Ant"]
-        assert list(found[0].kinds.items()) == [("b", "text"), ("a", "integer")]
+        assert found[0] == item_type("Zoo", {"b": "text", "a": "integer"}) and list(found[0].fields) == ["b", "a"]
 
     def test_a_changed_spider_keeps_the_fields_of_earlier_items(self, store: Store) -> None:
-        save_item_types(store, JOB, [ItemType("Book", {"title": "text", "price": "text", "old": "date"})])
-        save_item_types(store, JOB, [ItemType("Book", {"price": "decimal", "title": "text", "new": "url"})])
+        save_item_types(store, JOB, [item_type("Book", {"title": "text", "price": "text", "old": "date"})])
+        save_item_types(store, JOB, [item_type("Book", {"price": "decimal", "title": "text", "new": "url"})])
         (found,) = item_types(store, JOB)
-        assert found.kinds == {"price": "text", "title": "text", "new": "url", "old": "date"}
+        assert found == item_type("Book", {"price": "text", "title": "text", "new": "url", "old": "date"})
 
     def test_plain_mappings_have_the_kinds_of_their_values(self, store: Store) -> None:
         rows: list[dict[str, Any]] = [
@@ -204,28 +204,49 @@ class TestTypes:
         ]
         save_pages(store, giving(1, 1, *(item_record("dict", row) for row in rows)))
         (found,) = item_types(store, JOB)
-        assert found == ItemType(
-            "dict",
-            {
-                **{"t": "text", "n": "integer", "f": "number", "b": "boolean", "l": "list"},
-                **{"o": "object", "none": "text", "mixed": "text", "late": "text"},
-            },
-        )
+        assert {name: type.kind for name, type in found.fields.items()} == {
+            **{"t": "text", "n": "integer", "f": "number", "b": "boolean", "l": "list"},
+            **{"o": "object", "none": "text", "mixed": "text", "late": "text"},
+        }
+        with item_table(store, JOB, {}) as table:
+            assert table.columns == dict.fromkeys(found.fields, TEXT), "the next run may have other values"
+
+    @pytest.mark.parametrize(
+        ("before", "after", "both"),
+        [
+            ("decimal(12,2)", "decimal(10,4)", "decimal(14,4)"),
+            ("decimal(76,0)", "decimal(10,4)", "text"),
+            ({"list": "integer"}, {"list": "text"}, {"list": "text"}),
+            ({"object": {"a": "text"}}, {"object": {"b": "date"}}, {"object": {"b": "date", "a": "text"}}),
+            ({"object": {"a": "text"}}, "object", "object"),
+            ("list", {"list": "text"}, {"list": "text"}),
+            ("decimal", "decimal(38,9)", "decimal"),
+        ],
+    )
+    def test_a_changed_type_becomes_one_that_holds_the_values_of_both(
+        self, store: Store, before: Any, after: Any, both: Any
+    ) -> None:
+        for type in (before, after):
+            save_item_types(store, JOB, [item_type("Book", {"f": type})])
+        assert item_types(store, JOB) == [item_type("Book", {"f": both})]
 
     def test_one_type_has_its_own_columns(self, store: Store) -> None:
-        save_item_types(store, JOB, [ItemType("Book", {"title": "text", "price": "decimal"})])
+        save_item_types(store, JOB, [item_type("Book", {"title": "text", "price": "decimal"})])
         save_pages(store, giving(1, 1, book("a", price="1.20")))
         with item_table(store, JOB, {}) as rows:
-            assert list(rows.columns.items()) == [("title", Kind.TEXT), ("price", Kind.DECIMAL)]
+            assert list(rows.columns.items()) == [("title", TEXT), ("price", FieldType("decimal"))]
             assert list(rows) == list(rows) == [{"title": "a", "price": "1.20"}]
 
     def test_several_types_share_a_table_that_begins_with_the_type(self, store: Store) -> None:
-        types = [ItemType("Book", {"title": "text", "no": "integer"}), ItemType("Shop", {"no": "text", "open": "date"})]
+        types = [
+            item_type("Book", {"title": "text", "no": "integer"}),
+            item_type("Shop", {"no": "text", "open": "date"}),
+        ]
         save_item_types(store, JOB, types)
         save_pages(store, giving(1, 1, book("a"), item_record("Shop", {"no": "7b"})))
         with item_table(store, JOB, {}) as rows:
             assert list(rows.columns) == ["_type", "title", "no", "open"]
-            assert rows.columns["no"] is Kind.TEXT, "what two types disagree on is text"
+            assert rows.columns["no"] == TEXT, "what two types disagree on is text"
             assert list(rows) == [{"_type": "Book", "title": "a"}, {"_type": "Shop", "no": "7b"}]
 
 

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from shoal.errors import HomeError, Unavailable, UsageError
-from shoal.store import schema
-from shoal.store.batch import Batch, save
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.database import schema
 from shoal.store.jobs import load_job
 from shoal.store.store import Store
 from tests.store.make import JOB, job_with, page
@@ -47,14 +47,14 @@ def test_missing_directories_are_made(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "b" / "shoal.db").is_file()
 
 
-def test_rows_outlive_the_store(tmp_path: Path) -> None:
+def test_rows_persist_after_the_store_is_closed(tmp_path: Path) -> None:
     with Store.open(tmp_path / "shoal.db") as store:
         job_with(store)
     with Store.open(f"sqlite:///{tmp_path}/shoal.db") as store:
         assert load_job(store, JOB).id == JOB
 
 
-def test_a_crawl_survives_kill_at_the_moment_after_a_save(tmp_path: Path) -> None:
+def test_a_save_survives_a_kill_right_after_it(tmp_path: Path) -> None:
     path = tmp_path / "shoal.db"
     script = (
         "import os, signal\nfrom pathlib import Path\n"
@@ -79,11 +79,11 @@ def test_an_upgraded_database_is_at_the_head(tmp_path: Path) -> None:
         assert db.execute(text("SELECT version_num FROM alembic_version")).scalars().all() == [schema.HEAD]
 
 
-def test_neither_alembic_nor_psycopg_is_loaded_for_a_file_that_is_new_or_current(tmp_path: Path) -> None:
+def test_a_new_or_current_file_imports_neither_alembic_nor_psycopg(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom shoal.store.store import Store\n"
         f"for _ in range(2): Store.open(Path({str(tmp_path / 'shoal.db')!r})).close()\n"
-        "from shoal.store import batch\n"
+        "from shoal.store.crawl import save_batch\n"
         "unused = ('alembic', 'psycopg', 'pyarrow', 'sqlalchemy.dialects.postgresql')\n"
         "sys.exit(any(name in sys.modules for name in unused))"
     )
@@ -96,9 +96,9 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         Store.open(path)
 
 
-def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_foreign_database_is_refused_and_not_changed(tmp_path: Path) -> None:
     path = database_of(tmp_path / "shoal.db", "CREATE TABLE recipes (name)")
-    with pytest.raises(HomeError, match="not one of Shoal's"):
+    with pytest.raises(HomeError, match="not a Shoal database"):
         Store.open(path)
     with sqlite3.connect(path) as db:
         assert db.execute("SELECT name FROM sqlite_master").fetchall() == [("recipes",)]
@@ -112,7 +112,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         Store.open(path)
 
 
-def test_a_damaged_database_is_named(tmp_path: Path) -> None:
+def test_an_error_names_a_damaged_database(tmp_path: Path) -> None:
     path = tmp_path / "shoal.db"
     with Store.open(path) as store:
         job_with(store)
@@ -124,12 +124,12 @@ def test_a_damaged_database_is_named(tmp_path: Path) -> None:
         load_job(store, JOB)
 
 
-def test_a_directory_in_the_place_of_the_database_is_refused(tmp_path: Path) -> None:
+def test_a_directory_instead_of_the_database_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HomeError, match="check that it is a file"):
         Store.open(tmp_path)
 
 
-def test_a_file_in_the_place_of_the_directory_is_refused(tmp_path: Path) -> None:
+def test_a_file_instead_of_the_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
     with pytest.raises(HomeError, match="cannot make the directory"):
         Store.open(tmp_path / "home" / "shoal.db")
@@ -142,7 +142,7 @@ def test_a_read_only_home_is_refused(tmp_path: Path) -> None:
         Store.open(tmp_path / "shoal.db")
 
 
-def test_a_database_held_by_another_is_unavailable(tmp_path: Path) -> None:
+def test_a_locked_database_is_unavailable(tmp_path: Path) -> None:
     with Store.open(tmp_path / "shoal.db") as store:
         with store.read() as db:
             db.exec_driver_sql("PRAGMA busy_timeout = 20")
@@ -155,7 +155,7 @@ def test_a_database_held_by_another_is_unavailable(tmp_path: Path) -> None:
         job_with(store)
 
 
-def test_a_reader_sees_one_moment_while_others_write(store: Store) -> None:
+def test_a_reader_sees_one_snapshot_while_others_write(store: Store) -> None:
     job_with(store)
     pages = "SELECT count(*) FROM pages"
     with store.read() as db:
@@ -164,7 +164,7 @@ def test_a_reader_sees_one_moment_while_others_write(store: Store) -> None:
         assert db.exec_driver_sql(pages).scalar() == before == 0
 
 
-def test_other_databases_are_refused_by_name() -> None:
+def test_unsupported_databases_are_refused_by_name() -> None:
     with pytest.raises(UsageError, match=r"mysql://.*postgresql://") as refused:
         Store.open("mysql://ann:hush@host/db")
     assert "hush" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""Jobs and schedules by their owner, and what was there before anything had one."""
+"""Jobs and schedules of owners, and those from before owners existed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,26 @@ from alembic import command
 from sqlalchemy import text
 
 from shoal.errors import UnknownJob, UsageError
-from shoal.model import ItemType, JobSpec, JobState
-from shoal.store import schema
-from shoal.store.batch import Batch, save
-from shoal.store.items import save_item_types
-from shoal.store.jobs import count_jobs, create_job, earlier_jobs, find_job, list_jobs, load_job, set_state, unfinished
-from shoal.store.paging import jobs_after
-from shoal.store.quality import last_quality, measure_quality
-from shoal.store.schedules import Overlap, Schedule, add_schedule, find_schedule, is_taken, list_schedules
+from shoal.model import JobSpec, JobState
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.database import schema
+from shoal.store.database.upgrade import upgrade
+from shoal.store.fleet.schedules import Overlap, Schedule, add_schedule, find_schedule, is_taken, list_schedules
+from shoal.store.jobs import (
+    count_jobs,
+    create_job,
+    earlier_jobs,
+    find_job,
+    list_jobs,
+    load_job,
+    set_state,
+    unfinished_jobs,
+)
+from shoal.store.results.items import save_item_types
+from shoal.store.results.pagination import jobs_after
+from shoal.store.results.quality import last_quality, measure_quality
 from shoal.store.store import Store, database_at
-from shoal.store.upgrading import upgrade
-from tests.store.make import item_record, page
+from tests.store.make import item_record, item_type, page
 
 OWNED = {"a1": "ann", "a2": "ann", "b1": "bob", "n1": None, "n2": None}
 SCHEDULE = Schedule("s1", "news", "0 * * * *", "UTC", Overlap.SKIP, "{}", False, 1.0, 100.0)
@@ -28,33 +37,33 @@ SCHEDULE = Schedule("s1", "news", "0 * * * *", "UTC", Overlap.SKIP, "{}", False,
 
 @pytest.fixture
 def owned(store: Store) -> Store:
-    """Jobs of one name, in the order of their ids."""
+    """Jobs with the same name, in the order of their ids."""
     for at, (id, owner) in enumerate(OWNED.items()):
         create_job(store, id, lambda: JobSpec("shop"), [], float(at), fleet=True, owner=owner)
     return store
 
 
-def test_an_owners_jobs_are_all_that_is_found_listed_and_counted_for_it(owned: Store) -> None:
+def test_an_owner_finds_lists_and_counts_only_its_own_jobs(owned: Store) -> None:
     assert load_job(owned, "a1", "ann").owner == "ann"
     assert [job.id for job in list_jobs(owned, 9, "ann")] == ["a2", "a1"]
     assert [job.id for _, job in jobs_after(owned, {"owner": "ann"}, None, 9)] == ["a2", "a1"]
-    assert [job.id for job in unfinished(owned, "ann")] == ["a1", "a2"]
+    assert [job.id for job in unfinished_jobs(owned, "ann")] == ["a1", "a2"]
     assert count_jobs(owned, "ann").by_state == {JobState.QUEUED: 2}
     assert (find_job(owned, "last", "ann").id, find_job(owned, "b", "bob").id) == ("a2", "b1")
     assert len(list_jobs(owned, 9)) == len(OWNED) and load_job(owned, "a1").id == "a1"
 
 
 @pytest.mark.parametrize("name", ["b1", "b", "n1", "none"])
-def test_anothers_job_is_like_one_that_there_is_not(owned: Store, name: str) -> None:
+def test_another_owners_job_is_unknown(owned: Store, name: str) -> None:
     with pytest.raises(UnknownJob) as loaded:
         load_job(owned, name, "ann")
     with pytest.raises(UnknownJob) as found:
         find_job(owned, name, "ann")
     assert str(loaded.value) == f"there is no job {name!r}: `shoal jobs` lists them"
-    assert str(found.value) == f"there is no job {name!r}; the newest are: a2, a1"
+    assert str(found.value) == f"there is no job {name!r}; the newest are: a2 'shop', a1 'shop'"
 
 
-def test_only_jobs_of_the_same_owner_are_the_earlier_runs_of_a_job(owned: Store) -> None:
+def test_earlier_runs_of_a_job_have_the_same_owner(owned: Store) -> None:
     create_job(owned, "now-ann", lambda: JobSpec("shop"), [], 9.0, fleet=True, owner="ann")
     create_job(owned, "now-none", lambda: JobSpec("shop"), [], 9.0, fleet=True)
     assert [job.id for job in earlier_jobs(owned, "now-ann", 9)] == ["a2", "a1"]
@@ -62,11 +71,11 @@ def test_only_jobs_of_the_same_owner_are_the_earlier_runs_of_a_job(owned: Store)
     assert earlier_jobs(owned, "b1", 9) == []
 
 
-def test_quality_is_compared_with_that_of_the_same_owners_last_run(owned: Store) -> None:
+def test_quality_is_compared_with_the_same_owners_last_run(owned: Store) -> None:
     for n, id in enumerate(("a1", "b1", "n1"), 1):
         found = page(1, items=[item_record("Book", {"title": f"{m}"}) for m in range(n)])
         found.job = id
-        save_item_types(owned, id, [ItemType("Book", {"title": "text"})])
+        save_item_types(owned, id, [item_type("Book", {"title": "text"})])
         save(owned, Batch(id, pages=[found]))
         measure_quality(owned, id)
         set_state(owned, id, JobState.DONE, 5.0)
@@ -75,7 +84,7 @@ def test_quality_is_compared_with_that_of_the_same_owners_last_run(owned: Store)
     assert last_quality(owned, "shop", "b1") == []
 
 
-def test_each_owner_has_names_of_its_own_for_schedules(store: Store) -> None:
+def test_two_owners_may_use_the_same_schedule_name(store: Store) -> None:
     anns, bobs, nobodys = (replace(SCHEDULE, id=f"s{n}", owner=who) for n, who in enumerate(("ann", "bob", None)))
     for one in (anns, bobs):
         assert not is_taken(store, "news", one.owner)
@@ -85,7 +94,7 @@ def test_each_owner_has_names_of_its_own_for_schedules(store: Store) -> None:
             add_schedule(store, replace(one, id="other"))
     assert find_schedule(store, "news", "ann") == anns and list_schedules(store, "bob") == [bobs]
     assert find_schedule(store, bobs.id, "ann") is None
-    with pytest.raises(UsageError, match="several schedules: give the id, one of s0, s1"):
+    with pytest.raises(UsageError, match="several schedules have the name 'news': give an id, one of s0, s1"):
         find_schedule(store, "news")
     assert find_schedule(store, bobs.id) == bobs
     add_schedule(store, nobodys)
@@ -94,14 +103,14 @@ def test_each_owner_has_names_of_its_own_for_schedules(store: Store) -> None:
     assert find_schedule(store, "news") == nobodys and len(list_schedules(store)) == 3
 
 
-def test_no_schedule_is_taken_for_another_because_its_name_is_that_ones_id(store: Store) -> None:
+def test_an_id_wins_over_an_equal_name_of_another_schedule(store: Store) -> None:
     add_schedule(store, SCHEDULE)
     add_schedule(store, replace(SCHEDULE, id="s2", name=SCHEDULE.id, created_at=0.0))
     assert find_schedule(store, SCHEDULE.id) == SCHEDULE
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_jobs_and_schedules_of_an_older_store_are_nobodys(
+def test_jobs_and_schedules_of_an_older_store_have_no_owner(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     place = tmp_path / "shoal.db" if kind == "sqlite" else request.getfixturevalue("empty_database")
@@ -129,7 +138,7 @@ def _make_older(place: Path | str) -> None:
 
 
 def _upgraded(place: str) -> Store:
-    """One on a server is upgraded by hand."""
+    """A database on a server must be upgraded by hand."""
     with pytest.raises(UsageError, match=r"schema 0001.*shoal db upgrade"):
         Store.open(place)
     assert upgrade(place).before == "0001"

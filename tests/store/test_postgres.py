@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own: opening it, its absence, and writers that meet."""
+"""PostgreSQL only: opening it, outages, and concurrent writers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pytest
 from sqlalchemy import Connection, text
 
 from shoal.errors import ShoalError, Unavailable, UsageError
-from shoal.store import schema
-from shoal.store.batch import FAILED, SKIPPED, Batch, failure_key, save
-from shoal.store.figures import stored_figures
+from shoal.store.crawl.offer_log import logged_offers
+from shoal.store.crawl.save_batch import FAILED, SKIPPED, Batch, failure_key, save
+from shoal.store.database import schema
+from shoal.store.database.upgrade import Upgraded, upgrade
 from shoal.store.jobs import load_job
-from shoal.store.offers import kept_offers
-from shoal.store.records import list_pages
+from shoal.store.results.job_figures import stored_figures
+from shoal.store.results.listings import list_pages
 from shoal.store.store import Store
-from shoal.store.upgrading import Upgraded, upgrade
 from tests.fetch.secure import make_authority
 from tests.store.make import JOB, job_with, page
 from tests.store.postgres_server import PASSWORD, PostgresServer, fresh_database
@@ -38,7 +38,7 @@ def opened(empty_database: str) -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def own_server() -> Iterator[PostgresServer]:
-    """One that may be stopped."""
+    """A server that the test may stop."""
     with PostgresServer() as server:
         yield server
 
@@ -69,7 +69,7 @@ class TestTheSchema:
         assert upgrade(empty_database).before is None
         assert shape(empty_database) == by_tables and len(by_tables) > 100
 
-    def test_that_is_older_is_refused_until_it_is_upgraded(self, postgres: PostgresServer, empty_database: str) -> None:
+    def test_an_older_one_is_refused_until_it_is_upgraded(self, postgres: PostgresServer, empty_database: str) -> None:
         postgres.run(VERSION_TABLE, database="empty")
         assert "older Shoal" in (said := refused(empty_database)) and "run `shoal db upgrade`" in said
         name = f"postgresql://127.0.0.1:{postgres.port}/empty"
@@ -77,21 +77,21 @@ class TestTheSchema:
         assert upgrade(empty_database) == Upgraded(name, schema.HEAD, schema.HEAD)
         Store.open(empty_database).close()
 
-    def test_that_is_newer_is_refused_by_all(self, postgres: PostgresServer, empty_database: str) -> None:
+    def test_a_newer_one_is_always_refused(self, postgres: PostgresServer, empty_database: str) -> None:
         postgres.run(VERSION_TABLE, "INSERT INTO alembic_version VALUES ('9999')", database="empty")
         assert "newer Shoal (schema 9999" in (said := refused(empty_database)) and "SHOAL_DATABASE_URL" in said
         with pytest.raises(UsageError, match="newer Shoal"):
             upgrade(empty_database)
 
-    def test_of_something_else_is_refused_and_left_alone(self, postgres: PostgresServer, empty_database: str) -> None:
+    def test_a_foreign_one_is_refused_and_not_changed(self, postgres: PostgresServer, empty_database: str) -> None:
         postgres.run("CREATE TABLE recipes (name text)", database="empty")
-        assert "not one of Shoal's" in refused(empty_database)
+        assert "not a Shoal database" in refused(empty_database)
         postgres.run("DROP TABLE recipes", database="empty")
         Store.open(empty_database).close()
 
 
-class TestWhichDatabaseItIs:
-    def test_is_the_same_by_every_url_and_another_for_every_other(
+class TestDatabaseIdentity:
+    def test_is_the_same_for_every_url_and_different_for_every_other_database(
         self, opened: Store, postgres: PostgresServer
     ) -> None:
         for url in fresh_database(postgres, "neighbour"):
@@ -100,7 +100,7 @@ class TestWhichDatabaseItIs:
                 assert opened.name != same.name
                 assert opened.identity() == same.identity() != other.identity() is not None
 
-    def test_is_not_told_to_a_user_who_may_not_ask(self, opened: Store, postgres: PostgresServer) -> None:
+    def test_is_unknown_to_a_user_without_the_right_to_ask(self, opened: Store, postgres: PostgresServer) -> None:
         postgres.run(
             "CREATE ROLE asker LOGIN PASSWORD 'x'",
             "GRANT SELECT ON alembic_version TO asker",
@@ -114,24 +114,25 @@ class TestWhichDatabaseItIs:
 
 
 class TestADatabaseThatCannotBeUsed:
-    def test_one_that_does_not_answer_is_named_without_its_password(self) -> None:
+    def test_an_error_names_a_silent_one_without_its_password(self) -> None:
         said = refused(f"postgresql://ann:{PASSWORD}@127.0.0.1:1/crawl?password={PASSWORD}")
         assert said.startswith("Unavailable: postgresql://127.0.0.1:1/crawl: ") and "refused" in said
 
-    def test_one_that_is_not_there_is_named(self, postgres: PostgresServer) -> None:
+    def test_an_error_names_a_missing_one(self, postgres: PostgresServer) -> None:
         assert 'database "nowhere" does not exist' in refused(postgres.url("nowhere"))
 
-    def test_an_address_that_is_none_is_a_usage_error(self) -> None:
+    def test_an_invalid_url_is_a_usage_error(self) -> None:
         assert refused(f"postgresql://ann:{PASSWORD}@host:port/crawl").startswith("UsageError: SHOAL_DATABASE_URL")
 
     def test_one_in_another_encoding_is_refused(self, postgres: PostgresServer) -> None:
         postgres.run("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
         assert "LATIN1" in (said := refused(postgres.url("latin"))) and "UTF8" in said
 
-    def test_a_user_without_rights_is_told_which_are_missing(self, postgres: PostgresServer) -> None:
+    def test_a_user_without_rights_sees_which_are_missing(self, postgres: PostgresServer) -> None:
         postgres.run("CREATE ROLE guest LOGIN")
         said = refused(postgres.url().replace("shoal:", "guest:"))
-        assert said.startswith("UsageError: ") and "permission denied" in said and "create tables" in said
+        assert said.startswith("UsageError: ") and "permission denied" in said
+        assert "the right to create, read and write tables" in said
 
     def test_without_psycopg_it_says_what_to_install(self) -> None:
         script = (
@@ -144,7 +145,7 @@ class TestADatabaseThatCannotBeUsed:
 
 
 class TestAServerThatGoesAway:
-    def test_a_call_fails_while_it_is_away_and_the_next_one_works(self) -> None:
+    def test_a_call_fails_during_an_outage_and_the_next_one_works(self) -> None:
         with PostgresServer() as server, Store.open(server.url()) as store:
             job_with(store)
             listing = list_pages(store, JOB, {})
@@ -163,7 +164,7 @@ class TestAServerThatGoesAway:
             assert stored_figures(store, JOB).pages == 2001, "nobody noticed that it was away"
 
 
-class TestAServerThatStandsStill:
+class TestAServerThatHangs:
     @pytest.fixture
     def hasty(self, own_server: PostgresServer) -> Iterator[Store]:
         with Store.open(f"{own_server.url()}?tcp_user_timeout=500&connect_timeout=1") as store:
@@ -176,31 +177,29 @@ class TestAServerThatStandsStill:
             yield
         assert time.monotonic() - began < 8
 
-    def test_fails_a_save_in_time_and_takes_it_when_it_goes_on(self, own_server: PostgresServer, hasty: Store) -> None:
+    def test_fails_a_save_in_time_and_accepts_it_later(self, own_server: PostgresServer, hasty: Store) -> None:
         batch = Batch(JOB, pages=[page(n) for n in range(50)], offers=["a"])
         with own_server.standing_still(), self.unavailable_in_time():
             save(hasty, batch)
         assert stored_figures(hasty, JOB).pages == 0
         save(hasty, batch)
         assert stored_figures(hasty, JOB).pages == 50
-        assert len(kept_offers(hasty, JOB, 0, 10)) == 1
+        assert len(logged_offers(hasty, JOB, 0, 10)) == 1
 
-    def test_in_the_middle_of_a_transaction_leaves_nothing_of_it(
-        self, own_server: PostgresServer, hasty: Store
-    ) -> None:
+    def test_in_the_middle_of_a_transaction_rolls_it_back(self, own_server: PostgresServer, hasty: Store) -> None:
         with self.unavailable_in_time(), hasty.write() as db:
             db.execute(text("INSERT INTO offers (job, packed) VALUES ('half', '')"))
             with own_server.standing_still():
                 db.execute(text("INSERT INTO offers (job, packed) VALUES ('half', '')"))
-        assert kept_offers(hasty, "half", 0, 10) == []
+        assert logged_offers(hasty, "half", 0, 10) == []
 
-    def test_is_not_one_that_has_much_to_do(self, hasty: Store) -> None:
+    def test_is_not_confused_with_a_busy_one(self, hasty: Store) -> None:
         with hasty.read() as db:
             assert db.execute(text("SELECT 7 FROM pg_sleep(1.5)")).scalar() == 7
 
 
-class TestWritersThatMeet:
-    def test_a_deadlock_costs_one_repetition(self, opened: Store) -> None:
+class TestConcurrentWriters:
+    def test_a_deadlock_costs_one_retry(self, opened: Store) -> None:
         job_with(opened, id="other")
         both_have_one = threading.Barrier(2)
         tries: list[str] = []
@@ -224,14 +223,14 @@ class TestWritersThatMeet:
         with opened.read() as db:
             assert len(set(db.execute(text("SELECT name FROM jobs")).scalars())) == 1, "one after the other"
 
-    def test_counts_do_not_wait_for_anothers_commit_and_add_up(self, opened: Store, empty_database: str) -> None:
+    def test_counts_do_not_wait_for_other_commits_and_add_up(self, opened: Store, empty_database: str) -> None:
         def saved(n: int) -> Batch:
             counts = {(SKIPPED, "off_scope"): (n, None), (FAILED, failure_key("timeout", None, "a")): (1, f"url{n}")}
             return Batch(JOB, pages=[page(n)], tallies=counts)
 
         save(opened, saved(1))
         with Store.open(empty_database) as other, other.write() as committing:
-            other.free_part(committing, JOB)
+            other.lock_free_part(committing, JOB)
             committing.execute(text("UPDATE tallies SET n = n"))
             save(opened, saved(2))
         save(opened, saved(3))
@@ -242,11 +241,11 @@ class TestWritersThatMeet:
             parts = db.execute(text("SELECT DISTINCT part FROM tallies")).scalars().all()
         assert sorted(parts) == [1, 2], "as many as there were writers at once"
 
-    def test_rows_held_for_too_long_are_unavailable(self, opened: Store, postgres: PostgresServer) -> None:
+    def test_rows_locked_for_too_long_are_unavailable(self, opened: Store, postgres: PostgresServer) -> None:
         with opened.write() as db:
             db.execute(text("SET lock_timeout = '50ms'"))
         with Store.open(postgres.url("empty")) as other, other.write() as holding:
-            other.hold(holding, JOB, [1, 2])
+            other.lock_requests(holding, JOB, [1, 2])
             save(opened, Batch(JOB, pages=[page(3)]))
             save(opened, Batch("another", pages=[page(2)]))
             with pytest.raises(Unavailable, match=r"lock timeout.*try again"):
@@ -254,7 +253,7 @@ class TestWritersThatMeet:
         save(opened, Batch(JOB, pages=[page(2)]))
         assert stored_figures(opened, JOB).pages == 2
 
-    def test_a_writer_that_stands_still_is_ended_and_a_reader_is_not(self, opened: Store) -> None:
+    def test_the_server_ends_an_idle_writer_but_not_an_idle_reader(self, opened: Store) -> None:
         timeout = text("SHOW idle_in_transaction_session_timeout")
         with opened.write() as writing, opened.read() as reading:
             assert (writing.execute(timeout).scalar(), reading.execute(timeout).scalar()) == ("1min", "0")
@@ -265,7 +264,7 @@ def test_figures_are_plain_numbers(opened: Store) -> None:
     assert type(stored_figures(opened, JOB).bytes) is int
 
 
-def test_a_certificate_that_is_not_trusted_is_named_with_the_parameter_for_its_ca(
+def test_an_untrusted_certificate_error_names_the_parameter_for_its_ca(
     own_server: PostgresServer, tmp_path: Path
 ) -> None:
     trusted, other = tmp_path / "trusted", tmp_path / "other"
@@ -282,6 +281,6 @@ def test_a_certificate_that_is_not_trusted_is_named_with_the_parameter_for_its_c
     Store.open(f"{url}{trusted / 'ca.pem'}").close()
 
 
-def test_an_option_that_libpq_does_not_know_is_named(postgres: PostgresServer) -> None:
+def test_an_error_names_an_option_unknown_to_libpq(postgres: PostgresServer) -> None:
     said = refused(f"{postgres.url()}?foo=1")
     assert said.startswith("UsageError: ") and '"foo"' in said and "remove it from SHOAL_DATABASE_URL" in said

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from shoal.model import ItemType, JobSpec, JobState
-from shoal.store.batch import Batch, save
-from shoal.store.items import save_item_types
+from shoal.model import JobSpec, JobState
+from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.jobs import create_job, set_state
-from shoal.store.quality import FieldQuality, changes, last_quality, load_quality, measure_quality, verdict
+from shoal.store.results.items import save_item_types
+from shoal.store.results.quality import FieldQuality, changes, last_quality, load_quality, measure_quality, verdict
 from shoal.store.store import Store
-from tests.store.make import JOB, item_record, job_with, page
+from tests.store.make import JOB, item_record, item_type, job_with, page
 from tests.store.memory import peak_memory
 
 KINDS = {
@@ -28,7 +28,7 @@ KINDS = {
 
 def measured(store: Store, *rows: dict[str, Any]) -> dict[str, FieldQuality]:
     job_with(store)
-    save_item_types(store, JOB, [ItemType("Book", KINDS)])
+    save_item_types(store, JOB, [item_type("Book", KINDS)])
     save(store, Batch(JOB, pages=[page(1, items=[item_record("Book", row) for row in rows])]))
     return {found.field: found for found in measure_quality(store, JOB)}
 
@@ -69,7 +69,7 @@ def test_numbers_and_dates_have_a_range_and_texts_and_lists_a_range_of_lengths(s
     assert {one.distinct for one in found.values()} == {2}, "-1 and -2 are two, though their hashes are one"
 
 
-def test_values_that_are_not_of_their_kind_do_not_stop_the_measuring(store: Store) -> None:
+def test_values_of_a_wrong_kind_do_not_stop_the_measurement(store: Store) -> None:
     found = measured(store, {"price": "soon", "since": "later", "seen": "?", "stock": "many", "title": 5})
     assert (found["price"].least, found["since"].least, found["stock"].nulls, found["title"].most) == (
         None,
@@ -85,9 +85,9 @@ def test_distinct_values_are_counted_up_to_ten_thousand(store: Store, n: int, di
     assert (found["title"].distinct, found["stock"].distinct) == (distinct, 3)
 
 
-def test_items_of_short_and_of_long_pages_are_measured_alike(store: Store) -> None:
+def test_items_of_short_and_long_pages_are_measured_alike(store: Store) -> None:
     job_with(store)
-    save_item_types(store, JOB, [ItemType("Book", KINDS)])
+    save_item_types(store, JOB, [item_type("Book", KINDS)])
     sizes = {1: 1, 2: 50, 3: 51, 4: 120}
     pages = [page(n, items=[item_record("Book", {"stock": n * 1000 + row}) for row in range(sizes[n])]) for n in sizes]
     save(store, Batch(JOB, pages=pages))
@@ -98,14 +98,14 @@ def test_items_of_short_and_of_long_pages_are_measured_alike(store: Store) -> No
 def test_measuring_takes_bounded_memory(store: Store) -> None:
     rows = ({"title": f"{row}" + "x" * 1000} for row in range(20_000))
     job_with(store)
-    save_item_types(store, JOB, [ItemType("Book", KINDS)])
+    save_item_types(store, JOB, [item_type("Book", KINDS)])
     save(store, Batch(JOB, pages=[page(1, items=[item_record("Book", row) for row in rows])]))
     with peak_memory() as peak:
         measure_quality(store, JOB)
     assert peak.bytes < 10_000_000 < 20_000 * 1000
 
 
-def test_what_was_measured_is_remembered_in_order_and_replaced_by_the_next_measuring(store: Store) -> None:
+def test_a_measurement_is_saved_in_order_and_replaced_by_the_next(store: Store) -> None:
     found = measured(store, {"title": "a"})
     assert load_quality(store, JOB) == list(found.values())
     assert [one.field for one in load_quality(store, JOB)] == list(KINDS)
@@ -114,7 +114,7 @@ def test_what_was_measured_is_remembered_in_order_and_replaced_by_the_next_measu
     assert load_quality(store, JOB)[0].n == 2
 
 
-def test_a_type_without_items_is_measured_all_the_same(store: Store) -> None:
+def test_a_type_without_items_is_measured_too(store: Store) -> None:
     found = measured(store)
     assert (found["title"].n, found["title"].null_share, found["title"].least) == (0, 0.0, None)
 
@@ -123,7 +123,7 @@ def ended_job(store: Store, id: str, at: float, state: JobState, name: str = "bo
     create_job(store, id, lambda: JobSpec(name), [], at)
     found = page(1, items=[item_record("Book", {"title": f"{n}"}) for n in range(items)])
     found.job = id
-    save_item_types(store, id, [ItemType("Book", {"title": "text"})])
+    save_item_types(store, id, [item_type("Book", {"title": "text"})])
     save(store, Batch(id, pages=[found]))
     measure_quality(store, id)
     set_state(store, id, state, at + 1)
@@ -145,7 +145,7 @@ class TestTheLastRun:
         ended_job(store, "now", 1, JobState.DONE)
         assert last_quality(store, "books", "now") == []
 
-    def test_one_that_was_not_measured_is_passed_over(self, store: Store) -> None:
+    def test_an_unmeasured_one_is_skipped(self, store: Store) -> None:
         ended_job(store, "a", 1, JobState.DONE, items=5)
         create_job(store, "pages-only", lambda: JobSpec("books"), [], 2)
         set_state(store, "pages-only", JobState.DONE, 3)
@@ -162,17 +162,17 @@ class TestChanges:
         change, _ = changes([field(name="new"), field()], [field()])
         assert (change.before, change.items, change.null_share) == (None, None, None)
 
-    def test_a_type_that_vanished_fell_to_nothing(self) -> None:
+    def test_a_type_that_vanished_has_no_items(self) -> None:
         (_, gone) = changes([field(type="Shop")], [field(type="Shop"), field(type="Book")])
         assert (gone.now.type, gone.now.n, gone.items, gone.null_share) == ("Book", 0, -1.0, None)
 
-    def test_from_nothing_everything_is_new(self) -> None:
+    def test_without_a_previous_run_everything_is_new(self) -> None:
         (change,) = changes([field(5)], [field(0)])
         assert (change.items, change.null_share) == (None, None)
 
 
 class TestVerdict:
-    def test_without_thresholds_everything_is_good_enough(self) -> None:
+    def test_without_thresholds_everything_passes(self) -> None:
         assert verdict(JobSpec("books"), [field(1, 1)], [field(100)]) is None
 
     @pytest.mark.parametrize(("nulls", "failed"), [(5, False), (6, True)])
@@ -192,7 +192,7 @@ class TestVerdict:
         reason = verdict(JobSpec("books", max_change=0.2), [field(nulls=80)], [field(nulls=2)])
         assert reason == ("Book.price is empty in 80.0% of 100 items, before in 2.0%, allowed is a rise of 20.0%")
 
-    def test_no_items_at_all_are_noticed(self) -> None:
+    def test_no_items_at_all_fail(self) -> None:
         assert verdict(JobSpec("books", max_null_share=0.5), [], []) == "no items were found"
         gone = verdict(JobSpec("books", max_change=0.5), [], [field(40)])
         assert gone == "Book: 0 items, 100.0% fewer than the 40 before, allowed are 50.0%"
@@ -200,6 +200,6 @@ class TestVerdict:
     def test_a_first_run_has_not_changed(self) -> None:
         assert verdict(JobSpec("books", max_change=0.0), [field(nulls=99)], []) is None
 
-    def test_many_faults_are_cut_short(self) -> None:
+    def test_only_the_first_faults_are_named(self) -> None:
         reason = verdict(JobSpec("books", max_null_share=0.0), [field(nulls=9, name=f"f{n}") for n in range(5)], [])
         assert reason is not None and reason.count("is empty") == 3 and reason.endswith("; and 2 more")

@@ -7,8 +7,7 @@ import pytest
 
 from shoal.errors import UsageError
 from shoal.model import JobState
-from shoal.store.jobs import set_state
-from shoal.store.schedules import (
+from shoal.store.fleet.schedules import (
     CLAIM_S,
     KEPT_S,
     Overlap,
@@ -29,6 +28,7 @@ from shoal.store.schedules import (
     remove_schedule,
     unfinished_job,
 )
+from shoal.store.jobs import set_state
 from shoal.store.store import Store
 from tests.store.make import JOB, job_with
 
@@ -47,7 +47,7 @@ def test_a_schedule_is_found_by_its_name_or_id_and_removed_with_its_runs(store: 
     assert find_schedule(store, "news") is None and last_runs(store, "s1", 5) == []
 
 
-def test_only_one_of_many_makes_a_run_of_a_tick(store: Store) -> None:
+def test_only_one_of_many_processes_turns_a_tick_into_a_run(store: Store) -> None:
     add_schedule(store, SCHEDULE)
 
     def note(n: int) -> bool:
@@ -59,14 +59,14 @@ def test_only_one_of_many_makes_a_run_of_a_tick(store: Store) -> None:
     assert due_schedules(store, 199.0) == [] and len(due_schedules(store, 200.0)) == 1
 
 
-def test_a_schedule_that_is_paused_has_no_ticks(store: Store) -> None:
+def test_a_paused_schedule_has_no_ticks(store: Store) -> None:
     add_schedule(store, SCHEDULE)
     change_schedule(store, "s1", lambda _: {"paused": True})
     assert due_schedules(store, 200.0) == []
     assert not note_tick(store, SCHEDULE, RUN, 200.0)
 
 
-def test_a_run_is_claimed_by_one_until_it_is_taken_for_dead(store: Store) -> None:
+def test_a_run_has_one_claim_until_its_process_counts_as_dead(store: Store) -> None:
     add_schedule(store, SCHEDULE)
     add_run(store, RUN)
     assert due_runs(store) == [(SCHEDULE, RUN)]
@@ -77,7 +77,7 @@ def test_a_run_is_claimed_by_one_until_it_is_taken_for_dead(store: Store) -> Non
     assert due_runs(store) == [] and not claim_run(store, RUN, 1_000.0)
 
 
-def test_the_job_of_an_earlier_run_is_unfinished_until_it_has_ended(store: Store) -> None:
+def test_a_schedule_names_its_unfinished_job_until_that_has_ended(store: Store) -> None:
     add_schedule(store, SCHEDULE)
     add_run(store, RUN)
     assert unfinished_job(store, "s1") is None
@@ -87,7 +87,7 @@ def test_the_job_of_an_earlier_run_is_unfinished_until_it_has_ended(store: Store
     assert unfinished_job(store, "s1") is None
 
 
-def test_old_runs_are_forgotten(store: Store) -> None:
+def test_old_runs_are_deleted(store: Store) -> None:
     add_schedule(store, SCHEDULE)
     add_run(store, RUN)
     assert note_tick(store, SCHEDULE, replace(RUN, tick=101.0 + KEPT_S), 2 * KEPT_S)

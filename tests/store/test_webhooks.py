@@ -3,9 +3,16 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from shoal.model import JobSpec, JobState, Webhook
+from shoal.store.fleet.webhooks import (
+    CLAIM_S,
+    RETRY_DELAYS_S,
+    claim_deliveries,
+    last_deliveries,
+    note_delivered,
+    note_fault,
+)
 from shoal.store.jobs import create_job, set_state
 from shoal.store.store import Store
-from shoal.store.webhooks import CLAIM_S, WAITS_S, claim_deliveries, note_delivered, note_fault, told_so_far
 from tests.store.make import JOB
 
 HOOK = Webhook("https://hooks.test/", "s3cret")
@@ -17,10 +24,10 @@ def tell_states(store: Store, *states: JobState) -> None:
         set_state(store, JOB, state, float(at))
 
 
-def test_each_change_of_state_is_a_delivery_and_a_state_that_stays_is_none(store: Store) -> None:
+def test_each_change_of_state_and_nothing_else_makes_a_delivery(store: Store) -> None:
     tell_states(store, JobState.RUNNING, JobState.RUNNING, JobState.PAUSED, JobState.RUNNING)
     due = claim_deliveries(store, 10.0, 10)
-    assert [(one.said["before"], one.said["state"]) for one in due] == [
+    assert [(one.payload["before"], one.payload["state"]) for one in due] == [
         ("queued", "running"),
         ("running", "paused"),
         ("paused", "running"),
@@ -28,34 +35,34 @@ def test_each_change_of_state_is_a_delivery_and_a_state_that_stays_is_none(store
     assert {one.webhook for one in due} == {HOOK} and len({one.id for one in due}) == 3
 
 
-def test_many_who_claim_at_once_share_the_deliveries(store: Store) -> None:
+def test_concurrent_claims_share_the_deliveries(store: Store) -> None:
     tell_states(store, *[JobState.RUNNING, JobState.PAUSED] * 10)
     with ThreadPoolExecutor(4) as threads:
         parts = list(threads.map(lambda _: claim_deliveries(store, 99.0, 5), range(4)))
-    # Some may have found the same ones, and gone away with none.
+    # Some may have found the same deliveries and claimed none.
     parts.append(claim_deliveries(store, 99.0, 20))
     claimed = [one.id for part in parts for one in part]
     assert len(claimed) == len(set(claimed)) == 20
 
 
-def test_a_fault_is_waited_out_longer_and_longer_and_then_given_up(store: Store) -> None:
+def test_a_failed_delivery_is_retried_with_growing_delays_and_then_given_up(store: Store) -> None:
     tell_states(store, JobState.DONE)
     now = 10.0
-    for wait_s in WAITS_S:
+    for wait_s in RETRY_DELAYS_S:
         (one,) = claim_deliveries(store, now, 10)
         assert not note_fault(store, one, now, "it answered 500", for_good=False)
         assert claim_deliveries(store, now + wait_s - 1, 10) == []
         now += wait_s
     (one,) = claim_deliveries(store, now, 10)
     assert note_fault(store, one, now, "it answered 502", for_good=False)
-    told = told_so_far(store, JOB)
+    told = last_deliveries(store, JOB)
     assert (told.delivered, told.waiting, told.given_up, told.fault) == (0, 0, 1, "it answered 502")
 
 
-def test_what_was_delivered_is_not_told_again(store: Store) -> None:
+def test_a_delivered_change_is_not_sent_again(store: Store) -> None:
     tell_states(store, JobState.DONE)
     (one,) = claim_deliveries(store, 10.0, 10)
-    assert told_so_far(store, JOB).waiting == 1
+    assert last_deliveries(store, JOB).waiting == 1
     note_delivered(store, one.id, 11.0)
     assert claim_deliveries(store, 10.0 + 2 * CLAIM_S, 10) == []
-    assert told_so_far(store, JOB).delivered == 1
+    assert last_deliveries(store, JOB).delivered == 1

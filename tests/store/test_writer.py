@@ -8,9 +8,9 @@ import pytest
 
 from shoal.errors import UsageError
 from shoal.model import JobState
-from shoal.store.batch import Batch
-from shoal.store.figures import stored_figures
+from shoal.store.crawl.save_batch import Batch
 from shoal.store.jobs import load_job, set_state
+from shoal.store.results.job_figures import stored_figures
 from shoal.store.store import Store
 from shoal.store.writer import Writer
 from tests.store.make import JOB, job_with, page
@@ -24,12 +24,12 @@ def writer(store: Store) -> Iterator[Writer]:
     made.close()
 
 
-async def test_saves_made_at_once_are_all_saved(writer: Writer) -> None:
+async def test_concurrent_saves_are_all_saved(writer: Writer) -> None:
     await asyncio.gather(*(writer.save(Batch(JOB, pages=[page(n)])) for n in range(30)))
     assert (await writer.run(stored_figures, JOB)).pages == 30
 
 
-async def test_calls_are_done_in_their_order_in_one_other_thread(writer: Writer) -> None:
+async def test_calls_run_in_order_in_one_other_thread(writer: Writer) -> None:
     seen: list[tuple[int, int]] = []
 
     def note(_store: Store, n: int) -> None:
@@ -45,15 +45,15 @@ async def test_named_arguments_and_results_pass_through(writer: Writer) -> None:
     assert (await writer.run(load_job, JOB)).reason == "broken"
 
 
-async def test_errors_reach_the_caller_and_the_thread_goes_on(writer: Writer) -> None:
+async def test_errors_reach_the_caller_and_the_thread_continues(writer: Writer) -> None:
     with pytest.raises(UsageError):
         await writer.run(load_job, "nobody")
     await writer.save(Batch(JOB, pages=[page(1)]))
 
 
-async def test_a_read_does_not_wait_for_saves_that_are_held_up(writer: Writer, store: Store) -> None:
+async def test_a_read_does_not_wait_for_slow_saves(writer: Writer, store: Store) -> None:
     with store.write() as db:
-        store.hold(db, JOB, [1])
+        store.lock_requests(db, JOB, [1])
         held_up = [asyncio.ensure_future(writer.save(Batch(JOB, pages=[page(1)]))) for _ in range(3)]
         reads = await asyncio.wait_for(asyncio.gather(*(writer.read(load_job, JOB) for _ in range(10))), 4)
         assert [job.id for job in reads] == [JOB] * 10
@@ -62,7 +62,7 @@ async def test_a_read_does_not_wait_for_saves_that_are_held_up(writer: Writer, s
     assert (await writer.read(stored_figures, JOB)).pages == 1
 
 
-async def test_closing_waits_for_what_was_begun(writer: Writer, store: Store) -> None:
+async def test_closing_waits_for_calls_in_progress(writer: Writer, store: Store) -> None:
     pending = asyncio.ensure_future(writer.save(Batch(JOB, pages=[page(1)])))
     await asyncio.sleep(0)
     writer.close()

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from sqlalchemy import select, text
 
-from shoal.model import ItemType
-from shoal.store import schema
-from shoal.store.figures import stored_figures
-from shoal.store.items import item_types, save_item_types
+from shoal.store.database import schema
 from shoal.store.jobs import admit, load_job
+from shoal.store.results.items import item_types, save_item_types
+from shoal.store.results.job_figures import stored_figures
 from shoal.store.store import Store
 from shoal.store.tables import items, metadata
-from tests.store.make import JOB, job_with
+from tests.store.make import JOB, item_type, job_with
 from tests.store.writing import KINDS, REQUESTS, SAVES, WRITERS, kind_of, requests_of, tokens_of
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +28,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 
 
 def go_on_at_once(processes: list[subprocess.Popen[str]]) -> None:
-    """Each says that it is ready, and all go on when the last has."""
+    """Each reports that it is ready, and all continue when the last has."""
     for process in processes:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
     for process in processes:
@@ -53,9 +52,7 @@ def at_once(call: Callable[[int], None]) -> None:
         thread.join()
 
 
-def test_processes_that_end_the_same_requests_leave_each_in_one_place_with_the_newest(
-    store: Store, place: Path | str
-) -> None:
+def test_concurrent_outcomes_of_a_request_leave_only_the_newest(store: Store, place: Path | str) -> None:
     job_with(store)
     processes = [start("-m", "tests.store.writing", str(place), str(writer)) for writer in range(WRITERS)]
     run_at_once(processes)
@@ -72,7 +69,7 @@ def test_processes_that_end_the_same_requests_leave_each_in_one_place_with_the_n
     assert stored_figures(store, JOB).skipped == dict.fromkeys("abc", WRITERS * SAVES)
 
 
-def test_processes_that_open_a_new_database_at_once_make_it_once(tmp_path: Path, empty_database: str) -> None:
+def test_processes_that_open_a_new_database_at_once_create_it_once(tmp_path: Path, empty_database: str) -> None:
     script = (
         "import sys\nfrom shoal.store.store import Store\nfor place in sys.argv[1:]:\n"
         "    print('ready', flush=True)\n    sys.stdin.readline()\n    Store.open(place).close()"
@@ -86,7 +83,7 @@ def test_processes_that_open_a_new_database_at_once_make_it_once(tmp_path: Path,
             assert db.execute(text("SELECT version_num FROM alembic_version")).all() == [(schema.HEAD,)]
 
 
-def test_hosts_let_in_at_once_are_all_let_in(store: Store) -> None:
+def test_hosts_admitted_at_once_are_all_admitted(store: Store) -> None:
     job_with(store)
 
     def letting_in(worker: int) -> None:
@@ -97,13 +94,13 @@ def test_hosts_let_in_at_once_are_all_let_in(store: Store) -> None:
     assert len(load_job(store, JOB).admitted) == 30
 
 
-def test_item_types_brought_at_once_are_all_kept(store: Store) -> None:
+def test_item_types_saved_at_once_are_all_kept(store: Store) -> None:
     job_with(store)
 
     def bringing(worker: int) -> None:
         for n in range(10):
-            save_item_types(store, JOB, [ItemType("Book", {f"f{worker}_{n}": "text"})])
+            save_item_types(store, JOB, [item_type("Book", {f"f{worker}_{n}": "text"})])
 
     at_once(bringing)
     (book,) = item_types(store, JOB)
-    assert len(book.kinds) == 30
+    assert len(book.fields) == 30

@@ -1,4 +1,4 @@
-"""Archives as others read them, and captures with the values a test does not care about filled in."""
+"""Reads archives with other tools, and makes captures with default values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator as PlainIterator
 from shoal.store.archive.capture import Capture
 
 with warnings.catch_warnings():
-    # It warns of old names of its own.
+    # It warns about its own deprecated names.
     warnings.simplefilter("ignore", DeprecationWarning)
     from fastwarc.warc import ArchiveIterator as FastIterator
 
@@ -23,7 +23,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 
 @dataclass(frozen=True)
 class Seen:
-    """A record, seen by another reader."""
+    """A record as another reader returns it."""
 
     type: str
     url: str | None
@@ -53,14 +53,14 @@ def capture(n: int = 1, body: bytes | None = None, head: bytes = OK, **more: Any
 
 
 def read(data: bytes) -> list[Seen]:
-    """What both readers find, every digest checked by both; fails where they disagree."""
+    """The records that both readers find. Both check every digest; fails if they disagree."""
     plain, fast = _by_warcio(data), _by_fastwarc(data)
     assert [(one.id, one.body) for one in plain] == fast
     return plain
 
 
 def read_folder(folder: Path) -> list[Seen]:
-    """All segments there, each of which must be readable by itself."""
+    """All segments; each must be readable by itself."""
     return [record for file in sorted(folder.glob("*.warc.gz*")) for record in read(file.read_bytes())]
 
 

@@ -1,4 +1,4 @@
-"""A process that writes to a store beside others: `python -m tests.store.writing PLACE WRITER`.
+"""A process that writes to a store in parallel with others: `python -m tests.store.writing PLACE WRITER`.
 
 All writers end the same few requests again and again, each with tokens of its own, and share the keys of their items.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import sys
 
-from shoal.store.batch import SKIPPED, Batch, save
+from shoal.store.crawl.save_batch import SKIPPED, Batch, save
 from shoal.store.store import Store
 from tests.store.make import JOB, dead_letter, drop, item_record, page, redirect
 
@@ -25,7 +25,7 @@ def kind_of(token: int) -> str:
 
 
 def batch_of(token: int) -> Batch:
-    """Ends half of the requests in one way, in an order of its own."""
+    """Saves half of the requests with one outcome, in its own order."""
     chance = random.Random(token)
     kind = chance.choice(_OFTEN_PAGES)
     batch = Batch(JOB, tallies={(SKIPPED, reason): (1, None) for reason in chance.sample(["a", "b", "c"], 3)})
@@ -54,7 +54,7 @@ def tokens_of(writer: int) -> list[int]:
 
 def main(place: str, writer: int) -> None:
     with Store.open(place) as store:
-        # Nobody shall be done before the others begin.
+        # No process may finish before the others begin.
         print("ready", flush=True)
         sys.stdin.readline()
         for token in tokens_of(writer):

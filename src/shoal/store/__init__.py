@@ -1,1 +1,1 @@
-"""The store: what was asked for and what was found, in SQL tables, and the files made from them."""
+"""The store: jobs, their inputs and their results in SQL tables, the archive of responses, and exports."""

@@ -1,4 +1,4 @@
-"""Jobs: what was asked for, and how far it got."""
+"""Jobs: their specs, their states and their progress."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, true, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select, true, update
 
 from shoal.errors import UnknownJob, UsageError
-from shoal.model import ENDED, Input, JobSpec, JobState, Lane
-from shoal.store.inputs import add_inputs, last_seed_line
+from shoal.model import ENDED, NEWEST, Input, JobSpec, JobState, Lane
+from shoal.store.crawl.inputs import add_inputs, last_seed_line
+from shoal.store.database.storable_text import storable
+from shoal.store.fleet.webhooks import add_delivery
 from shoal.store.store import Store
-from shoal.store.tables import jobs
-from shoal.store.text import storable
-from shoal.store.webhooks import note_change
+from shoal.store.tables import jobs, sinks
 
 _MOST_CANDIDATES = 10
+_READ_AHEAD = 20_000
+_MOST_NAMES = 200
+"""Of so many jobs the name nearest to an unknown one is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,35 +34,37 @@ class Job:
     started_at: float | None
     finished_at: float | None
     seconds: float
-    """How long it has been worked on, over all its runs."""
+    """How long the job has run, over all its runs."""
     reason: str | None
     admitted: tuple[str, ...]
-    """Hosts that joined the scope because a seed redirects there."""
+    """Hosts that joined the scope because a seed redirected to them."""
     seeded: bool
-    """All its inputs have been offered."""
+    """Whether all inputs have been offered."""
     offered_line: int
-    """Inputs up to this line were; 0: not all that it began with."""
+    """The last input line that was offered; 0 until the job's first inputs have all been offered."""
     version: int
-    """Of the spec: one more with every change."""
-    told: int
-    """The version whose terms the frontier has."""
+    """The version of the spec; every change adds one."""
+    frontier_version: int
+    """The version of the spec that the frontier last received."""
     fleet: bool
-    """Workers of a fleet crawl it; otherwise one process of its home does."""
+    """Whether workers of a fleet crawl it; otherwise one process of its home does."""
     request_id: str | None
-    """Of the call of the API that began it."""
+    """The id of the API call that created it."""
     extracted_by: str | None
-    """The spider that its items were last extracted by, after the crawl; rules as JSON text."""
+    """The spider that last extracted its items again after the crawl; rules as JSON text."""
+    spider_version: str | None
+    """The version of the spider that gave the items; several, if it changed before the job was resumed."""
     owner: str | None
-    """The id of the submit token that it belongs to; None: it is the admins', or everybody's where jobs are shared."""
+    """The id of the submit token that owns it; None: admins own it, or everybody where jobs are shared."""
 
     @property
     def about(self) -> dict[str, str]:
-        """What every log line about it carries."""
+        """The fields of every log line about this job."""
         return {"job": self.id, **({"request_id": self.request_id} if self.request_id else {})}
 
     @property
     def awaits_urls(self) -> bool:
-        """It was made without any, and none has been appended yet."""
+        """Whether the job was created without URLs and none has been appended yet."""
         return self.seeded and self.started_at is None
 
     @property
@@ -76,18 +82,21 @@ def create_job(
     request_id: str | None = None,
     owner: str | None = None,
 ) -> None:
-    """Either the job is there with all its inputs or not at all; any number of inputs passes through.
+    """Creates the job with all its inputs, or nothing. The inputs are streamed, so there may be any number of them.
 
-    The spec is asked for when they have, because what they carry (credentials) belongs to it.
+    Calls `spec` after the last input, because inputs may carry credentials that belong to the spec.
     """
+    # Read before the transaction: a slow reader must not keep other crawls from writing. Most lists end here.
+    given = iter(inputs)
+    first = list(islice(given, _READ_AHEAD))
     with store.write() as db:
-        add_inputs(db, id, inputs)
+        add_inputs(db, id, chain(first, given))
         about = {"created_at": created_at, "fleet": fleet, "request_id": request_id, "owner": owner}
         _insert_job(db, id, spec(), about)
 
 
 def _insert_job(db: Connection, id: str, spec: JobSpec, about: Mapping[str, Any]) -> None:
-    # Without inputs there is nothing to offer, until some are appended; that is done on a fleet only.
+    # A job without inputs has nothing to offer until a client appends some; only a fleet allows that.
     awaits_urls = about["fleet"] and not last_seed_line(db, id)
     db.execute(
         insert(jobs).values(
@@ -104,58 +113,77 @@ def _insert_job(db: Connection, id: str, spec: JobSpec, about: Mapping[str, Any]
             **about,
         )
     )
+    new = {"job": id, "cursor": "{}", "batch": 0, "delivered": 0, "stuck": False}
+    if spec.sinks:
+        db.execute(insert(sinks), [{**new, "place": place} for place in range(len(spec.sinks))])
 
 
 def load_job(store: Store, id: str, owner: str | None = None) -> Job:
-    """Another's is not known if an owner is given."""
+    """Raises UnknownJob also for another owner's job if an owner is given."""
     with store.read() as db:
-        row = db.execute(select(jobs).where(jobs.c.id == storable(id), of_owner(owner))).one_or_none()
+        row = db.execute(select(jobs).where(jobs.c.id == storable(id), owned_by(owner))).one_or_none()
     if row is None:
         raise UnknownJob(f"there is no job {id!r}: `shoal jobs` lists them")
-    return job_of(row)
+    return job_from_row(row)
 
 
-def of_owner(owner: str | None) -> ColumnElement[bool]:
-    """Jobs of this owner; all, if none is given."""
+def owned_by(owner: str | None) -> ColumnElement[bool]:
+    """Matches the jobs of this owner; all jobs if it is None."""
     return true() if owner is None else jobs.c.owner == owner
 
 
-def find_job(store: Store, name: str, owner: str | None = None) -> Job:
-    """The job with this id, the only one whose id begins so, or the newest if the name is "last"; of this owner's, if
-    one is given."""
-    if name == "last":
+def find_job(store: Store, name: str, owner: str | None = None, fleet_only: bool = False) -> Job:
+    """Finds a job by its id, by a unique beginning of its id, by its name, or the newest job if the name is "last".
+
+    Of several jobs with one name it is the newest; an id wins over a name. Searches only this owner's jobs if an owner
+    is given, and with `fleet_only` no name of a job that was crawled in the home.
+    """
+    if name == NEWEST:
         newest = list_jobs(store, 1, owner)
         if not newest:
             raise UnknownJob("there is no job yet: `shoal crawl URL` starts one")
         return newest[0]
-    alike = select(jobs).where(jobs.c.id.startswith(storable(name), autoescape=True), of_owner(owner))
+    alike = select(jobs).where(jobs.c.id.startswith(storable(name), autoescape=True), owned_by(owner))
+    named = select(jobs).where(jobs.c.name == storable(name), owned_by(owner), jobs.c.fleet if fleet_only else true())
     with store.read() as db:
         rows = db.execute(alike.order_by(jobs.c.id).limit(_MOST_CANDIDATES)).all()
-    exact = [row for row in rows if row.id == name]
-    if len(exact or rows) != 1:
-        raise _not_one(name, [row.id for row in rows], list_jobs(store, _MOST_CANDIDATES, owner))
-    return job_of((exact or rows)[0])
+        exact = [row for row in rows if row.id == name] or (rows if len(rows) == 1 else [])
+        found = exact or db.execute(_newest_first(named).limit(1)).all()
+    if not found:
+        raise _not_one(name, [row.id for row in rows], list_jobs(store, _MOST_NAMES, owner))
+    return job_from_row(found[0])
 
 
 def _not_one(name: str, candidates: list[str], newest: list[Job]) -> UsageError:
     if candidates:
-        return UsageError(f"{name!r} is the beginning of several jobs: {', '.join(candidates)}")
-    known = ", ".join(job.id for job in newest)
-    return UnknownJob(f"there is no job {name!r}{f'; the newest are: {known}' if known else ', nor any'}")
+        return UsageError(f"several job ids begin with {name!r}: {', '.join(candidates)}; give more of the id")
+    if not newest:
+        return UnknownJob(f"there is no job {name!r}, nor any other job")
+    from difflib import get_close_matches
+
+    if near := get_close_matches(name, dict.fromkeys(job.spec.name for job in newest)):
+        return UnknownJob(f"there is no job {name!r}; did you mean {' or '.join(map(repr, near))}?")
+    known = ", ".join(f"{job.id} {job.spec.name!r}" for job in newest[:_MOST_CANDIDATES])
+    return UnknownJob(f"there is no job {name!r}; the newest are: {known}")
+
+
+def _newest_first(found: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
+    return found.order_by(jobs.c.created_at.desc(), jobs.c.id.desc())
 
 
 def list_jobs(store: Store, limit: int, owner: str | None = None) -> list[Job]:
-    """Newest first; of this owner's, if one is given."""
-    newest_first = select(jobs).where(of_owner(owner)).order_by(jobs.c.created_at.desc(), jobs.c.id.desc())
+    """Newest first; only this owner's jobs if an owner is given."""
     with store.read() as db:
-        return [job_of(row) for row in db.execute(newest_first.limit(limit))]
+        return [
+            job_from_row(row) for row in db.execute(_newest_first(select(jobs).where(owned_by(owner))).limit(limit))
+        ]
 
 
-def unfinished(store: Store, owner: str | None = None) -> list[Job]:
-    """The fleet's jobs that have not ended, oldest first; of this owner's, if one is given."""
-    open_jobs = select(jobs).where(jobs.c.fleet, jobs.c.state.not_in(ENDED), of_owner(owner))
+def unfinished_jobs(store: Store, owner: str | None = None) -> list[Job]:
+    """The fleet's jobs that have not ended, oldest first; only this owner's if an owner is given."""
+    open_jobs = select(jobs).where(jobs.c.fleet, jobs.c.state.not_in(ENDED), owned_by(owner))
     with store.read() as db:
-        return [job_of(row) for row in db.execute(open_jobs.order_by(jobs.c.created_at, jobs.c.id))]
+        return [job_from_row(row) for row in db.execute(open_jobs.order_by(jobs.c.created_at, jobs.c.id))]
 
 
 class JobCounts(NamedTuple):
@@ -164,11 +192,11 @@ class JobCounts(NamedTuple):
 
 
 def count_jobs(store: Store, owner: str | None = None) -> JobCounts:
-    """The fleet's; of this owner's, if one is given."""
-    by_state = select(jobs.c.state, func.count()).where(jobs.c.fleet, of_owner(owner)).group_by(jobs.c.state)
+    """Counts the fleet's jobs; only this owner's if an owner is given."""
+    by_state = select(jobs.c.state, func.count()).where(jobs.c.fleet, owned_by(owner)).group_by(jobs.c.state)
     with store.read() as db:
         counts = {JobState(state): n for state, n in db.execute(by_state)}
-    return JobCounts(counts, dict(Counter(job.spec.lane for job in unfinished(store, owner))))
+    return JobCounts(counts, dict(Counter(job.spec.lane for job in unfinished_jobs(store, owner))))
 
 
 def earlier_jobs(store: Store, id: str, limit: int) -> list[Job]:
@@ -178,46 +206,52 @@ def earlier_jobs(store: Store, id: str, limit: int) -> list[Job]:
     earlier = (this.c.id == id) & same_name & (jobs.c.created_at < this.c.created_at)
     newest_first = select(jobs).join(this, earlier).order_by(jobs.c.created_at.desc()).limit(limit)
     with store.read() as db:
-        return [job_of(row) for row in db.execute(newest_first)]
+        return [job_from_row(row) for row in db.execute(newest_first)]
 
 
 def set_state(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> None:
-    """The first run sets `started_at`; an ended state sets `finished_at`, any other takes it back."""
+    """Running sets `started_at` once. An ended state sets `finished_at`; any other state clears it."""
     with store.write() as db:
         _set_state(db, id, state, at, reason)
 
 
 def _set_state(db: Connection, id: str, state: JobState, at: float, reason: str | None) -> None:
     words = None if reason is None else storable(reason)
-    note_change(db, id, state, at, words)
+    add_delivery(db, id, state, at, words)
     values: dict[str, Any] = {"state": state, "reason": words, "finished_at": at if state in ENDED else None}
     if state is JobState.RUNNING:
         values["started_at"] = func.coalesce(jobs.c.started_at, at)
     db.execute(update(jobs).where(jobs.c.id == id).values(values))
 
 
-def steer(store: Store, id: str, state: JobState, at: float) -> bool:
-    """As `set_state`, by an operator's word; False, and nothing changes, if the job has ended meanwhile."""
+def set_state_unless_ended(store: Store, id: str, state: JobState, at: float) -> bool:
+    """Like `set_state`, for a command of a user. Returns False and changes nothing if the job has ended meanwhile."""
     with store.write() as db:
-        now = held_state(db, id)
+        now = lock_state(db, id)
         if now not in ENDED:
             _set_state(db, id, state, at, None)
     return now not in ENDED
 
 
-def reopen_ended(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> bool:
-    """As `set_state`, if the job has ended; False, and nothing changes, of one that was cancelled."""
+def fail_unless_ended(store: Store, id: str, at: float, reason: str) -> None:
     with store.write() as db:
-        now = held_state(db, id)
+        if lock_state(db, id) not in ENDED:
+            _set_state(db, id, JobState.FAILED, at, reason)
+
+
+def reopen_ended(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> bool:
+    """Like `set_state`, for a job that has ended. Returns False and changes nothing if the job was cancelled."""
+    with store.write() as db:
+        now = lock_state(db, id)
         if now in ENDED and now is not JobState.CANCELLED:
             _set_state(db, id, state, at, reason)
     return now is not JobState.CANCELLED
 
 
-def begin(store: Store, id: str, at: float) -> JobState:
-    """A job that waits to be taken up is running from now on; says what it is: an operator may have been quicker."""
+def start_queued_job(store: Store, id: str, at: float) -> JobState:
+    """Sets a queued job to running. Returns the state, which may differ: a user may have changed it first."""
     with store.write() as db:
-        state = held_state(db, id)
+        state = lock_state(db, id)
         if state is not JobState.QUEUED:
             return state
         _set_state(db, id, JobState.RUNNING, at, None)
@@ -225,26 +259,26 @@ def begin(store: Store, id: str, at: float) -> JobState:
 
 
 def end_if_seeded(store: Store, id: str, state: JobState, at: float, reason: str | None) -> bool:
-    """As `set_state`; False, and nothing changes, if URLs were appended since it was seen to have no more."""
+    """Like `set_state`. Returns False and changes nothing if URLs were appended after the job ran out of requests."""
     with store.write() as db:
-        # Locked, so that whoever appends finds it ended, or this finds what was appended.
+        # Locked: either a client that appends finds the job ended, or this finds the appended inputs.
         row = db.execute(select(jobs.c.seeded, jobs.c.state).where(jobs.c.id == id).with_for_update()).one()
-        # What an operator has ended stays as it is.
+        # If a user has ended the job, its state stays.
         if row.seeded and row.state not in ENDED:
             _set_state(db, id, state, at, reason)
     return bool(row.seeded)
 
 
-def held_state(db: Connection, id: str) -> JobState:
-    """Nobody else changes it until the transaction ends. Raises UnknownJob of a job that was removed."""
+def lock_state(db: Connection, id: str) -> JobState:
+    """Locks the job's state until the transaction ends and returns it. Raises UnknownJob if the job was removed."""
     state = db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar()
     if state is None:
-        raise UnknownJob(f"there is no job {id!r} any more: it was removed")
+        raise UnknownJob(f"there is no job {id!r} any more: somebody removed it")
     return JobState(state)
 
 
 def reopen(db: Connection, id: str, at: float) -> None:
-    """A job that had ended goes on, in a transaction that holds it."""
+    """Sets an ended job to running, in a transaction that has locked it."""
     _set_state(db, id, JobState.RUNNING, at, None)
 
 
@@ -253,9 +287,9 @@ def add_seconds(store: Store, id: str, seconds: float) -> None:
 
 
 def mark_seeded(store: Store, id: str, line: int | None = None) -> None:
-    """Its inputs up to this line, or all, have been offered; others may have been appended meanwhile."""
+    """Records that inputs up to this line, or all, have been offered; clients may have appended more meanwhile."""
     with store.write() as db:
-        # Locked, so that whoever appends does so before this looks, or after.
+        # Locked: a client appends either before this reads the last line or after.
         db.execute(select(jobs.c.id).where(jobs.c.id == id).with_for_update())
         last = last_seed_line(db, id)
         values = {"seeded": line is None or line >= last, "offered_line": last if line is None else line}
@@ -270,17 +304,17 @@ def change_spec(
     at: float,
     goes_on: JobState = JobState.RUNNING,
 ) -> Job | None:
-    """None, and nothing changes, unless the spec is of this version; any, if none is given.
+    """Returns None and changes nothing if the spec has another version than `version`; None matches any version.
 
-    A job that a limit ended is in the state `goes_on` if the change allows it more. Raises UnknownJob, and UsageError
-    of any other job that has ended.
+    If a limit ended the job and the change raises it, the job gets the state `goes_on`. Raises UnknownJob, and
+    UsageError for any other job that has ended.
     """
     with store.write() as db:
-        # Locked: of two that change it at once, the second changes what the first has made of it.
+        # Locked: if two callers change the spec at once, the second changes the result of the first.
         row = db.execute(select(jobs).where(jobs.c.id == storable(id)).with_for_update()).one_or_none()
         if row is None:
             raise UnknownJob(f"there is no job {id!r}")
-        job = job_of(row)
+        job = job_from_row(row)
         if version is not None and version != job.version:
             return None
         changed = replace(job, spec=change(job.spec), version=job.version + 1)
@@ -295,24 +329,35 @@ def change_spec(
 
 def _check_reopens(job: Job, spec: JobSpec) -> None:
     if job.state is not JobState.LIMITED:
-        raise UsageError(f"job {job.id} is {job.state}: there is nothing to change")
+        raise UsageError(f"job {job.id} is {job.state}: only a running or limited job can be changed")
     if not spec.limits.allow_more_than(job.spec.limits):
-        raise UsageError(f"job {job.id} is limited, {job.reason}: only with a higher limit can it go on")
+        raise UsageError(f"job {job.id} is limited, {job.reason}: raise that limit to let it continue")
 
 
-def note_told(store: Store, id: str, version: int) -> None:
-    """Also of an older version than was noted: whoever told it last, told it."""
+def note_frontier_version(store: Store, id: str, version: int) -> None:
+    """Records what the frontier received last, even if that is an older version than the recorded one."""
     _update(store, id, {"told": version})
 
 
-def note_extraction(store: Store, id: str, spider: str) -> None:
-    _update(store, id, {"extracted_by": spider})
+def note_extraction(store: Store, id: str, spider: str, version: str) -> None:
+    _update(store, id, {"extracted_by": spider, "spider_versions": json.dumps([version])})
+
+
+def add_spider_version(store: Store, id: str, version: str) -> None:
+    """Keeps the versions that worked on the job before."""
+    with store.write() as db:
+        # Locked: workers may load the spider at once.
+        known = select(jobs.c.spider_versions).where(jobs.c.id == id).with_for_update()
+        versions = json.loads(db.execute(known).scalar() or "[]")
+        if version not in versions:
+            text = json.dumps([*versions, version])
+            db.execute(update(jobs).where(jobs.c.id == id).values(spider_versions=text))
 
 
 def admit(store: Store, id: str, hosts: Iterable[str]) -> None:
-    """Lets more hosts into the scope; those already in stay where they are."""
+    """Adds hosts to the scope and keeps those already in it."""
     with store.write() as db:
-        # Locked, or of two that let hosts in at once only one would be heard.
+        # Locked: otherwise, of two callers that admit hosts at once, one would overwrite the other.
         known = select(jobs.c.admitted).where(jobs.c.id == id).with_for_update()
         admitted = json.loads(db.execute(known).scalar_one())
         joined = list(dict.fromkeys([*admitted, *hosts]))
@@ -324,7 +369,7 @@ def _update(store: Store, id: str, values: dict[str, Any]) -> None:
         db.execute(update(jobs).where(jobs.c.id == id).values(values))
 
 
-def job_of(row: Row[*tuple[Any, ...]]) -> Job:
+def job_from_row(row: Row[*tuple[Any, ...]]) -> Job:
     return Job(
         id=row.id,
         spec=JobSpec.from_json(row.spec),
@@ -338,9 +383,10 @@ def job_of(row: Row[*tuple[Any, ...]]) -> Job:
         seeded=row.seeded,
         offered_line=row.offered_line,
         version=row.version,
-        told=row.told,
+        frontier_version=row.told,
         fleet=row.fleet,
         request_id=row.request_id,
         extracted_by=row.extracted_by,
+        spider_version=", ".join(json.loads(row.spider_versions)) if row.spider_versions else None,
         owner=row.owner,
     )

@@ -1,6 +1,6 @@
-"""The SQL database of jobs: opening it, and the two kinds of transaction everything else is made of.
+"""The SQL database of jobs: opens it and runs read and write transactions.
 
-The driver's errors become Shoal's here and nowhere else.
+All other modules of the store use these transactions. Only this module translates the driver's errors into Shoal's.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from shoal.errors import Unavailable, UsageError
-from shoal.store import schema
-from shoal.store.database import Database
-from shoal.store.sqlite import Sqlite
+from shoal.store.database import schema
+from shoal.store.database.dialect import Database
+from shoal.store.database.sqlite import Sqlite
 
 T = TypeVar("T")
 
@@ -28,14 +28,14 @@ _PAUSE_S = (0.05, 0.15)
 
 class Store:
     def __init__(self, database: Database) -> None:
-        """Use `Store.open`: the schema is unchecked here."""
+        """Use `Store.open`: the constructor does not check the schema."""
         self._database = database
 
     @classmethod
     def open(cls, place: Path | str) -> Self:
-        """Opens the database at a path, a sqlite:/// or a postgresql:// URL; one that is empty gets its tables.
+        """Opens the database at a path, a sqlite:/// URL or a postgresql:// URL, and creates the tables if it is empty.
 
-        An older one in a file is upgraded; an older one on a server, which other processes may be using, is refused.
+        Upgrades an older database in a file. Refuses an older database on a server, because other processes may use it.
         """
         store = cls(database_at(place))
         try:
@@ -46,28 +46,28 @@ class Store:
         return store
 
     def make_current(self, upgrade: bool) -> str | None:
-        """Gives back the revision that was found, None if there was none. Any number of processes may do so at once."""
+        """Returns the revision that it found, None if the database was empty. Many processes may call this at once."""
         if self.is_current():
             return schema.HEAD
         with self.write() as db:
-            self._database.hold_schema(db)
+            self._database.lock_schema(db)
             found = schema.revision(db)
             schema.make_current(db, self._database, upgrade)
             return found
 
     def is_current(self) -> bool:
-        """Whether it has the tables of this version."""
+        """Whether the database has the tables of this version."""
         with self.read() as db:
             return schema.is_current(db)
 
     def identity(self) -> str | None:
-        """Of the database itself, whatever the URL that leads to it; None: it cannot be told."""
+        """Identifies the database itself, whatever its URL. None if the database does not reveal it."""
         with self.read() as db:
             return self._database.identity(db)
 
     @property
     def name(self) -> str:
-        """In messages; it has no password."""
+        """The name for messages, without a password."""
         return self._database.name
 
     @contextmanager
@@ -81,7 +81,7 @@ class Store:
             yield db
 
     def change(self, work: Callable[[Connection], T]) -> T:
-        """`work` in a transaction that writes, and once more if another transaction got in its way."""
+        """Runs `work` in a write transaction, and once more if another transaction got in its way."""
         with self._translated():
             try:
                 with self._database.writing.begin() as db:
@@ -89,18 +89,23 @@ class Store:
             except DBAPIError as error:
                 if not self._database.is_contention(error):
                     raise
-            # At once it might take the same rows before the one that waits for them has woken up.
+            # An immediate retry might lock the same rows before the transaction that waits for them has woken up.
             time.sleep(random.uniform(*_PAUSE_S))
             with self._database.writing.begin() as db:
                 return work(db)
 
-    def hold(self, db: Connection, job: str, fingerprints: Iterable[int]) -> None:
-        """Keeps other writers away from these requests until the transaction ends."""
-        self._database.hold(db, job, fingerprints)
+    def lock_requests(self, db: Connection, job: str, fingerprints: Iterable[int]) -> None:
+        """Locks these requests against other writers until the transaction ends."""
+        self._database.lock_requests(db, job, fingerprints)
 
-    def free_part(self, db: Connection, job: str) -> int:
-        """A part of the job's tallies that no other writer is at, and none will be until the transaction ends."""
-        return self._database.free_part(db, job)
+    def lock_free_part(self, db: Connection, job: str) -> int:
+        """Locks a part of the job's tallies that no other writer uses, until the transaction ends, and returns it."""
+        return self._database.lock_free_part(db, job)
+
+    @property
+    def parts(self) -> range:
+        """All parts that `lock_free_part` may return."""
+        return self._database.parts
 
     def close(self) -> None:
         self._database.writing.dispose()
@@ -116,7 +121,7 @@ class Store:
         try:
             yield
         except DBAPIError as error:
-            ours = self._database.translated(error)
+            ours = self._database.translate_error(error)
             if ours is None:
                 raise
             raise ours from error
@@ -133,11 +138,9 @@ def database_at(place: Path | str) -> Database:
     if scheme == "sqlite" and rest.startswith("/"):
         return Sqlite(Path(rest[1:]))
     if scheme in ("postgresql", "postgres"):
-        # A crawl on SQLite has no use for it.
-        from shoal.store.postgres import Postgres
+        # A crawl on SQLite does not need psycopg.
+        from shoal.store.database.postgres import Postgres
 
         return Postgres(place)
-    # Without the rest: it may hold a password.
-    raise UsageError(
-        f"{scheme}:// is no database Shoal can open: give a path, sqlite:///path or postgresql://host/name"
-    )
+    # Without the rest of the URL: it may contain a password.
+    raise UsageError(f"Shoal cannot open a {scheme}:// database: give a path, sqlite:///path or postgresql://host/name")

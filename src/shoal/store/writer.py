@@ -1,7 +1,7 @@
-"""The store seen from the event loop: a thread in which everything is done that must see, or be seen by, every save.
+"""The store for callers on the event loop: one thread for writes, and two more for reads.
 
-Its calls are done one after the other in the order they were made. Reads that need not see the saves under way have
-threads of their own, so that a slow commit holds none of them up. How many calls may wait is the caller's business.
+The write thread makes its calls one after the other, in the order in which they came. A read that need not see the
+latest saves uses the read threads, so that a slow commit does not delay it. Callers limit how many calls wait.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Concatenate, ParamSpec, TypeVar
 
-from shoal.store.batch import Batch, save
+from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.store import Store
 
 P = ParamSpec("P")
@@ -32,16 +32,16 @@ class Writer:
         await self.run(save, batch)
 
     async def run(self, call: Callable[Concatenate[Store, P], T], /, *args: P.args, **named: P.kwargs) -> T:
-        """`call(store, ...)`, in the thread. A caller that is cancelled leaves the call to end by itself."""
+        """Runs `call(store, ...)` in the write thread. If the caller is cancelled, the call still runs to its end."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, partial(call, self.store, *args, **named))
 
     async def read(self, call: Callable[Concatenate[Store, P], T], /, *args: P.args, **named: P.kwargs) -> T:
-        """`call(store, ...)`, which writes nothing, beside the saves that are under way."""
+        """Runs `call(store, ...)`, which must not write, in parallel with the saves."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, partial(call, self.store, *args, **named))
 
     def close(self) -> None:
-        """Waits for the calls that were made; the store stays open."""
+        """Waits for all calls to finish; the store stays open."""
         self._thread.shutdown()
         self._readers.shutdown()

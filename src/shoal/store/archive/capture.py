@@ -1,4 +1,4 @@
-"""One exchange on its way into the archive, and the reference by which its body is found again."""
+"""One exchange for the archive, and the reference that finds its body again."""
 
 from __future__ import annotations
 
@@ -6,39 +6,39 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 if TYPE_CHECKING:
-    from shoal.store.archive.draft import Draft
+    from shoal.store.archive.record_draft import Draft
 
 
 @dataclass(slots=True)
 class Capture:
     url: str
     request: bytes
-    """Head and body as they went out, without what may be a secret."""
+    """Head and body as they were sent, without secrets."""
     head: bytes
-    """The response's head as it came."""
+    """The response's head as it was received."""
     raw: bytes
-    """Its body, without the transfer coding."""
+    """The response's body, without the transfer coding."""
     digest: str
-    """Of `raw`, as `sha256:` and hex."""
+    """The digest of `raw`, as `sha256:` and hex."""
     status: int
     content_type: str
     content_encoding: str
     protocol: str
     """`http/1.1` or `h2`."""
     ip: str
-    """Empty: not known, because a proxy was between."""
+    """Empty: unknown, because a proxy was in between."""
     started_at: float
     body_at: str | None = None
-    """For a 304: the reference of the record with the body it stands for."""
+    """For a 304: the reference of the record that has the unchanged body."""
     draft: Draft | None = None
-    """Its records, if they were made ahead; they are not used if its body turns out to be archived already."""
+    """Its records, if they were made in advance; not used if its body turns out to be archived already."""
 
 
 class Reference(NamedTuple):
-    """Where a record is; as text it sorts in the order of the archive."""
+    """The position of a record; as text it sorts in the order of the archive."""
 
     segment: str
-    """`job/20261115T131606123-laptop-4711-3fa9c1-1`: begun when and by which process."""
+    """`job/20261115T131606123-laptop-4711-3fa9c1-1`: job, start time, and the process that writes it."""
     offset: int
     length: int
 

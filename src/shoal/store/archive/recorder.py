@@ -1,7 +1,7 @@
-"""A job's way into its archive: captures in, references out, with one write and one fsync for a group of them.
+"""Writes a job's captures to its archive and returns references, with one write and one fsync per group.
 
-A body that the job has archived lately is not archived again: a revisit record stands for it, and the reference given
-is that of the record with the body. Calls come from one thread at a time, but for `draft`.
+If the job has archived a body recently, a revisit record replaces it, and the reference points to the record with the
+body. Callers must not call from two threads at once, except for `draft`.
 """
 
 from __future__ import annotations
@@ -10,68 +10,80 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from shoal.errors import Unavailable
+from shoal.errors import ObjectStoreAway, ObjectStoreRefused, Unavailable
 from shoal.store.archive import warc
 from shoal.store.archive.capture import Capture, Reference
-from shoal.store.archive.draft import Bodies, Body, BodyKey, Draft, body_key, draft_response, draft_revisit
-from shoal.store.archive.index import Entry
-from shoal.store.archive.member import packed
-from shoal.store.archive.segments import archived_bytes
-from shoal.store.archive.spools import TELL_EVERY_S, OpenSegment, Spools
+from shoal.store.archive.cdxj_index import CdxjEntry
+from shoal.store.archive.gzip_members import compress_member
+from shoal.store.archive.record_draft import (
+    BodyKey,
+    Draft,
+    DraftBody,
+    RecentBodies,
+    body_key,
+    draft_response,
+    draft_revisit,
+)
+from shoal.store.archive.segment_table import archived_bytes
+from shoal.store.archive.spools import REPORT_EVERY_S, OpenSegment, Spools
 from shoal.store.store import Store
 
 NOT_MODIFIED = 304
 
 
-class Appended(NamedTuple):
+class RecordedGroup(NamedTuple):
     references: list[Reference | None]
-    """Of the records that have the bodies; None: there is none."""
+    """References of the records that have the bodies; None: no record has it."""
     left_out: int
-    """Captures for which there was no room."""
+    """Captures for which the archive had no room."""
 
 
 class Recorder:
     def __init__(self, spools: Spools, job: str, about: Mapping[str, str], max_bytes: int | None = None) -> None:
-        """`about` is what each segment says of itself."""
+        """`about` goes into each segment's warcinfo record."""
         self._spools = spools
         self._job = job
         self._about = about
         self._max_bytes = max_bytes
         self._other_bytes = 0
-        """Of all the job's segments but the open one, those of other processes among them."""
+        """Bytes of all the job's segments except the open one, including those of other processes."""
         self._looked_at = 0.0
         self._looked_for = ""
         self._full = False
-        self._bodies = Bodies()
+        self._bodies = RecentBodies()
 
     def draft(self, capture: Capture) -> None:
-        """Makes the capture's records ahead of `append`; from whatever thread."""
+        """Makes the capture's records before `append`; callable from any thread."""
         if capture.status != NOT_MODIFIED and not self._full and body_key(capture) not in self._bodies:
             capture.draft = draft_response(capture, warc.record_ids(2))
 
-    def append(self, store: Store, captures: Sequence[Capture]) -> Appended:
-        """Raises Unavailable, and then nothing was appended."""
-        segment = self._spools.room(store, self._job)
-        self._look(store, segment)
+    def append(self, store: Store, captures: Sequence[Capture]) -> RecordedGroup:
+        """If it raises Unavailable, nothing was appended."""
+        segment = self._spools.segment_for_append(store, self._job)
+        self._refresh_usage(store, segment)
         ids = warc.record_ids(2 * len(captures) + 1)
         group = _Group(segment)
+        # In the order of the archive, which reads ahead.
+        unchanged = {capture.body_at for capture in captures if capture.status == NOT_MODIFIED and capture.body_at}
+        group.earlier = {body_at: self._earlier(body_at) for body_at in sorted(unchanged)}
         spool = segment.spool
         if not spool.size:
-            group.add(packed(warc.warcinfo(next(ids), warc.warc_date(time.time()), spool.filename, self._about)))
+            info = warc.warcinfo(next(ids), warc.warc_date(time.time()), spool.filename, self._about)
+            group.add(compress_member(info))
         references = [self._add(group, capture, ids) for capture in captures]
         if group.left_out < len(captures):
             spool.append(b"".join(group.members), group.lines)
             self._bodies.add(group.bodies)
-        return Appended(references, group.left_out)
+        return RecordedGroup(references, group.left_out)
 
     def seal(self, store: Store) -> None:
-        """The next append begins another segment."""
+        """The next append starts another segment."""
         self._spools.seal(store, self._job)
 
-    def _look(self, store: Store, segment: OpenSegment) -> None:
-        """How much of the limit is used; others tell of it as often as we do."""
+    def _refresh_usage(self, store: Store, segment: OpenSegment) -> None:
+        """Reads how much of the limit is used; other processes report their share as often as this one reads it."""
         now = self._spools.clock()
-        is_old = segment.name != self._looked_for or now - self._looked_at >= TELL_EVERY_S
+        is_old = segment.name != self._looked_for or now - self._looked_at >= REPORT_EVERY_S
         if self._max_bytes is not None and is_old:
             self._other_bytes = archived_bytes(store, self._job, but=segment.name)
             self._looked_at, self._looked_for = now, segment.name
@@ -86,8 +98,8 @@ class Recorder:
         group.add(draft.requested)
         if draft.body_at is not None:
             return draft.body_at
-        group.bodies[body_key(capture)] = Body(draft.original, at)
-        # A 304 that stands for nothing we have is kept, but is no body.
+        group.bodies[body_key(capture)] = DraftBody(draft.original, at)
+        # A 304 without an earlier body of ours is archived, but it has no body to refer to.
         return at if capture.status != NOT_MODIFIED else None
 
     def _exceeds(self, segment_bytes: int) -> bool:
@@ -95,7 +107,7 @@ class Recorder:
 
     def _draft(self, group: _Group, capture: Capture, ids: Iterator[str]) -> Draft:
         if capture.status == NOT_MODIFIED:
-            earlier = self._earlier(capture.body_at)
+            earlier = group.earlier.get(capture.body_at or "")
             return draft_revisit(capture, ids, warc.NOT_MODIFIED, earlier) if earlier else draft_response(capture, ids)
         key = body_key(capture)
         same = (self._bodies.get(key) or group.bodies.get(key)) if capture.raw else None
@@ -103,31 +115,34 @@ class Recorder:
             return draft_revisit(capture, ids, warc.IDENTICAL, same)
         return capture.draft or draft_response(capture, ids)
 
-    def _earlier(self, body_at: str | None) -> Body | None:
-        if body_at is None:
-            return None
+    def _earlier(self, body_at: str) -> DraftBody | None:
         at = Reference.parse(body_at)
         try:
             fields = self._spools.archive.record(at).fields
+        except (ObjectStoreAway, ObjectStoreRefused):
+            # The body is there, and the reference to it must not be lost.
+            raise
         except Unavailable:
-            # The archive of an earlier job may have been taken away since.
+            # Somebody may have removed the archive of the earlier job.
             return None
-        return Body(warc.Original(fields["warc-record-id"], fields["warc-target-uri"], fields["warc-date"]), at)
+        return DraftBody(warc.Original(fields["warc-record-id"], fields["warc-target-uri"], fields["warc-date"]), at)
 
 
 class _Group:
-    """What one append writes."""
+    """The records that one append writes."""
 
     def __init__(self, segment: OpenSegment) -> None:
         self._segment = segment
         self.members: list[bytes] = []
         self.lines: list[bytes] = []
         self.end = segment.spool.size
-        """Of the segment, with this group."""
-        self.bodies: dict[BodyKey, Body] = {}
+        """The end of the segment, including this group."""
+        self.bodies: dict[BodyKey, DraftBody] = {}
+        self.earlier: dict[str, DraftBody | None] = {}
+        """Bodies of earlier jobs, by reference; None: it no longer exists."""
         self.left_out = 0
 
-    def add(self, member: bytes, entry: Entry | None = None) -> Reference:
+    def add(self, member: bytes, entry: CdxjEntry | None = None) -> Reference:
         at = Reference(self._segment.reference, self.end, len(member))
         self.members.append(member)
         self.end += len(member)

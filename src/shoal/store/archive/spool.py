@@ -1,7 +1,7 @@
-"""The open segment: appended to in groups, each on the disk when `append` returns, and sealed in the end.
+"""The open segment. Groups of records are appended to it; each is on the disk when `append` returns. Then it is sealed.
 
-Its index is written along, unsynced, so that after a kill only what stands behind the last indexed record has to be
-read to find the end of the whole records. The rest is cut off: no row refers to it, as rows are saved after `append`.
+Its index is written along without fsync. After a crash, only the bytes after the last indexed record must be read to
+find the last complete record. The rest is cut off: no row refers to it, because rows are saved after `append`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from shoal.store.archive import index, warc
-from shoal.store.archive.member import unpacked, whole_members
-from shoal.store.archive.moving import sync_folder, unwritable
+from shoal.store.archive import cdxj_index, warc
+from shoal.store.archive.atomic_move import sync_folder, unwritable
+from shoal.store.archive.gzip_members import complete_members, decompress_member
 
 SEALED = ".warc.gz"
 SPOOL = ".warc.gz.open"
@@ -22,46 +22,46 @@ INDEX = ".cdxj"
 OPEN_INDEX = ".cdxj.open"
 
 
-class Survey(NamedTuple):
+class SpoolScan(NamedTuple):
     lines: list[bytes]
-    """Of the index, one for every capture that is whole."""
+    """Index lines, one for every complete capture."""
     end: int
-    """Of the last whole record."""
+    """The end of the last complete record."""
 
 
-def survey(file: IO[bytes], sidecar: Path) -> Survey:
-    """What of an open segment can be relied on."""
+def scan_spool(file: IO[bytes], sidecar: Path) -> SpoolScan:
+    """Finds the complete records of an open segment."""
     lines, end = _known(file, sidecar)
     file.seek(end)
     filename = _sealed_name(Path(file.name))
     start = end
-    for behind, content in whole_members(file.read()):
+    for behind, content in complete_members(file.read()):
         record = warc.read(content)
         if record is None:
             break
-        found = index.entry_of(record)
+        found = cdxj_index.entry_of(record)
         if found is not None:
             lines.append(found.line(filename, end, start + behind - end))
         end = start + behind
-    return Survey(lines, end)
+    return SpoolScan(lines, end)
 
 
 def _known(file: IO[bytes], sidecar: Path) -> tuple[list[bytes], int]:
-    """The lines of the index, if the record of the last one is there, and where that ends."""
+    """The index lines and the end of the last record; empty and 0 if that record is not in the file."""
     try:
         text = sidecar.read_bytes()
     except FileNotFoundError:
         text = b""
     lines = []
     for line in text.splitlines(keepends=True):
-        if not line.endswith(b"\n") or index.place_of(line) is None:
+        if not line.endswith(b"\n") or cdxj_index.record_span(line) is None:
             break
         lines.append(line)
-    place = index.place_of(lines[-1]) if lines else None
+    place = cdxj_index.record_span(lines[-1]) if lines else None
     if place is not None:
         offset, end = place
         file.seek(offset)
-        content = unpacked(file.read(end - offset))
+        content = decompress_member(file.read(end - offset))
         if content is not None and warc.read(content) is not None:
             return lines, end
     return [], 0
@@ -73,7 +73,7 @@ def _sealed_name(path: Path) -> str:
 
 class Spool:
     def __init__(self, path: Path) -> None:
-        """Makes it, or cuts what is there after its last whole record."""
+        """Creates the file, or truncates an existing one after its last complete record."""
         name = path.name.removesuffix(SPOOL)
         self._path, self._sealed, self._index_path = path, path.with_name(name + SEALED), path.with_name(name + INDEX)
         self._sidecar_path = path.with_name(name + OPEN_INDEX)
@@ -90,7 +90,7 @@ class Spool:
             raise unwritable(self._path, error) from error
 
     def _recover(self) -> None:
-        found = survey(self._file, self._sidecar_path)
+        found = scan_spool(self._file, self._sidecar_path)
         self.size = found.end
         text = b"".join(found.lines)
         if self._sidecar.seek(0, os.SEEK_END) != len(text):
@@ -100,12 +100,12 @@ class Spool:
         self._file.truncate(self.size)
 
     def append(self, records: bytes, lines: Sequence[bytes]) -> None:
-        """Whole or not at all; raises Unavailable."""
+        """Appends everything or nothing; raises Unavailable."""
         text = b"".join(lines)
         try:
             _write_all(self._file, records)
             os.fsync(self._file.fileno())
-            # Behind the records: a line must not tell of what a power cut takes.
+            # After the records: a power cut must not leave an index line without its record.
             _write_all(self._sidecar, text)
         except OSError as error:
             self._cut_back()
@@ -118,11 +118,11 @@ class Spool:
             self._file.truncate(self.size)
             self._sidecar.truncate(self._indexed_bytes)
         except OSError:
-            # The disk takes nothing any more; whoever opens the spool next cuts it.
+            # The disk accepts nothing any more; the next process that opens the spool truncates it.
             pass
 
     def seal(self) -> None:
-        """The index first and the name last, so that a kill in between leaves a spool to go on with."""
+        """Writes the index first and renames last, so that a crash in between leaves a usable spool."""
         try:
             if self.size:
                 self._write_index()

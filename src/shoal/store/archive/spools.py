@@ -1,7 +1,8 @@
-"""The segments that one process writes, a spool per job, and when they leave for the archive.
+"""The segments that one process writes, one spool per job, and when they move to the archive.
 
-A segment is known to the store before anything is appended to it. If the archive cannot be written, sealed segments
-wait in the spool up to a bound; beyond it nothing more is taken until it can. All calls come from one thread at a time.
+The store knows a segment before anything is appended to it. If the archive cannot be written, sealed segments wait in
+the spool, up to a limit; beyond it nothing more is accepted. A bucket is written by another thread (`uploader.py`).
+Callers must not call from two threads at once.
 """
 
 from __future__ import annotations
@@ -16,41 +17,47 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from shoal.errors import Unavailable
-from shoal.store.archive.archive import Archive
-from shoal.store.archive.segments import OPEN, Segment, save_segment
-from shoal.store.archive.sending import bytes_behind, make_folder, send
+from shoal.errors import ObjectStoreRefused, Unavailable
+from shoal.store.archive.archive_folders import Archive
+from shoal.store.archive.segment_table import OPEN, Segment, save_segment
 from shoal.store.archive.spool import SEALED, SPOOL, Spool
+from shoal.store.archive.spool_transfer import adopt, bytes_behind, make_folder, seal_left, send
+from shoal.store.archive.uploader import Uploader
 from shoal.store.store import Store
 
 SEGMENT_BYTES = 64_000_000
-TELL_EVERY_S = 10.0
-"""How old the store's knowledge of an open segment's size may be."""
+REPORT_EVERY_S = 10.0
+"""How often an open segment's size is reported to the store."""
+REMOTE_AFTER_S = 300.0
+"""With a bucket, the maximum age of an open segment where `Sealing` names none: until then only this machine has it."""
+DRAIN_S = 2.0
+_SEGMENTS_IN_SPOOL = 4
+"""A spool that may hold little has smaller segments, so that some of them can leave while others are written."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
 _MOST_OF_MACHINE = 24
 
 
 class Sealing(NamedTuple):
     after_s: float | None
-    """How old a segment gets; None: as old as may be, up to its size."""
+    """The maximum age of an open segment; None: only its size matters."""
     behind_bytes: int
-    """How much may wait in the spool for an archive that cannot be written."""
+    """How much may wait in the spool while the archive cannot be written."""
 
 
 ON_A_FLEET = Sealing(60.0, 4_000_000_000)
 ALONE = Sealing(None, 0)
-"""For one process: others do not wait for its segments, and by age a slow crawl would leave thousands of small ones."""
+"""For one process: nobody waits for its segments, and sealing by age would make thousands of files in a slow crawl."""
 
 
 @dataclass(slots=True)
 class OpenSegment:
     job: str
     name: str
-    """Without the job."""
+    """The name without the job."""
     spool: Spool
     began_at: float
-    told_at: float
-    told_bytes: int = 0
+    reported_at: float
+    reported_bytes: int = 0
 
     @property
     def reference(self) -> str:
@@ -61,10 +68,10 @@ class Spools:
     def __init__(
         self, archive: Archive, machine: str, sealing: Sealing, clock: Callable[[], float] = time.time
     ) -> None:
-        """Makes nothing on the disk until there is something to write. Not to be carried over a fork."""
+        """Creates nothing on the disk until there is something to write. Do not use it after a fork."""
         self.archive = archive
         self.machine = machine
-        # The last part, because a machine may have the name of another, and a process the number of one that died.
+        # Random at the end, because two machines may have the same name, and a dead process's pid may be used again.
         self.process = f"{_NOT_IN_NAMES.sub('-', machine)[:_MOST_OF_MACHINE]}-{os.getpid()}-{os.urandom(3).hex()}"
         self._sealing = sealing
         self.clock = clock
@@ -73,54 +80,97 @@ class Spools:
         self._open: dict[str, OpenSegment] = {}
         self._begun = 0
         self._behind_bytes = 0
-        self._trouble: Unavailable | None = None
+        self._transfer_error: Unavailable | None = None
+        self._uploader: Uploader | None = None
+        self._segment_bytes = SEGMENT_BYTES
+        self._seal_after_s = sealing.after_s
+        if archive.stored.is_remote:
+            self._uploader = Uploader(archive, self.process)
+            self._segment_bytes = min(SEGMENT_BYTES, max(1, archive.spool_bytes // _SEGMENTS_IN_SPOOL))
+            self._seal_after_s = sealing.after_s or REMOTE_AFTER_S
 
     @property
-    def trouble(self) -> str | None:
+    def transfer_error(self) -> str | None:
         """Why segments wait in the spool instead of being in the archive."""
-        return str(self._trouble) if self._trouble is not None else None
+        error = self._uploader.error if self._uploader is not None else self._transfer_error
+        return str(error) if error is not None else None
 
-    def room(self, store: Store, job: str) -> OpenSegment:
-        """The segment for the next append. Raises Unavailable."""
+    @property
+    def waiting_bytes(self) -> int:
+        """How much waits in the spool for the archive."""
+        return self._uploader.waiting_bytes if self._uploader is not None else self._behind_bytes
+
+    @property
+    def note(self) -> str | None:
+        """What a person should know: segments that wait for the archive."""
+        error = self.transfer_error
+        return f"segments wait in the spool: {error}" if error else None
+
+    def check(self) -> None:
+        """Raises ObjectStoreRefused if waiting would not help. A bucket that is away may come back."""
+        try:
+            self.archive.stored.check()
+        except ObjectStoreRefused:
+            raise
+        except Unavailable:
+            pass
+
+    def adopt(self, store: Store) -> None:
+        """Archives what dead processes of this machine left; with a bucket, soon. Raises Unavailable."""
+        if self._uploader is not None:
+            self._uploader.wake(store)
+        else:
+            adopt(store, self.archive)
+
+    def segment_for_append(self, store: Store, job: str) -> OpenSegment:
+        """Seals the current segment if it is due. Raises Unavailable."""
         segment = self._open.get(job)
         if segment is not None and self._is_due(segment):
             self.seal(store, job)
-        if self._trouble is not None and self._behind_bytes > self._sealing.behind_bytes:
+        if self._uploader is not None:
+            self._uploader.check_room(store)
+        elif self._transfer_error is not None and self._behind_bytes > self._sealing.behind_bytes:
             self._send(store)
-            if self._trouble is not None:
-                raise self._trouble
+            if self._transfer_error is not None:
+                raise self._transfer_error
         segment = self._open.get(job) or self._begin(store, job)
-        self._tell(store, segment)
+        self._report(store, segment)
         return segment
 
-    def tend(self, store: Store) -> None:
-        """To be called every few seconds: seals what is old enough, and sends what had to wait."""
+    def seal_due(self, store: Store) -> None:
+        """Call it every few seconds: seals what is old enough, and sends segments that had to wait."""
         due = [job for job, segment in self._open.items() if self._is_due(segment)]
         for job in due:
-            self._seal(job)
-        if due or self._trouble is not None:
+            self._seal(store, job)
+        if due or self._transfer_error is not None:
             self._send(store)
 
     def seal(self, store: Store, job: str) -> None:
-        """Of a job that is put away; whether it could be sent to the archive is seen by `trouble`."""
+        """For a job that is unloaded. `transfer_error` tells whether the segment reached the archive."""
         if job in self._open:
-            self._seal(job)
+            self._seal(store, job)
             self._send(store)
 
     def seal_all(self, store: Store) -> None:
-        """Raises Unavailable if something stays in the spool; whoever adopts it brings it to the archive."""
+        """Raises Unavailable if a segment stays in the spool; the process that adopts the spool archives it. Waits a
+        moment for a bucket: repeat it."""
         for job in list(self._open):
-            self._seal(job)
-        if self._lock is not None:
+            self._seal(store, job)
+        if self._uploader is not None:
             self._send(store)
-            if self._trouble is not None:
-                raise self._trouble
+            self._uploader.drain(store, DRAIN_S)
+        elif self._lock is not None:
+            self._send(store)
+            if self._transfer_error is not None:
+                raise self._transfer_error
 
     def close(self) -> None:
-        """Without sealing: what is still here is for whoever adopts it."""
+        """Does not seal; another process adopts what is still here."""
         for segment in self._open.values():
             segment.spool.close()
         self._open.clear()
+        if self._uploader is not None:
+            self._uploader.close()
         if self._lock is not None:
             if not any(self._folder.glob(f"*/*{SEALED}*")):
                 shutil.rmtree(self._folder, ignore_errors=True)
@@ -128,9 +178,9 @@ class Spools:
             self._lock = None
 
     def _is_due(self, segment: OpenSegment) -> bool:
-        if segment.spool.size >= SEGMENT_BYTES:
+        if segment.spool.size >= self._segment_bytes:
             return True
-        return self._sealing.after_s is not None and self.clock() - segment.began_at >= self._sealing.after_s
+        return self._seal_after_s is not None and self.clock() - segment.began_at >= self._seal_after_s
 
     def _begin(self, store: Store, job: str) -> OpenSegment:
         if self._lock is None:
@@ -143,33 +193,41 @@ class Spools:
         try:
             self._save(store, segment)
         except Unavailable:
-            # Empty, so that sealing removes it.
+            # The segment is empty, so sealing removes it.
             segment.spool.seal()
             raise
         self._open[job] = segment
         return segment
 
-    def _tell(self, store: Store, segment: OpenSegment) -> None:
+    def _report(self, store: Store, segment: OpenSegment) -> None:
         size = segment.spool.size
-        is_first = not segment.told_bytes
-        if size != segment.told_bytes and (is_first or self.clock() - segment.told_at >= TELL_EVERY_S):
+        is_first = not segment.reported_bytes
+        if size != segment.reported_bytes and (is_first or self.clock() - segment.reported_at >= REPORT_EVERY_S):
             self._save(store, segment)
-            segment.told_at, segment.told_bytes = self.clock(), size
+            segment.reported_at, segment.reported_bytes = self.clock(), size
 
     def _save(self, store: Store, segment: OpenSegment) -> None:
         size, now = segment.spool.size, self.clock()
         save_segment(store, Segment(segment.job, segment.name, self.machine, self.process, OPEN, size, now))
 
-    def _seal(self, job: str) -> None:
-        # What cannot be sealed now is when it is sent.
+    def _seal(self, store: Store, job: str) -> None:
+        segment = self._open.pop(job)
+        # If it cannot be sealed or reported now, `_send` seals it, and its row gets the size when it is stored.
         with suppress(Unavailable):
-            self._open.pop(job).spool.seal()
+            segment.spool.seal()
+            if segment.spool.size != segment.reported_bytes:
+                self._save(store, segment)
 
     def _send(self, store: Store) -> None:
         writing = {segment.reference for segment in self._open.values()}
         try:
-            send(store, self.archive, self._folder, writing)
-            self._trouble = None
-        except Unavailable as trouble:
-            self._trouble = trouble
-        self._behind_bytes = bytes_behind(self._folder, writing)
+            if self._uploader is not None:
+                seal_left(self._folder, writing)
+                self._uploader.wake(store)
+            else:
+                send(store, self.archive, self._folder, writing)
+            self._transfer_error = None
+        except Unavailable as error:
+            self._transfer_error = error
+        if self._uploader is None:
+            self._behind_bytes = bytes_behind(self._folder, writing)

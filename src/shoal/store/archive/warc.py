@@ -1,7 +1,7 @@
-"""WARC/1.1 records made from captures, and read back.
+"""Makes WARC/1.1 records from captures, and reads them.
 
-A response is kept as it came, but for what only made sense on the wire: its transfer coding is undone, and the head of
-an HTTP/2 answer is spelt as HTTP/1.1 would, as other crawlers do. A head that not every reader takes is cut.
+A response is archived as received, except for what only made sense on the wire: its transfer coding is removed, and
+the head of an HTTP/2 response is written as HTTP/1.1, as other crawlers do. A head too long for some readers is cut.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from shoal.store.archive.capture import Capture
-from shoal.store.archive.short_head import MOST_BYTES, MOVED, shortened
+from shoal.store.archive.head_limits import MOST_BYTES, MOVED, shorten_head
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
@@ -67,17 +67,17 @@ def revisit(capture: Capture, id: str, date: str, profile: str, original: Origin
 
 
 def request(capture: Capture, id: str, date: str, answered_by: str) -> bytes:
-    asked = capture.request if len(capture.request) <= MOST_BYTES else _short_request(capture.request)
+    message = capture.request if len(capture.request) <= MOST_BYTES else _short_request(capture.request)
     fields = (
         f"{_opening('request', id, date, capture)}WARC-Concurrent-To: {answered_by}\r\n"
-        f"WARC-Block-Digest: {digest(asked)}\r\nContent-Type: application/http; msgtype=request\r\n"
+        f"WARC-Block-Digest: {digest(message)}\r\nContent-Type: application/http; msgtype=request\r\n"
     )
-    return _record(fields, asked)
+    return _record(fields, message)
 
 
-def _short_request(whole: bytes) -> bytes:
-    head, blank, body = whole.partition(b"\r\n\r\n")
-    return whole if len(head) <= MOST_BYTES else shortened(head + blank) + body
+def _short_request(message: bytes) -> bytes:
+    head, blank, body = message.partition(b"\r\n\r\n")
+    return message if len(head) <= MOST_BYTES else shorten_head(head + blank) + body
 
 
 def warcinfo(id: str, date: str, filename: str, about: Mapping[str, str]) -> bytes:
@@ -104,8 +104,8 @@ def _record(fields: str, *block: bytes) -> bytes:
 
 
 def http_head(head: bytes, body_bytes: int) -> bytes:
-    """The head as it fits the body that is kept; fields that do not are kept under another name."""
-    # What some reader could take for the blank line behind the head goes; otherwise every line stays as it is.
+    """Makes the head fit the archived body: renames the fields that do not fit it."""
+    # Removes what a reader could mistake for the blank line after the head; all other lines stay as they are.
     status, *fields = filter(None, _BREAK.split(head))
     moved = fits = False
     for place, field in enumerate(fields):
@@ -122,11 +122,11 @@ def http_head(head: bytes, body_bytes: int) -> bytes:
     if not version.startswith(b"HTTP/1."):
         version = b"HTTP/1.1"
     made = b"\r\n".join((version + space + rest, *fields, b"", b""))
-    return made if len(made) <= MOST_BYTES else shortened(made)
+    return made if len(made) <= MOST_BYTES else shorten_head(made)
 
 
 def read(record: bytes) -> Record | None:
-    """None if this is no record of ours."""
+    """None if Shoal did not write this record."""
     header, blank, rest = record.partition(b"\r\n\r\n")
     version, *lines = header.decode("utf-8", "replace").split("\r\n")
     fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
@@ -145,7 +145,7 @@ def warc_date(at: float) -> str:
 
 
 def record_ids(n: int) -> Iterator[str]:
-    """Random UUIDs; one call of the system for all of them."""
+    """Random UUIDs, with one system call for all of them."""
     digits = os.urandom(_ID_BYTES * n).hex()
     for start in range(0, len(digits), 2 * _ID_BYTES):
         d = digits[start : start + 2 * _ID_BYTES]

@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection, and inside the transaction, that the store hands over."""
+"""Runs the migrations on the store's connection and inside its transaction."""
 
 from alembic import context
 

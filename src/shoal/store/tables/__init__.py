@@ -1,15 +1,18 @@
 """The tables of the store.
 
-Times are seconds since the epoch, UTC; fingerprints are signed 64-bit integers; JSON is kept as text. A request
-of a job ends in exactly one of pages, redirects, dead and drops, and the token of the lease that ended it
-decides which of two answers is the newer one. Whoever changes a table adds a migration beside it.
+Times are seconds since the epoch, UTC; fingerprints are signed 64-bit integers; JSON is stored as text. A request
+of a job ends in exactly one of pages, redirects, dead and drops. The token of the lease that ended it
+decides which of two results is newer. If you change a table, add a migration.
 """
 
 from shoal.store.tables.crawl import (
+    canonicals,
+    changes,
     contents,
     cookies,
     dead,
     drops,
+    hooks,
     inputs,
     item_types,
     items,
@@ -19,9 +22,12 @@ from shoal.store.tables.crawl import (
     pages,
     quality,
     redirects,
+    refused,
     rejects,
     robots,
     segments,
+    series,
+    sinks,
     tallies,
     waiting,
 )
@@ -29,12 +35,15 @@ from shoal.store.tables.fleet import answers, deliveries, exclusions, hosts, run
 
 __all__ = [
     "answers",
+    "canonicals",
+    "changes",
     "contents",
     "cookies",
     "dead",
     "deliveries",
     "drops",
     "exclusions",
+    "hooks",
     "hosts",
     "inputs",
     "item_types",
@@ -45,11 +54,14 @@ __all__ = [
     "pages",
     "quality",
     "redirects",
+    "refused",
     "rejects",
     "robots",
     "runs",
     "schedules",
     "segments",
+    "series",
+    "sinks",
     "tallies",
     "tokens",
     "waiting",

@@ -1,4 +1,4 @@
-"""What every crawl keeps: jobs and what was given to them, how each request ended, and what it led to."""
+"""Tables of every crawl: jobs, their inputs, the outcomes of their requests, and their items."""
 
 from __future__ import annotations
 
@@ -39,8 +39,10 @@ jobs = Table(
     Column("fleet", Boolean, nullable=False),
     Column("request_id", Text),
     Column("extracted_by", Text),
-    # The id of a token, which may be gone by now.
+    # The id of a token, which may have been removed.
     Column("owner", Text),
+    # JSON: the version of every spider that has worked on the job.
+    Column("spider_versions", Text),
 )
 
 inputs = Table(
@@ -54,7 +56,9 @@ inputs = Table(
     Column("host", Text),
     Column("reason", Text),
     Column("duplicate_of", Integer),
-    # What is appended is looked up among all that was given before.
+    # The row of a list with columns, as JSON.
+    Column("columns", Text),
+    # Appended inputs are looked up among all earlier ones.
     Index("inputs_by_fingerprint", "job", "fingerprint"),
 )
 
@@ -84,8 +88,22 @@ pages = Table(
     Column("tdm_policy", Text),
     Column("title", Text),
     Column("canonical", Text),
-    # Listings and exports come in the order of the crawl, and start at once however many pages there are.
+    Column("noindex", Boolean),
+    Column("nofollow", Boolean),
+    # The page that represents it, in a job that merges pages with the same canonical URL.
+    Column("merged_into", BigInteger),
+    Column("change_kind", Text),
+    # Listings and exports come in crawl order, and start at once however many pages there are.
     Index("pages_by_time", "job", "fetched_at"),
+)
+
+canonicals = Table(
+    "canonicals",
+    metadata,
+    Column("job", Text, primary_key=True),
+    # The fingerprint of a canonical URL, and the page that represents all that name it.
+    Column("canonical", BigInteger, primary_key=True),
+    Column("page", BigInteger, nullable=False),
 )
 
 contents = Table(
@@ -162,7 +180,7 @@ items = Table(
 
 @event.listens_for(items, "after_create")
 def _index_keys(_table: Table, db: Connection, **_: object) -> None:
-    # Partial, so that items without a key pay nothing for it. As an Index among the columns it would load
+    # Partial, so that items without a key cost nothing. As an Index among the columns it would import
     # PostgreSQL's dialect at every start, which takes 20 ms.
     db.exec_driver_sql("CREATE UNIQUE INDEX items_by_key ON items (job, type, key) WHERE key IS NOT NULL")
 
@@ -209,10 +227,26 @@ tallies = Table(
     Column("job", Text, primary_key=True),
     Column("kind", Text, primary_key=True),
     Column("key", Text, primary_key=True),
-    # Each of several writers adds to rows of its own; the count is the sum over all parts.
+    # Each writer adds to rows of its own; the count is the sum over all parts.
     Column("part", Integer, primary_key=True, autoincrement=False),
     Column("n", BigInteger, nullable=False),
     Column("sample", Text),
+)
+
+series = Table(
+    "series",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("at", BigInteger, primary_key=True, autoincrement=False),
+    Column("seconds", Integer, nullable=False),
+    Column("pages", Integer, nullable=False),
+    # JSON: the number of pages of each status.
+    Column("by_status", Text, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("items", Integer, nullable=False),
+    Column("p50_ms", Integer),
+    Column("p95_ms", Integer),
+    Column("queue", BigInteger),
 )
 
 segments = Table(
@@ -225,7 +259,7 @@ segments = Table(
     Column("state", Text, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("at", Double, nullable=False),
-    # Few are open, and those are looked for again and again.
+    # Few segments are open, and these are looked up often.
     Index("segments_by_state", "state", "process"),
 )
 
@@ -241,7 +275,7 @@ waiting = Table(
 offers = Table(
     "offers",
     metadata,
-    # A long-lived server sees more than 2^31 batches; SQLite counts only what is called INTEGER.
+    # A long-lived server writes more than 2^31 batches; SQLite autoincrements only a column declared INTEGER.
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     Column("job", Text, nullable=False),
     Column("packed", LargeBinary, nullable=False),
@@ -266,4 +300,69 @@ cookies = Table(
     Column("path", Text, primary_key=True),
     Column("name", Text, primary_key=True),
     Column("line", Text, nullable=False),
+)
+
+hooks = Table(
+    "hooks",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("hook", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    # While a process runs it.
+    Column("claimed_until", Double),
+    # What it gave as JSON, or why it failed.
+    Column("result", Text),
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    # PostgreSQL gives out numbers in the order of the inserts, not of the commits; `part` makes the order safe.
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("job", Text, nullable=False),
+    Column("part", Integer, nullable=False),
+    Column("at", Double, nullable=False),
+    # Items that changed or went.
+    Column("n", Integer, nullable=False),
+    # JSON: the pages whose items changed, and the items that went.
+    Column("packed", Text, nullable=False),
+    Index("changes_by_part", "job", "part", "id"),
+)
+
+sinks = Table(
+    "sinks",
+    metadata,
+    Column("job", Text, primary_key=True),
+    # Its place in the job's list.
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    # JSON: part -> the last change that was delivered.
+    Column("cursor", Text, nullable=False),
+    # JSON: up to where the batch goes that is being delivered.
+    Column("planned", Text),
+    Column("batch", BigInteger, nullable=False),
+    # Of the changed items, how many were delivered.
+    Column("delivered", BigInteger, nullable=False),
+    Column("delivered_at", Double),
+    # What it waits for.
+    Column("fault", Text),
+    # Whether waiting does not help.
+    Column("stuck", Boolean, nullable=False),
+    # The process that feeds it.
+    Column("holder", Text),
+    Column("held_until", Double),
+)
+
+refused = Table(
+    "refused",
+    metadata,
+    Column("job", Text, primary_key=True),
+    Column("sink", Integer, primary_key=True, autoincrement=False),
+    Column("type", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("page", BigInteger, nullable=False),
+    Column("data", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    # Whether the next batch tries it again.
+    Column("again", Boolean, nullable=False),
 )

@@ -1,4 +1,4 @@
-"""What only a fleet keeps: who may ask it for what, what it does by itself, and the words of its operator on hosts."""
+"""Tables of a fleet only: tokens, idempotency keys, exclusions, host overrides, schedules, runs and deliveries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ answers = Table(
 exclusions = Table(
     "exclusions",
     metadata,
-    # One row for all of them: they are read and replaced together.
+    # One row for all lines: they are read and replaced together.
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("version", Integer, nullable=False),
     Column("lines", Text, nullable=False),
@@ -60,7 +60,7 @@ schedules = Table(
     Column("created_at", Double, nullable=False),
     Column("due_at", Double, nullable=False),
     Column("owner", Text),
-    # Each owner has names of its own; NULL by itself would be equal to no other NULL.
+    # Each owner has its own names; a plain NULL would not equal another NULL.
     Index("schedules_by_name", text("coalesce(owner, '')"), "name", unique=True),
 )
 
@@ -74,7 +74,7 @@ deliveries = Table(
     Column("reason", Text),
     Column("at", Double, nullable=False),
     Column("attempts", Integer, nullable=False),
-    # NULL: it was delivered, or given up.
+    # NULL: delivered, or given up.
     Column("due_at", Double),
     Column("delivered_at", Double),
     Column("fault", Text),
@@ -92,6 +92,6 @@ runs = Table(
     Column("missed", Integer, nullable=False),
     Column("reason", Text),
     Column("claimed_at", Double),
-    # Few are due, and those are looked for in every round.
+    # Few runs are due, and these are looked up in every round.
     Index("runs_by_state", "state"),
 )

@@ -1,0 +1,180 @@
+"""The archive: sealed segments in a folder per job, open ones in the spools of the machine that writes them.
+
+<archive>/<job>/<segment>.warc.gz                    sealed and stored, with <segment>.cdxj beside it
+spool/<process>/<job>/<segment>.warc.gz.open         written to by that process, with <segment>.cdxj.open
+spool/<process>/<job>/<segment>.warc.gz              sealed, on its way to the archive
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, NamedTuple, Self
+
+from shoal.errors import Unavailable, UsageError
+from shoal.object_store.object_url import ObjectUrl, is_bucket_url, masked
+from shoal.settings import SPOOL_BYTES
+from shoal.store.archive import warc
+from shoal.store.archive.capture import Reference
+from shoal.store.archive.gzip_members import decompress_member
+from shoal.store.archive.spool import INDEX, OPEN_INDEX, SEALED, SPOOL, scan_spool
+from shoal.store.archive.stored_segments import FolderSegments, SegmentStore
+
+_MOST_OPEN = 8
+_READ_AT_ONCE = 1 << 20
+
+
+class ArchivePlace(NamedTuple):
+    """What another process needs to open the archive."""
+
+    url: str
+    spools: Path
+
+
+class Archive:
+    def __init__(self, stored: SegmentStore, spools: Path, spool_bytes: int = SPOOL_BYTES) -> None:
+        self.stored = stored
+        self.spools = spools
+        """The spools of this machine, a folder per process."""
+        self.spool_bytes = spool_bytes
+        """How much may wait there for a bucket."""
+        self._files: OrderedDict[str, IO[bytes]] = OrderedDict()
+        """Segments that were read recently. Sealing and storing a spool does not change the file."""
+
+    @classmethod
+    def at(cls, url: str | None, home: Path, spool_bytes: int = SPOOL_BYTES) -> Self:
+        """Raises UsageError."""
+        stored = FolderSegments(home / "archive") if url is None else _stored_at(url)
+        return cls(stored, home / "spool", spool_bytes)
+
+    @classmethod
+    def of(cls, place: ArchivePlace) -> Self:
+        return cls(_stored_at(place.url), place.spools)
+
+    @property
+    def place(self) -> ArchivePlace:
+        return ArchivePlace(self.stored.url, self.spools)
+
+    def reader(self) -> Archive:
+        """Another one, for another thread: an Archive keeps files open, and only one thread may use it."""
+        return Archive(self.stored, self.spools, self.spool_bytes)
+
+    def segments(self, job: str) -> list[str]:
+        """The segments that this machine can read, in the order of their creation."""
+        spooled = self.spools.glob(f"*/{job}/*{SEALED}*")
+        return sorted({*self.stored.names(job), *(f"{job}/{file.name.partition('.')[0]}" for file in spooled)})
+
+    def bytes_of(self, segment: str) -> int | None:
+        """None: this machine cannot read the segment."""
+        spooled = self.spooled_bytes(segment)
+        return self.stored_bytes(segment) if spooled is None else spooled
+
+    def spooled_bytes(self, segment: str) -> int | None:
+        """None: no process of this machine has it in its spool."""
+        for path in self._spooled(segment):
+            with _translated(str(path)), suppress(FileNotFoundError):
+                return path.stat().st_size
+        return None
+
+    def stored_bytes(self, segment: str) -> int | None:
+        """None: not in the archive, though it may be in a spool. Raises Unavailable if the archive cannot be read."""
+        return self.stored.size(segment)
+
+    def take(self, sealed: Path) -> None:
+        """Stores a sealed segment; repeatable after any crash. Raises Unavailable. With a bucket, the local files stay
+        until `release`."""
+        self.stored.take(sealed)
+
+    def release(self, sealed: Path) -> None:
+        """Removes the local files of a segment that the archive and the store's table have."""
+        with _translated(str(sealed)):
+            sealed.unlink(missing_ok=True)
+            # The segment first: an index without its segment is removed with its folder.
+            sealed.with_name(sealed.name.removesuffix(SEALED) + INDEX).unlink(missing_ok=True)
+
+    def record(self, reference: Reference) -> warc.Record:
+        """Raises Unavailable if the record is missing."""
+        with _translated(self.stored.path_of(reference.segment)):
+            file = self._opened(reference.segment)
+            file.seek(reference.offset)
+            member = file.read(reference.length)
+        content = decompress_member(member)
+        record = warc.read(content) if content is not None else None
+        if record is None:
+            raise Unavailable(f"{file.name} has no complete record at {reference.offset}: restore it from a backup")
+        return record
+
+    def chunks(self, job: str) -> Iterator[bytes]:
+        """All complete records of a job that this machine can read, also while more are added."""
+        for segment in self.segments(job):
+            with _translated(self.stored.path_of(segment)):
+                yield from self._chunks(segment)
+
+    def remove(self, job: str) -> None:
+        """Removes the job's segments from the archive; processes keep those in their spools. Raises Unavailable."""
+        self.close()
+        self.stored.remove(job)
+
+    def close(self) -> None:
+        while self._files:
+            self._files.popitem()[1].close()
+
+    def _chunks(self, segment: str) -> Iterator[bytes]:
+        with self._open(segment) as file:
+            path = Path(file.name)
+            if path.name.endswith(SPOOL):
+                end = scan_spool(file, path.with_name(path.name.removesuffix(SPOOL) + OPEN_INDEX)).end
+            else:
+                end = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            for start in range(0, end, _READ_AT_ONCE):
+                yield file.read(min(_READ_AT_ONCE, end - start))
+
+    def _opened(self, segment: str) -> IO[bytes]:
+        file = self._files.pop(segment, None) or self._open(segment)
+        self._files[segment] = file
+        if len(self._files) > _MOST_OPEN:
+            self._files.popitem(last=False)[1].close()
+        return file
+
+    def _open(self, segment: str) -> IO[bytes]:
+        # In the order in which a segment moves, so that one that moves meanwhile is still found.
+        for path in self._spooled(segment):
+            with suppress(FileNotFoundError):
+                return path.open("rb")
+        return self.stored.open(segment)
+
+    def _spooled(self, segment: str) -> Iterator[Path]:
+        job, _, name = segment.partition("/")
+        spool = self.spools / process_of(name) / job
+        yield spool / f"{name}{SPOOL}"
+        yield spool / f"{name}{SEALED}"
+
+
+def _stored_at(url: str) -> SegmentStore:
+    if is_bucket_url(url):
+        # Only here: an archive in a folder needs no client of object stores.
+        from shoal.store.archive.bucket_segments import BucketSegments
+
+        return BucketSegments(url)
+    if not url.startswith("file://"):
+        raise UsageError(f"archive_url is {masked(url)!r}: give file:///PATH, s3://, gs:// or az://BUCKET/PREFIX")
+    return FolderSegments(Path(ObjectUrl.parse(url).key))
+
+
+def process_of(name: str) -> str:
+    """The process that wrote a segment: the part of its name between the time and the number."""
+    return name.partition("-")[2].rpartition("-")[0]
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise Unavailable(f"{path} is missing: restore it, or set SHOAL_ARCHIVE_URL to where it is") from None
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read: {error.strerror}") from error

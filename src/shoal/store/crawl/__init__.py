@@ -1,0 +1,1 @@
+"""What a crawl saves while it runs."""

@@ -1,0 +1,107 @@
+"""Converts a page's items and rejects into rows.
+
+The store keeps an item's values as JSON text. An item with a key has one row per job, type and key. That row belongs
+to the page that gave the item last; saving any other page does not touch it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, Delete, Table, delete
+
+from shoal.model import ItemRecord, RejectRecord
+from shoal.store import tables
+from shoal.store.database.storable_text import json_text, storable, storable_json
+from shoal.store.database.upsert import Upsert, replace_unless_older, take_over_key
+
+Row = tuple[Any, ...]
+
+_TYPE, _KEY = 3, 4
+_type_and_key = itemgetter(_TYPE, _KEY)
+_ITEMS = Upsert(tables.items, take_over_key)
+_REJECTS = Upsert(tables.rejects, replace_unless_older)
+
+
+class PageItems(Protocol):
+    """A page, with its items and rejects."""
+
+    @property
+    def job(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> int: ...
+
+    @property
+    def token(self) -> int: ...
+
+    @property
+    def items(self) -> Sequence[ItemRecord]: ...
+
+    @property
+    def rejects(self) -> Sequence[RejectRecord]: ...
+
+
+def item_rows(page: PageItems) -> list[Row]:
+    job, fingerprint, token = page.job, page.fingerprint, page.token
+    return [
+        (job, fingerprint, ordinal, item.type, item.key and storable(item.key), storable_json(item.text), token)
+        for ordinal, item in enumerate(page.items)
+    ]
+
+
+def reject_rows(page: PageItems) -> list[Row]:
+    job, fingerprint, token = page.job, page.fingerprint, page.token
+    return [
+        (job, fingerprint, ordinal, reject.type, json_text(reject.data), storable(reject.reason), token)
+        for ordinal, reject in enumerate(page.rejects)
+    ]
+
+
+def write_items(db: Connection, rows: Iterable[Row]) -> list[Row]:
+    """Call `clear_items` for these pages first. Returns the rows without those whose key occurs again."""
+    alone: list[Row] = []
+    keyed: list[Row] = []
+    for row in rows:
+        (alone if row[_KEY] is None else keyed).append(row)
+    written = alone + _last_of_each_key(keyed)
+    _ITEMS.write(db, written)
+    return written
+
+
+def write_rejects(db: Connection, rows: Sequence[Row]) -> None:
+    _REJECTS.write(db, rows)
+
+
+def clear_items(db: Connection, job: str, pages: Sequence[int]) -> None:
+    """Removes the items and rejects of these pages, but no item that another page has given since."""
+    if pages:
+        for table in (tables.items, tables.rejects):
+            db.execute(_of_pages(table, job, pages))
+
+
+def take_items(db: Connection, job: str, pages: Sequence[int]) -> list[Row]:
+    """Like `clear_items`; returns the rows of the items."""
+    if not pages:
+        return []
+    taken = db.execute(_of_pages(tables.items, job, pages).returning(*tables.items.c)).all()
+    db.execute(_of_pages(tables.rejects, job, pages))
+    return [tuple(row) for row in taken]
+
+
+def _of_pages(table: Table, job: str, pages: Sequence[int]) -> Delete:
+    return delete(table).where(table.c.job == job, table.c.page.in_(pages))
+
+
+def _last_of_each_key(rows: Iterable[Row]) -> list[Row]:
+    """Expects rows that have a key."""
+    # One statement must not contain a key twice, and the pages of a batch come in any order.
+    kept: dict[Row, Row] = {}
+    for row in rows:
+        name = _type_and_key(row)
+        if name not in kept or kept[name][-1] <= row[-1]:
+            kept[name] = row
+    # All writers use the same order: otherwise two writers with common keys would deadlock.
+    return [kept[name] for name in sorted(kept)]

@@ -1,0 +1,259 @@
+"""Saves the results of leases: a batch of records of one job, in one transaction.
+
+Saving a batch again, whole or in part, gives the same result. A record of an older lease than the stored row's is
+ignored. A new outcome of a request replaces its old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Table, delete, select, update
+
+from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
+from shoal.store import tables
+from shoal.store.archive.capture import Capture
+from shoal.store.crawl.change_log import CHANGES, changed_items, log_changes
+from shoal.store.crawl.item_rows import (
+    PageItems,
+    Row,
+    clear_items,
+    item_rows,
+    reject_rows,
+    take_items,
+    write_items,
+    write_rejects,
+)
+from shoal.store.crawl.merge_canonicals import merge
+from shoal.store.crawl.offer_log import pack_offers, write_offers
+from shoal.store.crawl.outcome_lookup import OUTCOME_TABLES, StoredOutcome, stored_outcomes
+from shoal.store.crawl.pack_content import pack
+from shoal.store.database.storable_text import storable, storable_row
+from shoal.store.database.upsert import Upsert, add_count, replace_unless_older
+from shoal.store.store import Store
+from shoal.urls.traps import SAMPLES
+
+Record = PageRecord | RedirectRecord | DeadLetter | Drop
+Found = dict[int, tuple[str, Record]]
+"""Fingerprint -> outcome (a key of OUTCOME_TABLES) and record."""
+
+SKIPPED = "skipped"
+FAILED = "failed"
+UNARCHIVED = "unarchived"
+MATCHED = "matched"
+UNMATCHED = "unmatched"
+
+
+class SelectorUse(NamedTuple):
+    """A selector of a spider or of rules, and where they use it."""
+
+    use: str
+    """`each` or `follow`"""
+    callback: str
+    selector: str
+
+    @property
+    def key(self) -> str:
+        return " ".join(self)
+
+    @classmethod
+    def of_key(cls, key: str) -> SelectorUse:
+        return cls(*key.split(" ", 2))
+
+
+@dataclass(slots=True)
+class Batch:
+    job: str
+    pages: list[PageRecord] = field(default_factory=list)
+    redirects: list[RedirectRecord] = field(default_factory=list)
+    dead: list[DeadLetter] = field(default_factory=list)
+    drops: list[Drop] = field(default_factory=list)
+    skips: dict[int, dict[str, int]] = field(default_factory=dict)
+    """Page's fingerprint -> reason -> number of links not offered; counted only if the page is new."""
+    matches: dict[int, dict[SelectorUse, bool]] = field(default_factory=dict)
+    """Page's fingerprint -> selector -> whether it matched; counted only if the page is new."""
+    samples: dict[str, list[str]] = field(default_factory=dict)
+    """Reason -> URLs of skipped links; the store keeps the job's first few per reason."""
+    captures: list[tuple[Record, Capture]] = field(default_factory=list)
+    """Captures for the archive, each with the record that it belongs to."""
+    tallies: dict[tuple[str, str], tuple[int, str | None]] = field(default_factory=dict)
+    """(kind, key) -> (increment, a sample); saving the batch twice adds it twice."""
+    offers: list[str] = field(default_factory=list)
+    """Offers that the records lead to, for rebuilding a lost frontier; saving the batch twice logs them twice."""
+    has_sinks: bool = False
+    """Whether to log the items that change."""
+    refreshes: bool = False
+    """Whether to log pages without items too: an earlier job may have given items of them to the sinks."""
+
+    def add_skipped(self, links: Mapping[str, int]) -> None:
+        """Adds skipped links that belong to no page, by reason."""
+        self.tallies.update({(SKIPPED, reason): (n, None) for reason, n in links.items() if n})
+
+    def add_failure(self, kind: str, status: int | None, host: str, sample: str) -> None:
+        """Counts a failed attempt."""
+        key = (FAILED, failure_key(kind, status, host))
+        n, first = self.tallies.get(key, (0, sample))
+        self.tallies[key] = (n + 1, first)
+
+    def newest(self) -> Found:
+        """The newest record of each request."""
+        kinds: tuple[tuple[str, Iterable[Record]], ...] = (
+            ("page", self.pages),
+            ("redirect", self.redirects),
+            ("dead", self.dead),
+            ("dropped", self.drops),
+        )
+        found: Found = {}
+        for outcome, records in kinds:
+            for record in records:
+                known = found.get(record.fingerprint)
+                if known is None or known[1].token <= record.token:
+                    found[record.fingerprint] = (outcome, record)
+        return found
+
+
+def _values_of(table: Table) -> attrgetter[tuple[Any, ...]]:
+    return attrgetter(*table.columns.keys())
+
+
+_UPSERTS = {
+    outcome: (Upsert(table, replace_unless_older), _values_of(table)) for outcome, table in OUTCOME_TABLES.items()
+}
+_CONTENTS = Upsert(tables.contents, replace_unless_older)
+_TALLIES = Upsert(tables.tallies, add_count)
+
+
+def failure_key(kind: str, status: int | None, host: str) -> str:
+    """Groups failed attempts of the same kind at the same host under one tally key."""
+    return f"{kind} {status or '-'} {host}"
+
+
+def save(store: Store, batch: Batch) -> None:
+    newest = batch.newest()
+    # Packed before the transaction: the longest part of a save need not hold the write lock.
+    packed = _packed_contents(newest)
+    items, rejects = _rows_of(newest, item_rows), _rows_of(newest, reject_rows)
+    offers = pack_offers(batch.offers) if batch.offers else None
+
+    def write(db: Connection) -> None:
+        # Locked before the lookup: if two leases of a request are saved at once, it must not end up in two tables.
+        store.lock_requests(db, batch.job, newest)
+        stored = stored_outcomes(db, batch.job, newest)
+        fresh = {
+            fingerprint: (outcome, record)
+            for fingerprint, (outcome, record) in newest.items()
+            if fingerprint not in stored or stored[fingerprint].token <= record.token
+        }
+        old_items = _clear(db, batch, fresh, stored)
+        told = _merged(db, batch.job, fresh, stored)
+        for kind, (upsert, values) in _UPSERTS.items():
+            rows = [values(record) for outcome, record in fresh.values() if outcome == kind]
+            upsert.write(db, [storable_row(row) for row in rows])
+        _CONTENTS.write(db, [row for fingerprint, row in packed.items() if fingerprint in fresh])
+        new_items = write_items(db, chain.from_iterable(rows for page, rows in items.items() if page in told))
+        write_rejects(db, [row for page, rows in rejects.items() if page in told for row in rows])
+        if offers is not None:
+            write_offers(db, batch.job, offers)
+        changed = changed_items(old_items, new_items, fresh if batch.refreshes else ()) if batch.has_sinks else None
+        counts = _tally_counts(batch, fresh, stored)
+        if changed is not None and changed.pages:
+            counts[CHANGES, ""] = (changed.n, None)
+        if counts:
+            # Last, because all workers of a job share the parts, and the transaction keeps its row locks until the end.
+            part = store.lock_free_part(db, batch.job)
+            _TALLIES.write(db, [storable_row((batch.job, *name, part, *counts[name])) for name in sorted(counts)])
+            _keep_samples(db, batch, part)
+            if changed is not None and changed.pages:
+                log_changes(db, batch.job, part, changed)
+
+    store.change(write)
+
+
+def _merged(db: Connection, job: str, fresh: Found, stored: Mapping[int, StoredOutcome]) -> set[int]:
+    """Merges pages by their canonical URLs. Returns those that represent themselves: items of others are not kept."""
+    keyed = [page for _, page in fresh.values() if isinstance(page, PageRecord) and page.merge_key is not None]
+    if keyed:
+        merge(db, job, keyed, stored)
+    return fresh.keys() - {page.fingerprint for page in keyed if page.merged_into is not None}
+
+
+def _packed_contents(found: Found) -> dict[int, tuple[str, int, int, bytes]]:
+    return {
+        fingerprint: (page.job, fingerprint, page.token, pack(page.content))
+        for fingerprint, (_, page) in found.items()
+        if isinstance(page, PageRecord) and page.content is not None
+    }
+
+
+def _rows_of(found: Found, rows_of: Callable[[PageItems], list[Row]]) -> dict[int, list[Row]]:
+    with_items = ((key, record) for key, (_, record) in found.items() if isinstance(record, PageRecord | Drop))
+    return {fingerprint: rows_of(record) for fingerprint, record in with_items}
+
+
+def _clear(db: Connection, batch: Batch, fresh: Found, stored: Mapping[int, StoredOutcome]) -> list[Row]:
+    """Removes what the fresh records do not overwrite: rows in another table, old contents and old items.
+
+    Returns the old items if the job has sinks.
+    """
+    job = batch.job
+    overtaken = [old for fingerprint, old in stored.items() if fingerprint in fresh]
+    for kind, table in OUTCOME_TABLES.items():
+        moved = [old for old in overtaken if old.outcome == kind != fresh[old.fingerprint][0]]
+        _delete(db, table, job, moved)
+    pages = [old for old in overtaken if old.outcome == "page"]
+    _delete(db, tables.contents, job, pages)
+    with_items = [old.fingerprint for old in overtaken if old.outcome in ("page", "dropped")]
+    if batch.has_sinks:
+        return take_items(db, job, with_items)
+    clear_items(db, job, with_items)
+    return []
+
+
+def _delete(db: Connection, table: Table, job: str, old: Sequence[StoredOutcome]) -> None:
+    if old:
+        fingerprints = [outcome.fingerprint for outcome in old]
+        db.execute(delete(table).where(table.c.job == job, table.c.fingerprint.in_(fingerprints)))
+
+
+def _tally_counts(
+    batch: Batch, fresh: Found, stored: Mapping[int, StoredOutcome]
+) -> dict[tuple[str, str], tuple[int, str | None]]:
+    counts = [(kind, key, n, sample) for (kind, key), (n, sample) in batch.tallies.items()]
+    for fingerprint, reasons in batch.skips.items():
+        if _is_new_page(fingerprint, fresh, stored):
+            counts += [(SKIPPED, reason, n, None) for reason, n in reasons.items()]
+    for fingerprint, matches in batch.matches.items():
+        if _is_new_page(fingerprint, fresh, stored):
+            url = fresh[fingerprint][1].url
+            counts += [(MATCHED if found else UNMATCHED, used.key, 1, url) for used, found in matches.items()]
+    tallies: dict[tuple[str, str], tuple[int, str | None]] = {}
+    for kind, key, more, sample in counts:
+        # Made storable first: keys that become equal are one row.
+        name = (kind, storable(key))
+        n, first = tallies.get(name, (0, None))
+        tallies[name] = (n + more, first or sample)
+    return tallies
+
+
+def _is_new_page(fingerprint: int, fresh: Found, stored: Mapping[int, StoredOutcome]) -> bool:
+    """A page that is already stored was counted when it was first saved."""
+    return fingerprint in fresh and not (fingerprint in stored and stored[fingerprint].outcome == "page")
+
+
+def _keep_samples(db: Connection, batch: Batch, part: int) -> None:
+    """Stores samples with the tallies of their reasons, one per line: no URL contains a newline."""
+    if not batch.samples:
+        return
+    columns = tables.tallies.c
+    counted = (columns.job == batch.job, columns.kind == SKIPPED, columns.part == part)
+    reasons = select(columns.key, columns.sample).where(*counted, columns.key.in_(batch.samples))
+    for reason, sample in db.execute(reasons.order_by(columns.key).with_for_update()).all():
+        known = sample.split("\n") if sample else []
+        first = list(dict.fromkeys([*known, *batch.samples[reason]]))[:SAMPLES]
+        if len(first) > len(known):
+            of_reason = update(tables.tallies).where(*counted, columns.key == reason)
+            db.execute(of_reason.values(sample=storable("\n".join(first))))

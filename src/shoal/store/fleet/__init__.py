@@ -1,0 +1,1 @@
+"""What only a fleet stores: tokens, schedules, webhooks, host overrides, idempotency keys."""

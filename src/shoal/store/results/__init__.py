@@ -1,0 +1,1 @@
+"""Reading back what was found: listings, figures, quality, exports."""

@@ -1,0 +1,187 @@
+"""A job's figures, counted from the stored rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, Table, cast, func, select
+
+from shoal.store.crawl.save_batch import FAILED, MATCHED, SKIPPED, UNARCHIVED, UNMATCHED, SelectorUse
+from shoal.store.store import Store
+from shoal.store.tables import dead, drops, items, pages, redirects, rejects, tallies
+from shoal.urls.traps import PREFIX as TRAP
+
+Tally = tuple[str, int, str | None]
+"""Key, count, sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """Attempts that failed in the same way at the same host."""
+
+    kind: str
+    status: int | None
+    host: str
+    n: int
+    sample: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrapFigures:
+    """Links not followed because they look endless by the same rule."""
+
+    rule: str
+    links: int
+    samples: list[str]
+    """The first URLs."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnmatchedSelector:
+    """A selector of the spider or rules that matched on no page."""
+
+    use: str
+    """`each` or `follow`"""
+    callback: str
+    selector: str
+    pages: int
+    """On so many pages it was tried."""
+    sample: str
+    """The URL of one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFigures:
+    pages: int
+    redirects: int
+    dead: int
+    dropped: dict[str, int]
+    skipped: dict[str, int]
+    traps: list[TrapFigures]
+    """The skipped links that are traps, most frequent first."""
+    items: int
+    rejected: int
+    bytes: int
+    hosts: int
+    by_status: dict[str, int]
+    changed: int
+    """Pages of a refresh that differ from the earlier job's."""
+    unchanged: int
+    changes: dict[str, int]
+    """The pages of a refresh by what has changed: `content`, `markup`, `no`."""
+    merged: int
+    """Pages that another page represents, because both name the same canonical URL."""
+    unarchived: int
+    """Responses for which the archive had no room."""
+    failures: list[Failures]
+    """Most frequent first."""
+    unmatched: list[UnmatchedSelector]
+    """Those tried on most pages first."""
+    reject_reason: str | None
+    """The most frequent reason of rejects."""
+
+
+FIGURES = (
+    *("pages", "redirects", "dead", "dropped", "skipped", "items", "rejected", "bytes", "by_status", "hosts"),
+    "changes",
+)
+"""What hooks and webhooks get of them, under the names that `GET /jobs/{id}` uses."""
+
+
+def brief_figures(store: Store, job: str) -> dict[str, Any]:
+    """The job's figures as they are stored: each result is stored before its request counts as ended, so those of a job
+    that has ended are complete."""
+    stored = stored_figures(store, job)
+    return {name: getattr(stored, name) for name in FIGURES}
+
+
+def stored_figures(store: Store, job: str) -> StoredFigures:
+    # PostgreSQL's sum is a decimal.
+    size = cast(func.sum(pages.c.bytes), BigInteger)
+    by_status = select(pages.c.status, func.count(), size).where(pages.c.job == job)
+    by_change = select(pages.c.changed, func.count()).where(pages.c.job == job, pages.c.changed.is_not(None))
+    by_kind = select(pages.c.change_kind, func.count()).where(pages.c.job == job, pages.c.change_kind.is_not(None))
+    by_reason = select(drops.c.reason, func.count()).where(drops.c.job == job)
+    merged = select(func.count()).where(pages.c.job == job, pages.c.merged_into.is_not(None))
+    hosts = select(func.count(pages.c.host.distinct())).where(pages.c.job == job)
+    with store.read() as db:
+        skips = _tallies(db, job, SKIPPED)
+        compared: dict[bool, int] = dict(db.execute(by_change.group_by(pages.c.changed)).all())
+        statuses = db.execute(by_status.group_by(pages.c.status).order_by(pages.c.status)).all()
+        return StoredFigures(
+            pages=sum(n for _, n, _ in statuses),
+            redirects=_count(db, redirects, job),
+            dead=_count(db, dead, job),
+            dropped=dict(db.execute(by_reason.group_by(drops.c.reason)).all()),
+            skipped=_by_reason(skips),
+            traps=_trapped(skips),
+            items=_count(db, items, job),
+            rejected=_count(db, rejects, job),
+            bytes=sum(size for _, _, size in statuses),
+            hosts=db.execute(hosts).scalar_one(),
+            by_status={str(status): n for status, n, _ in statuses},
+            changed=compared.get(True, 0),
+            unchanged=compared.get(False, 0),
+            changes=dict(db.execute(by_kind.group_by(pages.c.change_kind)).all()),
+            merged=db.execute(merged).scalar_one(),
+            unarchived=sum(n for _, n, _ in _tallies(db, job, UNARCHIVED)),
+            failures=[_failures(key, n, sample) for key, n, sample in _tallies(db, job, FAILED)],
+            unmatched=_unmatched(db, job),
+            reject_reason=_reject_reason(db, job),
+        )
+
+
+def has_callback_failures(store: Store, job: str) -> bool:
+    """Whether a callback failed for any page that had been fetched."""
+    with store.read() as db:
+        return any(key.startswith("callback ") for key, _, _ in _tallies(db, job, FAILED))
+
+
+def trap_figures(store: Store, job: str) -> list[TrapFigures]:
+    with store.read() as db:
+        return _trapped(_tallies(db, job, SKIPPED))
+
+
+def _by_reason(skips: list[Tally]) -> dict[str, int]:
+    """Counts the traps of all rules as one reason."""
+    counts: Counter[str] = Counter()
+    for key, n, _ in skips:
+        counts[key.partition(":")[0]] += n
+    return dict(counts.most_common())
+
+
+def _trapped(skips: list[Tally]) -> list[TrapFigures]:
+    traps = [(key.removeprefix(TRAP), n, sample) for key, n, sample in skips if key.startswith(TRAP)]
+    return [TrapFigures(rule, n, sample.split("\n") if sample else []) for rule, n, sample in traps]
+
+
+def _count(db: Connection, table: Table, job: str) -> int:
+    return db.execute(select(func.count()).select_from(table).where(table.c.job == job)).scalar_one()
+
+
+def _tallies(db: Connection, job: str, kind: str) -> list[Tally]:
+    # PostgreSQL's sum is a decimal.
+    n = cast(func.sum(tallies.c.n), BigInteger)
+    counts = select(tallies.c.key, n, func.min(tallies.c.sample)).where(tallies.c.job == job, tallies.c.kind == kind)
+    ordered = counts.group_by(tallies.c.key).order_by(n.desc(), tallies.c.key)
+    return [(key, n, sample) for key, n, sample in db.execute(ordered)]
+
+
+def _unmatched(db: Connection, job: str) -> list[UnmatchedSelector]:
+    tried = _tallies(db, job, UNMATCHED)
+    matched = {key for key, _, _ in _tallies(db, job, MATCHED)} if tried else set()
+    return [
+        UnmatchedSelector(*SelectorUse.of_key(key), n, sample or "") for key, n, sample in tried if key not in matched
+    ]
+
+
+def _reject_reason(db: Connection, job: str) -> str | None:
+    counts = select(rejects.c.reason).where(rejects.c.job == job).group_by(rejects.c.reason)
+    return db.execute(counts.order_by(func.count().desc(), rejects.c.reason).limit(1)).scalar()
+
+
+def _failures(key: str, n: int, sample: str | None) -> Failures:
+    kind, status, host = key.split(" ", 2)
+    return Failures(kind, None if status == "-" else int(status), host, n, sample)
