@@ -24,7 +24,7 @@ def _cookie(answer: Answer) -> str:
     return answer.headers["Set-Cookie"].partition(";")[0]
 
 
-def test_a_login_opens_the_orders() -> None:
+def test_a_login_gives_access_to_the_orders() -> None:
     entered = _log_in(**RIGHT)
     assert (entered.status, entered.headers["Location"]) == (303, ORDERS)
     orders = _ask(ORDERS, cookie=f"theme=dark; {_cookie(entered)}")
@@ -38,15 +38,15 @@ def test_a_wrong_login_is_refused_with_the_form(given: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("cookie", ["", "session=x", "session"])
-def test_without_a_session_the_orders_lead_to_the_login(cookie: str) -> None:
+def test_without_a_session_the_orders_redirect_to_the_login(cookie: str) -> None:
     answer = _ask(ORDERS, cookie=cookie)
     assert (answer.status, answer.headers["Location"]) == (302, LOGIN)
 
 
-def test_a_session_is_good_for_its_host_alone() -> None:
+def test_a_session_is_valid_for_its_host_only() -> None:
     assert _ask(ORDERS, host="127.0.0.2", cookie=_cookie(_log_in(**RIGHT))).status == 302
 
 
-def test_only_the_login_takes_a_post() -> None:
+def test_only_the_login_accepts_a_post() -> None:
     assert _ask(ORDERS, "POST").status == 405
     assert _ask(LOGIN, "PUT").status == 405

@@ -26,7 +26,7 @@ def test_each_page_names_the_next_until_the_last() -> None:
     assert len(names) == 20
 
 
-def test_a_product_is_told_as_its_page_tells_it() -> None:
+def test_a_product_has_the_same_values_as_on_its_page() -> None:
     product = _told("page=3")["products"][-1]
     page = SHOP.answer(Visit("127.0.0.1", 80, "GET", product["url"], product["url"], "", {})).body.decode()
     assert all(f">{product[name]}<" in page for name in ("name", "upc", "price", "stock"))
@@ -34,10 +34,10 @@ def test_a_product_is_told_as_its_page_tells_it() -> None:
 
 
 @pytest.mark.parametrize("page", ["0", "4", "-1", "x", "²", "9" * 40])
-def test_a_page_that_is_not_there_is_not_found(page: str) -> None:
+def test_a_missing_page_is_not_found(page: str) -> None:
     answer = _get(f"page={page}")
     assert answer.status == 404 and "error" in json.loads(answer.body)
 
 
-def test_hosts_have_goods_of_their_own() -> None:
+def test_each_host_has_its_own_products() -> None:
     assert _get("page=1").body != _get("page=1", "127.0.0.2").body

@@ -19,7 +19,7 @@ def _locations(url: str) -> list[str]:
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_robots_keeps_private_and_names_the_sitemap(site: Running, host: str) -> None:
+def test_robots_txt_forbids_private_pages_and_names_the_sitemap(site: Running, host: str) -> None:
     robots = Protego.parse(get(site.url("/robots.txt", host))[1].decode())
     assert not robots.can_fetch(site.url("/private/orders.html", host), "shoal")
     assert robots.can_fetch(site.url("/about.html", host), "shoal")
@@ -27,7 +27,7 @@ def test_robots_keeps_private_and_names_the_sitemap(site: Running, host: str) ->
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_sitemaps_hold_the_shop_and_a_page_that_nobody_links_to(site: Running, shop: Shop, host: str) -> None:
+def test_sitemaps_list_the_shop_and_a_page_without_links(site: Running, shop: Shop, host: str) -> None:
     parts = _locations(site.url("/sitemap.xml", host))
     assert [part.endswith(".gz") for part in parts] == [False, True]
     listed = [location for part in parts for location in _locations(part)]
@@ -39,7 +39,7 @@ def test_sitemaps_hold_the_shop_and_a_page_that_nobody_links_to(site: Running, s
     assert not {site.url(path, host) for path in gone} & set(listed)
 
 
-def test_what_only_the_sitemap_tells_of_is_there(site: Running, shop: Shop) -> None:
+def test_pages_listed_only_in_the_sitemap_exist(site: Running, shop: Shop) -> None:
     for path in shop.truth()["127.0.0.1"].unlinked:
         assert b"<h1>" in get(site.url(path))[1]
 

@@ -1,4 +1,4 @@
-"""What the hostile site sends, down to the bytes, and that sending without end costs it nothing."""
+"""The exact bytes of the hostile site, and that endless answers cost it nothing."""
 
 import asyncio
 import itertools
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.practice import Answer, Hostile, Server, Visit, read_log
-from shoal.practice.log import RequestLog
+from shoal.practice.request_log import RequestLog
 
 HURRIED = Hostile(hurried=True)
 
@@ -23,7 +23,7 @@ def _raw(visit: Visit) -> Answer:
     return Answer(200, b"", raw=pieces)
 
 
-async def test_raw_bytes_are_sent_as_they_are_and_then_the_line_is_cut(tmp_path: Path) -> None:
+async def test_raw_bytes_are_sent_unchanged_and_then_the_connection_is_closed(tmp_path: Path) -> None:
     async with Server(_raw, ["127.0.0.1"], log=RequestLog(tmp_path / "log")) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
@@ -32,7 +32,7 @@ async def test_raw_bytes_are_sent_as_they_are_and_then_the_line_is_cut(tmp_path:
     assert [entry.status for entry in read_log(tmp_path / "log")] == [200]
 
 
-async def test_what_has_no_end_waits_for_its_visitor_and_ends_with_it(tmp_path: Path) -> None:
+async def test_an_endless_answer_waits_for_its_visitor_and_ends_with_it(tmp_path: Path) -> None:
     async with Server(_raw, ["127.0.0.1"], log=RequestLog(tmp_path / "log")) as server:
         before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
@@ -40,7 +40,7 @@ async def test_what_has_no_end_waits_for_its_visitor_and_ends_with_it(tmp_path: 
         for _ in range(100):
             await asyncio.wait_for(reader.readexactly(10_000), 20)
         writer.close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while server.in_flight("127.0.0.1"):  # noqa: ASYNC110 - it ends in the server's own callback
                 await asyncio.sleep(0.005)
     assert [entry.status for entry in read_log(tmp_path / "log")] == [None]
@@ -48,7 +48,7 @@ async def test_what_has_no_end_waits_for_its_visitor_and_ends_with_it(tmp_path: 
 
 
 @pytest.mark.parametrize("host", HURRIED.addresses)
-def test_every_path_of_the_truth_is_served(host: str) -> None:
+def test_every_path_of_the_expected_results_is_served(host: str) -> None:
     truth = HURRIED.truth()[host]
     for path, status in {**truth.pages, **truth.unlinked}.items():
         assert _ask(path, host).status == status
@@ -57,13 +57,13 @@ def test_every_path_of_the_truth_is_served(host: str) -> None:
     assert all(_ask(path, host).status != 404 for path in (*truth.broken, *truth.endless, *truth.dropped))
 
 
-def test_the_first_host_links_to_all_others_and_to_its_habits() -> None:
+def test_the_first_host_links_to_all_others_and_to_its_behaviours() -> None:
     front = _ask("/").body.decode()
     assert all(f"http://{host}:80/" in front for host in HURRIED.addresses[1:])
     assert 'href="/bombs/gzip.html"' in front and 'href="/hops/0"' in front
 
 
-def test_only_who_has_time_meets_silence_and_drips() -> None:
+def test_a_hurried_site_leaves_out_silence_and_drips() -> None:
     patient, hurried = Hostile().truth(), HURRIED.truth()
     assert patient.keys() - hurried.keys() == {"127.0.0.8"}
     more = patient["127.0.0.1"].broken.keys() - hurried["127.0.0.1"].broken.keys()

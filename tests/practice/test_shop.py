@@ -29,7 +29,7 @@ def test_the_same_seed_gives_the_same_shop_to_the_byte() -> None:
     assert _whole(Shop(seed=3, products=12)) == _whole(Shop(seed=3, products=12))
 
 
-def test_who_has_a_page_is_told_so_and_who_has_another_gets_it() -> None:
+def test_a_matching_etag_gets_a_304_and_another_gets_the_page() -> None:
     shop = Shop(hosts=1)
     etag = _get(shop, "/").headers["ETag"]
 
@@ -62,7 +62,7 @@ def test_counts_are_per_host() -> None:
         ("127.0.0.4", "en-US", r"[0-9,]+\.\d\d USD"),
     ],
 )
-def test_each_host_has_its_language_and_its_prices(host: str, language: str, price: str) -> None:
+def test_each_host_has_its_language_and_price_format(host: str, language: str, price: str) -> None:
     shop = Shop(hosts=4)
     for path in _product_paths(shop, host):
         page = LexborHTMLParser(_get(shop, path, host).body)
@@ -70,7 +70,7 @@ def test_each_host_has_its_language_and_its_prices(host: str, language: str, pri
         assert re.fullmatch(price, _one(page, ".price_color").text())
 
 
-def test_a_product_page_has_what_a_spider_looks_for() -> None:
+def test_a_product_page_has_the_fields_of_a_spider() -> None:
     shop = Shop()
     path = _product_paths(shop, "127.0.0.1")[0]
     page = LexborHTMLParser(_get(shop, path).body)
@@ -81,7 +81,7 @@ def test_a_product_page_has_what_a_spider_looks_for() -> None:
     assert len(page.css("ul.breadcrumb li")) == 3
 
 
-def test_category_pages_lead_on_to_the_last() -> None:
+def test_category_pages_link_to_the_next_until_the_last() -> None:
     shop = Shop(hosts=1, categories=1, products=9, per_page=4)
     path, names = "/category/kitchen/index.html", []
     while path:
@@ -107,7 +107,7 @@ def test_category_pages_lead_on_to_the_last() -> None:
         "/sitemap-products-x.xml.gz",
     ],
 )
-def test_paths_beside_the_true_ones_are_not_found(path: str) -> None:
+def test_similar_but_wrong_paths_are_not_found(path: str) -> None:
     assert _get(Shop(), path).status == 404
 
 
@@ -116,7 +116,7 @@ def test_a_shop_of_many_products_costs_nothing_until_visited() -> None:
     assert _get(shop, "/").status == 200
 
 
-def test_more_than_254_hosts_have_addresses_of_their_own() -> None:
+def test_more_than_254_hosts_have_different_addresses() -> None:
     shop = Shop(hosts=300)
     assert len(set(shop.addresses)) == 300
     assert shop.addresses[-1] == "127.0.1.44"

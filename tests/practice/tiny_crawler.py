@@ -8,13 +8,13 @@ from html.parser import HTMLParser
 from urllib.parse import parse_qsl, urldefrag, urlencode, urljoin, urlsplit
 from urllib.robotparser import RobotFileParser
 
-from shoal.practice import HostTruth
+from shoal.practice import ExpectedResults
 
 TRIES = 3
 
 
 class TinyCrawler:
-    """Crawls the given hosts from the front page of the first, and reports in the terms of the site's truth."""
+    """Crawls the given hosts from the first front page, and reports like the site's expected results."""
 
     def __init__(self, hosts: list[str], port: int) -> None:
         self._port = port
@@ -28,13 +28,13 @@ class TinyCrawler:
         self.dropped: dict[str, dict[str, str]] = {host: {} for host in hosts}
         self.skipped: dict[str, dict[str, str]] = {host: {} for host in hosts}
 
-    def crawl(self) -> dict[str, HostTruth]:
+    def crawl(self) -> dict[str, ExpectedResults]:
         while self._queue:
             self._visit(*self._queue.popleft())
         for connection in self._connections.values():
             connection.close()
         return {
-            host: HostTruth(
+            host: ExpectedResults(
                 self.pages[host], self.redirects[host], self.dead[host], self.dropped[host], self.skipped[host]
             )
             for host in self._connections

@@ -1,4 +1,4 @@
-"""One GET at a time, straight to the site whatever proxies the environment names."""
+"""One GET at a time, directly to the site, whatever proxies the environment names."""
 
 import http.client
 from urllib.parse import urlsplit

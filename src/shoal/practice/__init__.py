@@ -1,20 +1,21 @@
-"""The practice site: a small chain of shops on loopback that the demo crawls and the tests judge crawls by."""
+"""The practice site: a small chain of shops on loopback. The demo crawls it, and tests check crawls against it."""
 
-from shoal.practice.asking import Asking
-from shoal.practice.hostile import Hostile
-from shoal.practice.log import Entry, read_log
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.hostile import Hostile, HostileScripts
+from shoal.practice.polite_site import PoliteSite
 from shoal.practice.process import Running, running
+from shoal.practice.request import Answer, Visit
+from shoal.practice.request_log import LogEntry, read_log
 from shoal.practice.server import Server
 from shoal.practice.site import Shop
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import Answer, Visit
 
 __all__ = [
     "Answer",
-    "Asking",
-    "Entry",
-    "HostTruth",
+    "ExpectedResults",
     "Hostile",
+    "HostileScripts",
+    "LogEntry",
+    "PoliteSite",
     "Running",
     "Server",
     "Shop",

@@ -1,6 +1,6 @@
-"""Serves the practice site until it is told to stop: `python -m shoal.practice --port 8000`.
+"""Serves the practice site until it is stopped: `python -m shoal.practice --port 8000`.
 
-When it is ready it prints one JSON line with its port, its hosts and the address of its control endpoint.
+When it is ready, it prints one JSON line with its port, its hosts and the URL of its control endpoint.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import signal
 import sys
 from pathlib import Path
 
-from shoal.practice.asking import Asking
-from shoal.practice.door import Conditions
-from shoal.practice.hostile import Hostile
-from shoal.practice.log import DISCARD, RequestLog
+from shoal.practice.hostile import Hostile, HostileScripts
+from shoal.practice.listener import Conditions
+from shoal.practice.polite_site import PoliteSite
+from shoal.practice.process import PracticeSite
+from shoal.practice.request_log import DISCARD, RequestLog
 from shoal.practice.server import Server
 from shoal.practice.site import Shop
 
@@ -30,11 +31,13 @@ def main() -> int:
     return 0
 
 
-def _site(options: argparse.Namespace) -> Shop | Hostile | Asking:
+def _site(options: argparse.Namespace) -> PracticeSite:
     if options.asking:
-        return Asking()
+        return PoliteSite()
     if options.hostile:
         return Hostile(hurried=options.hurried)
+    if options.hostile_scripts:
+        return HostileScripts(good=options.hostile_scripts, every=options.every)
     return Shop(
         seed=options.seed,
         hosts=options.hosts,
@@ -48,19 +51,32 @@ def _site(options: argparse.Namespace) -> Shop | Hostile | Asking:
 def _parser() -> argparse.ArgumentParser:
     shop = Shop()
     parser = argparse.ArgumentParser("python -m shoal.practice", description="Serve the practice site on loopback.")
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
+    parser.add_argument("--port", type=int, default=0, help="port; 0, the default, chooses a free one")
     parser.add_argument("--seed", type=int, default=shop.seed, help="the same seed gives the same shop")
-    parser.add_argument("--hosts", type=_count, default=shop.hosts, help="addresses from 127.0.0.1 on")
-    parser.add_argument("--categories", type=_count, default=shop.categories, help="per host")
-    parser.add_argument("--products", type=_count, default=shop.products, help="per host")
+    parser.add_argument("--hosts", type=_count, default=shop.hosts, help="number of addresses, from 127.0.0.1 on")
+    parser.add_argument("--categories", type=_count, default=shop.categories, help="categories per host")
+    parser.add_argument("--products", type=_count, default=shop.products, help="products per host")
     parser.add_argument("--per-page", type=_count, default=shop.per_page, help="products on a category's page")
-    parser.add_argument("--untroubled", action="store_true", help="leave out what fails, moves or is forbidden")
-    parser.add_argument("--hostile", action="store_true", help="in place of the shop, all that a site can do wrong")
-    parser.add_argument("--hurried", action="store_true", help="of the hostile site, leave out silence and drips")
-    parser.add_argument("--asking", action="store_true", help="in place of the shop, all that a site may ask for")
-    parser.add_argument("--latency", type=float, default=0, metavar="MS", help="before each answer")
-    parser.add_argument("--latency-jitter", type=float, default=0, metavar="MS", help="at most this much more")
-    parser.add_argument("--log", type=Path, default=DISCARD, metavar="FILE", help="one JSON line per request")
+    parser.add_argument("--untroubled", action="store_true", help="leave out pages that fail, moved or are forbidden")
+    parser.add_argument("--hostile", action="store_true", help="serve all that a site can do wrong instead of the shop")
+    parser.add_argument("--hurried", action="store_true", help="with --hostile: leave out pages that only time out")
+    parser.add_argument(
+        "--hostile-scripts",
+        type=_count,
+        metavar="GOOD",
+        help="serve this many good pages made by script, and pages whose scripts attack a browser",
+    )
+    parser.add_argument(
+        "--every", type=_count, default=HostileScripts.every, help="with --hostile-scripts: good pages per attack"
+    )
+    parser.add_argument(
+        "--asking",
+        action="store_true",
+        help="serve hosts that ask crawlers to wait or stay away",
+    )
+    parser.add_argument("--latency", type=float, default=0, metavar="MS", help="delay before each response")
+    parser.add_argument("--latency-jitter", type=float, default=0, metavar="MS", help="random extra delay, up to this")
+    parser.add_argument("--log", type=Path, default=DISCARD, metavar="FILE", help="log file, one JSON line per request")
     parser.add_argument("--with-parent", action="store_true", help="stop when standard input closes")
     return parser
 
@@ -72,7 +88,7 @@ def _count(text: str) -> int:
     return number
 
 
-async def _serve(site: Shop | Hostile | Asking, options: argparse.Namespace) -> None:
+async def _serve(site: PracticeSite, options: argparse.Namespace) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""A branch's goods as JSON, a page at a time, each naming the next: `/api/products?page=1`. Nothing links to it."""
+"""A branch's products as JSON, in pages that name the next one: `/api/products?page=1`. No page links to it."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ from functools import partial
 from urllib.parse import parse_qs
 
 from shoal.practice.catalogue import Branch, Product
-from shoal.practice.visit import Answer, Site, Visit
+from shoal.practice.request import Answer, Site, Visit
 
 PRODUCTS = "/api/products"
 _JSON = "application/json"
 
 
 def routes(branch: Branch) -> Mapping[str, Site]:
-    return {PRODUCTS: partial(_products, branch)}
+    return {PRODUCTS: partial(products_page, branch)}
 
 
-def _products(branch: Branch, visit: Visit) -> Answer:
-    asked = parse_qs(visit.query).get("page", ["1"])[-1]
+def products_page(branch: Branch, visit: Visit) -> Answer:
+    """The page that the query names. Its link to the next one is to PRODUCTS, wherever it is served."""
+    number = parse_qs(visit.query).get("page", ["1"])[-1]
     page_count = max(1, -(-branch.product_count // branch.per_page))
-    if not asked.isascii() or not asked.isdigit() or not 1 <= int(asked) <= page_count:
-        return _json(404, {"error": f"there is no page {asked}"})
-    page = int(asked)
+    if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= page_count:
+        return json_answer(404, {"error": f"there is no page {number}"})
+    page = int(number)
     first = (page - 1) * branch.per_page
     numbers = range(first, min(first + branch.per_page, branch.product_count))
-    told = {
+    data = {
         "page": page,
         "pages": page_count,
         "next": f"{PRODUCTS}?page={page + 1}" if page < page_count else None,
-        "products": [_told(branch.product(number)) for number in numbers],
+        "products": [product_data(branch.product(number)) for number in numbers],
     }
-    return _json(200, told)
+    return json_answer(200, data)
 
 
-def _told(product: Product) -> dict[str, object]:
+def product_data(product: Product) -> dict[str, object]:
     return {
         "upc": product.upc,
         "name": product.name,
@@ -46,5 +47,5 @@ def _told(product: Product) -> dict[str, object]:
     }
 
 
-def _json(status: int, told: Mapping[str, object]) -> Answer:
-    return Answer(status, json.dumps(told, ensure_ascii=False).encode(), _JSON)
+def json_answer(status: int, data: Mapping[str, object]) -> Answer:
+    return Answer(status, json.dumps(data, ensure_ascii=False).encode(), _JSON)

@@ -1,7 +1,7 @@
-"""The shops' goods, made from a seed: a branch per host, its categories and its products.
+"""The shops' products, made from a seed: a branch per host, its categories and its products.
 
-Every product follows from (seed, branch, number) alone, so that a shop of a million products costs nothing
-until it is visited, and the same seed gives the same shop on any machine.
+Every product is computed from (seed, branch, number) alone. So a shop of a million products costs nothing until it is
+visited, and the same seed gives the same shop on any machine.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from shoal.practice.words import LANGUAGES, Language, slug
+from shoal.practice.vocabulary import LANGUAGES, Language, slug
 
 GONE_PRODUCTS = 3
 _RELATED = 4
@@ -54,7 +54,7 @@ class Branch:
     product_count: int
     per_page: int
     troubled: bool
-    """Whether it has a page of odds and ends, and product pages that link to products sold no more."""
+    """Whether it has a page of odds and ends, and links to products that are sold out."""
     _products: dict[int, Product] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -81,7 +81,7 @@ class Branch:
         return {category.slug: category for category in self.categories}
 
     def category_at(self, path: str) -> tuple[Category, int] | None:
-        """The category and the number of its page."""
+        """The category and the page number."""
         parts = _CATEGORY_PATH.fullmatch(path)
         category = self._categories_by_slug.get(parts[1]) if parts else None
         if parts is None or category is None:
@@ -129,7 +129,7 @@ class Branch:
         return product if product.path == path else None
 
     def related(self, product: Product) -> list[Product]:
-        """Others of the same category, round and round."""
+        """Other products of the same category, cyclically."""
         numbers = self._numbers(product.number % self.category_count)
         place = numbers.index(product.number)
         others = min(_RELATED, len(numbers) - 1)

@@ -1,4 +1,4 @@
-"""What a branch tells programs: robots.txt, a sitemap index with plain and gzipped sitemaps, and an RSS feed."""
+"""A branch's files for programs: robots.txt, a sitemap index with plain and gzipped sitemaps, and an RSS feed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 
 from shoal.practice.catalogue import Branch
 from shoal.practice.pages import CLEARANCE, STATIC_PAGES
-from shoal.practice.visit import PLAIN, Answer, Visit, not_found
+from shoal.practice.request import PLAIN, Answer, Visit, not_found
 
 PER_SITEMAP = 5_000
 _FEED_PRODUCTS = 20
@@ -42,7 +42,7 @@ def products_sitemap(branch: Branch, visit: Visit) -> Answer:
         return not_found(visit)
     numbers = range(start, min(start + PER_SITEMAP, branch.product_count))
     xml = _xml(_urlset(branch, visit, (branch.product(number).path for number in numbers)))
-    # Without a time in it, the same seed gives the same bytes.
+    # Without a time stamp, the same seed gives the same bytes.
     return Answer(200, gzip.compress(xml.body, mtime=0), "application/gzip")
 
 

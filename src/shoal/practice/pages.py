@@ -1,4 +1,4 @@
-"""The shops' HTML. Links come in every honest spelling: relative, absolute, doubled, tracked, with fragments."""
+"""The HTML of the shops. Links have every common form: relative, absolute, repeated, tracked, with fragments."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from shoal.practice.behaviour import Behaviour
 from shoal.practice.catalogue import Branch, Category, Product
-from shoal.practice.habits import Habit
-from shoal.practice.visit import Answer, Visit
+from shoal.practice.request import Answer, Visit
 
 ODDS_AND_ENDS = "/odds-and-ends.html"
 STATIC_PAGES = {
@@ -22,8 +22,8 @@ _NEW_PRODUCTS = 8
 _STYLE = Path(__file__).with_name("style.css").read_text()
 
 
-class _Leaf(NamedTuple):
-    """What one page puts into the frame that all share."""
+class _Content(NamedTuple):
+    """The part of a page that goes into the common layout."""
 
     title: str
     description: str
@@ -37,7 +37,7 @@ def front_page(branch: Branch, chain: Sequence[Branch], visit: Visit) -> Answer:
     pods = _pods((branch.product(number) for number in newest), "product/", "front")
     rooms = "".join(f"<li>{_link(c.path()[1:], c.name)}</li>" for c in branch.categories)
     main = f"<h1>{escape(branch.name)}</h1><ul class=rooms>{rooms}</ul>{pods}<ul class=sisters>{visits}</ul>"
-    return _framed(branch, visit, _Leaf(branch.name, branch.language.sentences[0], main))
+    return _layout(branch, visit, _Content(branch.name, branch.language.sentences[0], main))
 
 
 def category_page(branch: Branch, category: Category, page: int, visit: Visit) -> Answer:
@@ -46,7 +46,7 @@ def category_page(branch: Branch, category: Category, page: int, visit: Visit) -
     count = f"<p>{page} / {category.page_count}</p>"
     main = f"{crumbs}<h1>{escape(category.name)}</h1>{count}{_pods(products, '../../product/', 'grid')}"
     title = category.name if page == 1 else f"{category.name} ({page})"
-    return _framed(branch, visit, _Leaf(title, title, main + _pager(branch, category, page)))
+    return _layout(branch, visit, _Content(title, title, main + _pager(branch, category, page)))
 
 
 def product_page(branch: Branch, product: Product, visit: Visit) -> Answer:
@@ -60,37 +60,37 @@ def product_page(branch: Branch, product: Product, visit: Visit) -> Answer:
         f'<div id="product_description"><p>{escape(product.description)}</p></div>'
         f'<table id="details">{table}</table></article>{_related(branch, product, visit)}'
     )
-    return _framed(branch, visit, _Leaf(product.name, product.description[:150], main))
+    return _layout(branch, visit, _Content(product.name, product.description[:150], main))
 
 
 def static_page(branch: Branch, path: str, visit: Visit) -> Answer:
     title, text = STATIC_PAGES[path]
     main = f'<h1>{title}</h1><p>{text}</p><p id="people"><a href="mailto:shop@outside.invalid">Mail</a></p>'
-    return _framed(branch, visit, _Leaf(title, title, main))
+    return _layout(branch, visit, _Content(title, title, main))
 
 
 def clearance_page(branch: Branch, visit: Visit) -> Answer:
-    return _framed(branch, visit, _Leaf("Clearance", "Last pieces", "<h1>Clearance</h1><p>Nobody links here.</p>"))
+    return _layout(branch, visit, _Content("Clearance", "Last pieces", "<h1>Clearance</h1><p>Nobody links here.</p>"))
 
 
-def odds_and_ends(branch: Branch, habits: Iterable[Habit], visit: Visit) -> Answer:
-    links = "".join(f"<li>{_link(habit.href, habit.says, habit.rel)}</li>" for habit in habits)
+def odds_and_ends(branch: Branch, behaviours: Iterable[Behaviour], visit: Visit) -> Answer:
+    links = "".join(f"<li>{_link(each.href, each.link_text, each.rel)}</li>" for each in behaviours)
     main = f"<h1>Odds and ends</h1><p>What a crawler meets on any shop of some age.</p><ul>{links}</ul>"
-    return _framed(branch, visit, _Leaf("Odds and ends", "Troubles, kept in one place", main))
+    return _layout(branch, visit, _Content("Odds and ends", "Troubles, kept in one place", main))
 
 
-def _framed(branch: Branch, visit: Visit, leaf: _Leaf) -> Answer:
+def _layout(branch: Branch, visit: Visit, content: _Content) -> Answer:
     canonical = visit.origin(branch.address) + visit.path
     page = f"""<!doctype html>
 <html lang="{branch.language.code}"><head><meta charset="utf-8">
-<title>{escape(leaf.title)} | {escape(branch.name)}</title>
-<meta name="description" content="{escape(leaf.description)}">
+<title>{escape(content.title)} | {escape(branch.name)}</title>
+<meta name="description" content="{escape(content.description)}">
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
 <link rel="canonical" href="{canonical}">
 <link rel="alternate" type="application/rss+xml" href="/feed.xml">
 <style>{_STYLE}</style></head>
 <body><header>{_link("/", branch.name)}<nav>{_nav(branch)}</nav></header>
-<main>{leaf.main}</main>
+<main>{content.main}</main>
 <footer>{_footer(branch)}</footer></body></html>
 """
     return Answer(200, page.encode())
@@ -139,7 +139,7 @@ def _pager(branch: Branch, category: Category, page: int) -> str:
 
 
 def _related(branch: Branch, product: Product, visit: Visit) -> str:
-    """Each by another spelling, so that one product is met under many."""
+    """Each link has another form, so that a crawler finds one product under many URLs."""
     origin = visit.origin(branch.address)
     others = [*branch.related(product), *branch.gone_from(product)]
     spellings = (

@@ -1,4 +1,4 @@
-"""The practice site in a process of its own, which ends with the block that started it, or with its parent."""
+"""Runs the practice site in a child process, which ends with the block that started it, or with its parent."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from urllib.parse import urlencode
 from urllib.request import ProxyHandler, build_opener
 
 from shoal.errors import Unavailable
-from shoal.practice.asking import Asking
-from shoal.practice.hostile import Hostile
-from shoal.practice.log import DISCARD, Entry, read_log
+from shoal.practice.hostile import Hostile, HostileScripts
+from shoal.practice.polite_site import PoliteSite
+from shoal.practice.request_log import DISCARD, LogEntry, read_log
 from shoal.practice.site import Shop
 
+PracticeSite = Shop | Hostile | HostileScripts | PoliteSite
 _STOP_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A practice site that runs elsewhere."""
+    """A practice site in another process."""
 
     pid: int
     port: int
@@ -35,23 +36,29 @@ class Running:
     def url(self, path: str = "/", host: str | None = None) -> str:
         return f"http://{host or self.addresses[0]}:{self.port}{path}"
 
-    def control(self, **asked: str | float) -> dict[str, Any]:
-        """Changes `latency_ms`, `jitter_ms`, `status`, `down`, of one `host` or all; returns what now holds."""
-        # A proxy from the environment has no business between this process and its child.
+    def control(self, **changes: str | float) -> dict[str, Any]:
+        """Changes `latency_ms`, `jitter_ms`, `status` or `down` of one `host` or all; returns the new conditions."""
+        # No proxy from the environment between this process and its child.
         opener = build_opener(ProxyHandler({}))
-        with opener.open(f"{self.control_url}?{urlencode(asked)}", timeout=_STOP_S) as answer:
-            told: dict[str, Any] = json.load(answer)
-        return told
+        with opener.open(f"{self.control_url}?{urlencode(changes)}", timeout=_STOP_S) as answer:
+            conditions: dict[str, Any] = json.load(answer)
+        return conditions
 
-    def log(self) -> list[Entry]:
+    def log(self) -> list[LogEntry]:
         """All visits that have ended so far; once the site has stopped, use `read_log`."""
+        assert self.log_path != DISCARD, "this site was started without a log"
         self.control()
         return read_log(self.log_path)
 
 
 @contextmanager
 def running(
-    site: Shop | Hostile | Asking, *, log: Path = DISCARD, port: int = 0, latency_ms: float = 0, jitter_ms: float = 0
+    site: PracticeSite,
+    *,
+    log: Path = DISCARD,
+    port: int = 0,
+    latency_ms: float = 0,
+    jitter_ms: float = 0,
 ) -> Iterator[Running]:
     """Starts the site's server in a child process, and ends it when the block is left."""
     argv = [sys.executable, "-m", "shoal.practice", "--with-parent", f"--port={port}", f"--log={log}"]
@@ -63,11 +70,13 @@ def running(
             _end(child)
 
 
-def _site_options(site: Shop | Hostile | Asking) -> list[str]:
-    if isinstance(site, Asking):
+def _site_options(site: PracticeSite) -> list[str]:
+    if isinstance(site, PoliteSite):
         return ["--asking"]
     if isinstance(site, Hostile):
         return ["--hostile", *(["--hurried"] if site.hurried else [])]
+    if isinstance(site, HostileScripts):
+        return [f"--hostile-scripts={site.good}", f"--every={site.every}"]
     return _shop_options(site)
 
 
@@ -83,8 +92,8 @@ def _ready(child: subprocess.Popen[str], log: Path) -> Running:
     line = child.stdout.readline()
     if not line:
         raise Unavailable(f"the practice site ended at once with code {child.wait()}; its own message is above")
-    told = json.loads(line)
-    return Running(child.pid, told["port"], tuple(told["hosts"]), told["control"], log)
+    ready = json.loads(line)
+    return Running(child.pid, ready["port"], tuple(ready["hosts"]), ready["control"], log)
 
 
 def _end(child: subprocess.Popen[str]) -> None:

@@ -1,4 +1,4 @@
-"""The shop as a site: which path of which host is answered by what, and what a crawler must find there."""
+"""The shop as a site: maps the paths of each host to answers, and says what a crawler must find there."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from shoal.practice import account, api, feeds, pages
+from shoal.practice import account, api, feeds, pages, scripted
+from shoal.practice.behaviour import Behaviour
 from shoal.practice.catalogue import Branch
-from shoal.practice.habits import Habit
-from shoal.practice.troubles import troubles
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import Answer, Routes, Site, Visit, not_found, redirect
+from shoal.practice.common_problems import common_problems
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.request import Answer, Routes, Site, Visit, not_found, redirect
 
 _FIRST_ADDRESS = ipaddress.IPv4Address("127.0.0.1")
 
@@ -28,7 +28,7 @@ class Shop:
     products: int = 60
     per_page: int = 10
     troubled: bool = True
-    """Whether the first branch has its troubles. Without them there are pages and one redirect per host."""
+    """Whether the first branch has problem pages. Without them there are only pages and one redirect per host."""
 
     @cached_property
     def addresses(self) -> tuple[str, ...]:
@@ -37,9 +37,13 @@ class Shop:
     def answer(self, visit: Visit) -> Answer:
         return _unless_known(visit, self._routes[visit.host].answer(visit))
 
-    def truth(self) -> dict[str, HostTruth]:
-        """By address, what a crawler must make of each host. The front pages link the hosts with each other."""
-        return {branch.address: _truth(branch, self._habits_of(branch)) for branch in self._branches}
+    def truth(self) -> dict[str, ExpectedResults]:
+        """The expected results of each host, by address. The front pages link the hosts to each other."""
+        return {branch.address: _truth(branch, self._behaviours_of(branch)) for branch in self._branches}
+
+    def items(self, address: str) -> list[scripted.Item]:
+        """The products of a host, as a spider must get them from each page of `scripted.LIST_PAGES`."""
+        return scripted.items(self._branches[self.addresses.index(address)])
 
     @cached_property
     def _branches(self) -> tuple[Branch, ...]:
@@ -54,7 +58,7 @@ class Shop:
         return {branch.address: Routes(self._table(branch)) for branch in self._branches}
 
     def _table(self, branch: Branch) -> dict[str, Site]:
-        habits = self._habits_of(branch)
+        behaviours = self._behaviours_of(branch)
         table: dict[str, Site] = {
             "/": partial(pages.front_page, branch, self._branches),
             "/index.html": redirect(301, "/"),
@@ -69,23 +73,24 @@ class Shop:
             "/feed.xml": partial(feeds.feed, branch),
             **api.routes(branch),
             **account.routes(branch),
+            **scripted.routes(branch),
         }
         if branch.troubled:
-            table[pages.ODDS_AND_ENDS] = partial(pages.odds_and_ends, branch, habits)
-        for habit in habits:
-            table |= habit.routes
+            table[pages.ODDS_AND_ENDS] = partial(pages.odds_and_ends, branch, behaviours)
+        for behaviour in behaviours:
+            table |= behaviour.routes
         return table
 
     @cached_property
-    def _habits(self) -> tuple[Habit, ...]:
-        return (*troubles(),)
+    def _behaviours(self) -> tuple[Behaviour, ...]:
+        return (*common_problems(),)
 
-    def _habits_of(self, branch: Branch) -> tuple[Habit, ...]:
-        return self._habits if branch.troubled else ()
+    def _behaviours_of(self, branch: Branch) -> tuple[Behaviour, ...]:
+        return self._behaviours if branch.troubled else ()
 
 
 def _unless_known(visit: Visit, answer: Answer) -> Answer:
-    """With an ETag, and without the body for whoever has it."""
+    """Adds an ETag; answers 304 without a body if the visitor has it."""
     if answer.status != 200 or answer.raw is not None:
         return answer
     etag = f'"{zlib.crc32(answer.body):08x}"'
@@ -104,7 +109,7 @@ def _product(branch: Branch, visit: Visit) -> Answer:
     return pages.product_page(branch, product, visit) if product else not_found(visit)
 
 
-def _truth(branch: Branch, habits: Sequence[Habit]) -> HostTruth:
+def _truth(branch: Branch, behaviours: Sequence[Behaviour]) -> ExpectedResults:
     paths = ["/", "/feed.xml", *pages.STATIC_PAGES]
     if branch.troubled:
         paths.append(pages.ODDS_AND_ENDS)
@@ -112,11 +117,11 @@ def _truth(branch: Branch, habits: Sequence[Habit]) -> HostTruth:
         for page in range(1, category.page_count + 1):
             paths.append(category.path(page))
             paths += [product.path for product in branch.listed(category, page)]
-    truth = HostTruth(
+    truth = ExpectedResults(
         pages=dict.fromkeys(paths, 200) | {gone.path: 404 for _, gone in branch.gone_products},
         redirects={"/index.html": "/"},
         unlinked={pages.CLEARANCE: 200},
     )
-    for habit in habits:
-        truth |= habit.truth
+    for behaviour in behaviours:
+        truth |= behaviour.truth
     return truth

@@ -1,6 +1,6 @@
-"""The hostile site: hosts that each misbehave in a way of their own, and one among them that does not.
+"""The hostile site: each host misbehaves in its own way, except for one.
 
-The first links to all others. Good pages stand on each of them, and so does one that most of them forbid.
+The first host links to all others. Each has good pages, and one page that most of them forbid.
 """
 
 from __future__ import annotations
@@ -11,58 +11,58 @@ from functools import cached_property
 from html import escape
 from itertools import chain
 
-from shoal.practice.habits import Habit
-from shoal.practice.hostile import decrees, sitemaps
-from shoal.practice.hostile.bombs import bombs
-from shoal.practice.hostile.codings import broken_codings
-from shoal.practice.hostile.costly import costly
-from shoal.practice.hostile.framing import bad_framing, slow_framing
-from shoal.practice.hostile.mazes import bad_redirects, growing, unending
-from shoal.practice.hostile.never import NEVER, REFUSED, ways_to_it
-from shoal.practice.hostile.twisted import twisted
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import Answer, Routes, Site, Visit
+from shoal.practice.behaviour import Behaviour
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.hostile import robots_files, sitemaps
+from shoal.practice.hostile.bad_http import bad_framing, slow_framing
+from shoal.practice.hostile.broken_compression import broken_codings
+from shoal.practice.hostile.costly_pages import costly
+from shoal.practice.hostile.decompression_bombs import bombs
+from shoal.practice.hostile.endless_links import bad_redirects, endless_sessions, growing
+from shoal.practice.hostile.hard_to_parse import hard_to_parse
+from shoal.practice.hostile.metadata_addresses import NEVER, REFUSED, metadata_links
+from shoal.practice.request import Answer, Routes, Site, Visit
 
 GOOD_PATHS = tuple(f"/good/{number}.html" for number in range(1, 21))
 PRIVATE = "/private/orders.html"
 SILENT, FIRST_MORE = "127.0.0.8", 9
-_GOOD = HostTruth(pages=dict.fromkeys(("/", *GOOD_PATHS), 200))
-_FORBIDDING = _GOOD | HostTruth(dropped={PRIVATE: "robots"})
+_GOOD = ExpectedResults(pages=dict.fromkeys(("/", *GOOD_PATHS), 200))
+_FORBIDDING = _GOOD | ExpectedResults(dropped={PRIVATE: "robots"})
 
 
 @dataclass(frozen=True)
-class Host:
+class HostileHost:
     address: str
     robots: Mapping[str, Site]
-    truth: HostTruth
-    """Of all but its habits."""
-    habits: list[Habit] = field(default_factory=list)
+    truth: ExpectedResults
+    """Without the expected results of its behaviours."""
+    behaviours: list[Behaviour] = field(default_factory=list)
 
-    def whole_truth(self) -> HostTruth:
+    def full_truth(self) -> ExpectedResults:
         truth = self.truth
-        for habit in self.habits:
-            truth |= habit.truth
+        for behaviour in self.behaviours:
+            truth |= behaviour.truth
         return truth
 
-    def routes(self, neighbours: list[Host]) -> Routes:
-        good = chain(GOOD_PATHS, [PRIVATE, *sitemaps.TOLD_BY_SITEMAPS.unlinked])
+    def routes(self, neighbours: list[HostileHost]) -> Routes:
+        good = chain(GOOD_PATHS, [PRIVATE, *sitemaps.UNREAD, *sitemaps.LISTED_IN_SITEMAPS.unlinked])
         table: dict[str, Site] = dict.fromkeys(good, _good_page)
-        for habit in self.habits:
-            table |= habit.routes
+        for behaviour in self.behaviours:
+            table |= behaviour.routes
         return Routes({**table, "/": lambda visit: self._front_page(visit, neighbours), **self.robots})
 
-    def _front_page(self, visit: Visit, neighbours: list[Host]) -> Answer:
+    def _front_page(self, visit: Visit, neighbours: list[HostileHost]) -> Answer:
         links = [(path, path) for path in (*GOOD_PATHS, *self.truth.dropped)]
-        links += [(habit.href, habit.says) for habit in self.habits]
+        links += [(behaviour.href, behaviour.link_text) for behaviour in self.behaviours]
         links += [(f"{visit.origin(host.address)}/", host.address) for host in neighbours]
-        items = "".join(f'<li><a href="{escape(href)}">{escape(says)}</a>\n' for href, says in links)
+        items = "".join(f'<li><a href="{escape(href)}">{escape(text)}</a>\n' for href, text in links)
         return Answer(200, f"<!doctype html><title>Welcome</title><ul>\n{items}</ul>".encode())
 
 
 @dataclass(frozen=True)
 class Hostile:
     hurried: bool = False
-    """Leaves out what costs a visitor its whole deadline: silence and drips."""
+    """Leaves out what takes a visitor its full deadline: silence and slow drips."""
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -71,46 +71,48 @@ class Hostile:
     def answer(self, visit: Visit) -> Answer:
         return self._routes[visit.host].answer(visit)
 
-    def truth(self) -> dict[str, HostTruth]:
-        """By address, what a crawler must make of each host if it reads sitemaps and is told when to stop.
+    def truth(self) -> dict[str, ExpectedResults]:
+        """The expected results by address, for a crawler that reads sitemaps and has a page limit.
 
-        One of the addresses has no door here, and must not be dialled.
+        One of the addresses has no server, and the crawler must not connect to it.
         """
-        return {host.address: host.whole_truth() for host in self._hosts} | {NEVER: REFUSED}
+        return {host.address: host.full_truth() for host in self._hosts} | {NEVER: REFUSED}
 
     @cached_property
-    def _hosts(self) -> list[Host]:
+    def _hosts(self) -> list[HostileHost]:
         hosts = [
             self._worst(),
-            Host("127.0.0.2", {decrees.ROBOTS: decrees.plain_robots}, _FORBIDDING),
-            Host("127.0.0.3", {decrees.ROBOTS: decrees.huge_robots}, _FORBIDDING),
-            Host("127.0.0.4", {decrees.ROBOTS: decrees.page_for_robots}, _GOOD),
-            Host("127.0.0.5", decrees.moved_robots(decrees.ROBOTS_HOPS), _GOOD),
-            Host("127.0.0.6", {decrees.ROBOTS: decrees.failing_robots(503)}, HostTruth(dead={"/": 503})),
-            Host("127.0.0.7", {decrees.ROBOTS: decrees.plain_robots}, _FORBIDDING, unending()),
-            *_more_decrees(),
+            HostileHost("127.0.0.2", {robots_files.ROBOTS: robots_files.plain_robots}, _FORBIDDING),
+            HostileHost("127.0.0.3", {robots_files.ROBOTS: robots_files.huge_robots}, _FORBIDDING),
+            HostileHost("127.0.0.4", {robots_files.ROBOTS: robots_files.page_for_robots}, _GOOD),
+            HostileHost("127.0.0.5", robots_files.moved_robots(robots_files.ROBOTS_HOPS), _GOOD),
+            HostileHost(
+                "127.0.0.6", {robots_files.ROBOTS: robots_files.failing_robots(503)}, ExpectedResults(dead={"/": 503})
+            ),
+            HostileHost("127.0.0.7", {robots_files.ROBOTS: robots_files.plain_robots}, _FORBIDDING, endless_sessions()),
+            *_more_robots_hosts(),
         ]
         if not self.hurried:
-            silent = {decrees.ROBOTS: decrees.silent_robots}
-            hosts.append(Host(SILENT, silent, HostTruth(broken={"/": "timeout"})))
+            silent = {robots_files.ROBOTS: robots_files.silent_robots}
+            hosts.append(HostileHost(SILENT, silent, ExpectedResults(broken={"/": "timeout"})))
         return hosts
 
-    def _worst(self) -> Host:
-        habits = [
+    def _worst(self) -> HostileHost:
+        behaviours = [
             *bombs(),
             *broken_codings(),
             *bad_framing(),
             *bad_redirects(),
             *growing(),
-            *twisted(),
+            *hard_to_parse(),
             *costly(),
-            *ways_to_it(),
+            *metadata_links(),
         ]
         if not self.hurried:
-            habits += slow_framing()
+            behaviours += slow_framing()
         named = sitemaps.wild_sitemaps()
-        told = {decrees.ROBOTS: decrees.robots_with(named), **named, **sitemaps.deeper_sitemaps()}
-        return Host("127.0.0.1", told, _FORBIDDING | sitemaps.TOLD_BY_SITEMAPS, habits)
+        robots = {robots_files.ROBOTS: robots_files.robots_with(named), **named, **sitemaps.deeper_sitemaps()}
+        return HostileHost("127.0.0.1", robots, _FORBIDDING | sitemaps.LISTED_IN_SITEMAPS, behaviours)
 
     @cached_property
     def _routes(self) -> dict[str, Routes]:
@@ -118,21 +120,21 @@ class Hostile:
         return {first.address: first.routes(others)} | {host.address: host.routes([]) for host in others}
 
 
-def _more_decrees() -> list[Host]:
-    """More that a robots.txt may do, a host each."""
-    refusing = HostTruth(dropped={"/": "address_refused"})
-    keep_away = HostTruth(dropped=dict.fromkeys(("/", sitemaps.USUAL), "robots"))
-    told: list[tuple[Mapping[str, Site], HostTruth]] = [
-        (decrees.moved_robots(decrees.FOLLOWED_HOPS), _FORBIDDING),
-        ({decrees.ROBOTS: decrees.many_rules}, _FORBIDDING),
-        ({decrees.ROBOTS: decrees.failing_robots(429)}, HostTruth(dead={"/": 429})),
-        ({decrees.ROBOTS: decrees.torn_robots}, HostTruth(broken={"/": "undecodable"})),
-        ({decrees.ROBOTS: decrees.no_robots}, HostTruth(broken={"/": "protocol"})),
-        ({decrees.ROBOTS: decrees.robots_at_never()}, refusing),
-        ({decrees.ROBOTS: decrees.delaying_robots("301"), sitemaps.USUAL: sitemaps.empty}, keep_away),
-        ({decrees.ROBOTS: decrees.delaying_robots("9" * 309), sitemaps.USUAL: sitemaps.empty}, keep_away),
+def _more_robots_hosts() -> list[HostileHost]:
+    """More kinds of robots.txt, one per host."""
+    refusing = ExpectedResults(dropped={"/": "address_refused"})
+    keep_away = ExpectedResults(dropped=dict.fromkeys(("/", sitemaps.USUAL), "robots"))
+    hosts: list[tuple[Mapping[str, Site], ExpectedResults]] = [
+        (robots_files.moved_robots(robots_files.FOLLOWED_HOPS), _FORBIDDING),
+        ({robots_files.ROBOTS: robots_files.many_rules}, _FORBIDDING),
+        ({robots_files.ROBOTS: robots_files.failing_robots(429)}, ExpectedResults(dead={"/": 429})),
+        ({robots_files.ROBOTS: robots_files.torn_robots}, ExpectedResults(broken={"/": "undecodable"})),
+        ({robots_files.ROBOTS: robots_files.no_robots}, ExpectedResults(broken={"/": "protocol"})),
+        ({robots_files.ROBOTS: robots_files.robots_at_never()}, refusing),
+        ({robots_files.ROBOTS: robots_files.delaying_robots("301"), sitemaps.USUAL: sitemaps.empty}, keep_away),
+        ({robots_files.ROBOTS: robots_files.delaying_robots("9" * 309), sitemaps.USUAL: sitemaps.empty}, keep_away),
     ]
-    return [Host(f"127.0.0.{number}", robots, truth) for number, (robots, truth) in enumerate(told, FIRST_MORE)]
+    return [HostileHost(f"127.0.0.{number}", robots, truth) for number, (robots, truth) in enumerate(hosts, FIRST_MORE)]
 
 
 def _good_page(visit: Visit) -> Answer:

@@ -1,27 +1,31 @@
-"""Wild sitemaps: too large, endless, of themselves, with entities or sloppy XML. All they tell of is a few pages."""
+"""Bad sitemaps: too large, endless, recursive, with entities or malformed XML. Together they list only a few pages."""
 
 from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping
 
-from shoal.practice.hostile.bombs import sitemap_bomb
-from shoal.practice.hostile.never import NEVER
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import Answer, Site, Visit
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.hostile.decompression_bombs import sitemap_bomb
+from shoal.practice.hostile.metadata_addresses import NEVER
+from shoal.practice.request import Answer, Site, Visit
 
 ENTRIES = 1_000_000
 LISTED, SLOPPY, AFTER = (f"/good/{name}.html" for name in ("listed", "sloppy", "after"))
-TOLD_BY_SITEMAPS = HostTruth(unlinked={LISTED: 200, SLOPPY: 200, AFTER: 200})
+UNREAD = tuple(f"/private/&{entity};" for entity in ("file", "l9", "more"))
+"""URLs with an entity, which no crawler may expand. They stay as they are written."""
+LISTED_IN_SITEMAPS = ExpectedResults(
+    unlinked={LISTED: 200, SLOPPY: 200, AFTER: 200}, dropped=dict.fromkeys(UNREAD, "robots")
+)
 USUAL = "/sitemap.xml"
-"""Where one is looked for if robots.txt names none."""
+"""Where crawlers look for a sitemap if robots.txt names none."""
 NESTED = "/sitemap-nested-"
 DTD = "/dtd/"
 _ENTITIES = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 
 
 def wild_sitemaps() -> Mapping[str, Site]:
-    """Those that robots.txt names."""
+    """Sitemaps that robots.txt names."""
     return {
         "/sitemap-itself.xml": _itself,
         "/sitemap-entities.xml": _entities,
@@ -35,7 +39,7 @@ def wild_sitemaps() -> Mapping[str, Site]:
 
 
 def deeper_sitemaps() -> Mapping[str, Site]:
-    """Those that only sitemaps name, and what a DTD would be asked for by."""
+    """Sitemaps that only other sitemaps name, and the DTDs that a naive parser would load."""
     return {f"{NESTED}*": _nested, f"{DTD}*": lambda visit: Answer(200, b"<!ENTITY more 'x'>", "application/xml-dtd")}
 
 
@@ -46,21 +50,21 @@ def empty(visit: Visit) -> Answer:
 def _itself(visit: Visit) -> Answer:
     origin = visit.origin(visit.host)
     itself = f"<sitemap><loc>{origin}{visit.path}</loc></sitemap>"
-    # An index and a list in one, which readers take for either.
+    # An index and a list in one; readers may treat it as either.
     return _xml(f"<sitemapindex>{itself * 100}{_entry(origin + LISTED)}</sitemapindex>")
 
 
 def _nested(visit: Visit) -> Answer:
-    """Each names the next, for ever."""
+    """Each names the next, endlessly."""
     number = int(visit.path.removeprefix(NESTED).removesuffix(".xml"))
     there = f"{visit.origin(visit.host)}{NESTED}{number + 1}.xml"
     return _xml(f"<sitemapindex><sitemap><loc>{there}</loc></sitemap></sitemapindex>")
 
 
 def _million(visit: Visit) -> Answer:
-    """All of them the same page: what is tried is the reading."""
+    """All entries are the same page: this tests only the reading."""
     entry = _entry(visit.origin(visit.host) + LISTED)
-    # Members of one file, so that a thousand entries are compressed once.
+    # Several gzip members in one file, so that a thousand entries are compressed only once.
     body = _gzip("<urlset>") + _gzip(entry * 1_000) * (ENTRIES // 1_000) + _gzip("</urlset>")
     return Answer(200, body, "application/gzip")
 
@@ -80,7 +84,7 @@ def _external_dtd(visit: Visit) -> Answer:
 
 
 def _sloppy(visit: Visit) -> Answer:
-    """A bare ampersand, an entity of HTML, a control character and a URL of three megabytes; then a page."""
+    """A bare ampersand, an HTML entity, a control character and a URL of three megabytes; then a page."""
     origin = visit.origin(visit.host)
     paths = (f"{SLOPPY}?utm_source=a\x0b&utm_medium=b&nbsp;c", f"/{'x' * 3_000_000}", AFTER)
     return _xml(f"<urlset>{''.join(_entry(origin + path) for path in paths)}</urlset>")

@@ -1,10 +1,10 @@
-"""Small pages that take far longer to read than their size says: by formats, or by the selectors of rules."""
+"""Small pages that take far longer to read than their size suggests: to make formats, or to run selectors of rules."""
 
 from __future__ import annotations
 
-from shoal.practice.habits import Habit
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import Answer, Site
+from shoal.practice.behaviour import Behaviour
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.request import Answer, Site
 
 SPANS, MANY_SPANS = "/costly/spans.html", "/costly/many-spans.html"
 NESTED, SIBLINGS, QUOTES = "/costly/nested.html", "/costly/siblings.html", "/costly/quotes.html"
@@ -22,12 +22,12 @@ def nested_spans(depth: int) -> bytes:
 
 
 def siblings(number: int) -> bytes:
-    """For selectors that look at all siblings, or all elements, of each."""
+    """For selectors that visit all siblings, or all elements, of each element."""
     return _HEAD + b"<p>x</p>" * number
 
 
 def quotes(depth: int, number: int) -> bytes:
-    """Markdown begins each line with a sign for every quote around it."""
+    """Markdown starts each line with a mark for every enclosing quote."""
     return _HEAD + b"<blockquote>" * depth + b"<p>x" * number
 
 
@@ -40,9 +40,11 @@ COSTLY = {
 }
 
 
-def costly() -> list[Habit]:
+def costly() -> list[Behaviour]:
     return [
-        Habit(f"Costly to read, {len(body):,} bytes", path, {path: _answer(body)}, HostTruth(pages={path: 200}))
+        Behaviour(
+            f"Costly to read, {len(body):,} bytes", path, {path: _answer(body)}, ExpectedResults(pages={path: 200})
+        )
         for path, body in COSTLY.items()
     ]
 

@@ -1,4 +1,4 @@
-"""Small bodies that grow when they are decoded."""
+"""Small bodies that decompress to huge ones."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from functools import cache
 import brotli
 import zstandard
 
-from shoal.practice.habits import Habit
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import Answer, Site, Visit
+from shoal.practice.behaviour import Behaviour
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.request import Answer, Site, Visit
 
 GROWN_BYTES = 64_000_000
-"""More than a crawler should take for a page."""
+"""More than a crawler should accept for a page."""
 SITEMAP_BYTES = 240_000_000
-"""More than it should take for a sitemap: the protocol allows 50 MB."""
+"""More than it should accept for a sitemap: the protocol allows 50 MB."""
 
 
-def bombs() -> list[Habit]:
+def bombs() -> list[Behaviour]:
     codings: dict[str, Callable[[bytes], bytes]] = {"gzip": _gzip, "br": _brotli, "zstd": zstandard.compress}
     return [
         *(_bomb(f"/bombs/{name}.html", name, pack) for name, pack in codings.items()),
@@ -28,7 +28,7 @@ def bombs() -> list[Habit]:
     ]
 
 
-def _bomb(path: str, coding: str, pack: Callable[[bytes], bytes], reason: str = "too_large") -> Habit:
+def _bomb(path: str, coding: str, pack: Callable[[bytes], bytes], reason: str = "too_large") -> Behaviour:
     @cache
     def body() -> bytes:
         return pack(bytes(GROWN_BYTES))
@@ -36,7 +36,7 @@ def _bomb(path: str, coding: str, pack: Callable[[bytes], bytes], reason: str = 
     def answer(visit: Visit) -> Answer:
         return Answer(200, body(), headers={"Content-Encoding": coding})
 
-    return Habit(f"A bomb ({coding})", path, {path: answer}, HostTruth(broken={path: reason}))
+    return Behaviour(f"A bomb ({coding})", path, {path: answer}, ExpectedResults(broken={path: reason}))
 
 
 def sitemap_bomb() -> Site:
@@ -44,7 +44,7 @@ def sitemap_bomb() -> Site:
     def body() -> bytes:
         spaces = b" " * 1_000_000
         start = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
-        # Members of one file, so that a million bytes are compressed once.
+        # Several gzip members in one file, so that a million bytes are compressed only once.
         return _gzip(start) + _gzip(spaces) * (SITEMAP_BYTES // len(spaces)) + _gzip(b"</urlset>")
 
     return lambda visit: Answer(200, body(), "application/gzip")

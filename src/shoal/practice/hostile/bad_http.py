@@ -1,25 +1,25 @@
-"""Answers that are no proper HTTP: too much of it, too little, two lengths at once, or none in time."""
+"""Invalid HTTP: endless headers, truncated bodies, contradictory lengths, or no response in time."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
 
-from shoal.practice.habits import Habit
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import Answer, Visit
+from shoal.practice.behaviour import Behaviour
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.request import Answer, Visit
 
 NEVER_S = 3_600.0
 DRIP_S = 0.2
 UNASKED_S = 0.5
-"""For which a connection stays open after an answer that nobody asked for."""
+"""How long a connection stays open after a second response that the client did not request."""
 _OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 _HEADER = b"X-More: %s\r\n" % (b"x" * 1_000)
 _CHUNKED = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
 _CHUNK = b"%x\r\n%s\r\n" % (65_536, b"x" * 65_536)
 
 
-def bad_framing() -> list[Habit]:
+def bad_framing() -> list[Behaviour]:
     return [
         _raw(
             "Headers without end", "headers", "too_large", [_OK], itertools.repeat(b"X-More: %s\r\n" % (b"x" * 1_000))
@@ -45,35 +45,37 @@ def bad_framing() -> list[Habit]:
     ]
 
 
-def slow_framing() -> list[Habit]:
-    """What takes a visitor its whole deadline."""
+def slow_framing() -> list[Behaviour]:
+    """Behaviours that take a visitor its full deadline."""
     silence = "/framing/silence.html"
     return [
         _raw("A drip", "drip", "timeout", [_CHUNKED], itertools.repeat(b"1\r\nx\r\n"), pause_s=DRIP_S),
-        Habit(
+        Behaviour(
             "Silence",
             silence,
             {silence: lambda visit: Answer(200, b"", delay_s=NEVER_S)},
-            HostTruth(broken={silence: "timeout"}),
+            ExpectedResults(broken={silence: "timeout"}),
         ),
     ]
 
 
-def _nowhere() -> Habit:
+def _nowhere() -> Behaviour:
     path = "/framing/nowhere.html"
-    return Habit("A redirect to nowhere", path, {path: lambda visit: Answer(302, b"")}, HostTruth(pages={path: 302}))
+    return Behaviour(
+        "A redirect to nowhere", path, {path: lambda visit: Answer(302, b"")}, ExpectedResults(pages={path: 302})
+    )
 
 
-def _long_head() -> Habit:
-    """Longer than many readers of archives take, and within what a visitor must."""
+def _long_head() -> Behaviour:
+    """Longer than many archive readers accept, but within what a visitor must accept."""
     path = "/framing/long-head.html"
     head = {f"X-More-{number}": "x" * 1_000 for number in range(200)} | {"X-Line": "x" * 90_000}
     page = Answer(200, b"<!doctype html><title>A long head</title>", headers=head)
-    return Habit("A head of 290 KB", path, {path: lambda visit: page}, HostTruth(pages={path: 200}))
+    return Behaviour("A head of 290 KB", path, {path: lambda visit: page}, ExpectedResults(pages={path: 200}))
 
 
-def _unasked() -> Habit:
-    """A page, and behind it one that nobody asked for; whoever asks next must not take it for an answer."""
+def _unasked() -> Behaviour:
+    """A response, followed by one that the visitor did not request; it must not take it for its next response."""
     path = "/framing/unasked.html"
     unasked = b"<!doctype html><title>Unasked</title>"
     page = b"<!doctype html><title>Asked</title>"
@@ -82,13 +84,13 @@ def _unasked() -> Habit:
     def answer(visit: Visit) -> Answer:
         return Answer(200, b"", raw=[b"".join(pieces)], pause_s=UNASKED_S)
 
-    return Habit("An answer too many", path, {path: answer}, HostTruth(pages={path: 200}))
+    return Behaviour("An answer too many", path, {path: answer}, ExpectedResults(pages={path: 200}))
 
 
-def _raw(says: str, name: str, reason: str, *pieces: Iterable[bytes], pause_s: float = 0.0) -> Habit:
+def _raw(link_text: str, name: str, reason: str, *pieces: Iterable[bytes], pause_s: float = 0.0) -> Behaviour:
     path = f"/framing/{name}.html"
 
     def answer(visit: Visit) -> Answer:
         return Answer(200, b"", raw=itertools.chain(*pieces), pause_s=pause_s)
 
-    return Habit(says, path, {path: answer}, HostTruth(broken={path: reason}))
+    return Behaviour(link_text, path, {path: answer}, ExpectedResults(broken={path: reason}))

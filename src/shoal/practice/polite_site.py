@@ -1,5 +1,5 @@
-"""The asking site: nothing on it is broken, but every host asks something of its visitors: to wait, to come back later,
-to keep away, to give a password and tell nobody else. What a polite visitor does is in `truth`.
+"""The polite site: nothing on it is broken, but every host makes a request to its visitors: to wait, to come back
+later, to stay away, or to send a password and no other host the same. `truth` says what a polite visitor does.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from functools import cached_property
 
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import PLAIN, Answer, Routes, Site, Visit, redirect
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.request import PLAIN, Answer, Routes, Site, Visit, redirect
 
 ROBOTS = "/robots.txt"
 WISHES, DELAYED, SECONDS, DATE, TIRED, LATER, BUSY, NAMED = (f"127.0.0.{number}" for number in range(1, 9))
@@ -21,10 +21,10 @@ USER, PASSWORD, SESSION = "ann", "pebble", "session=oyster"
 POLICY = "https://site.example/tdm.json"
 VAULT, INSIDE, LEAVING, AWAY, WITNESS = "/vault/", "/vault/inside", "/leaving/", "/leaving/away", "/witness"
 NEVER = "/asks/never/"
-"""Where links lead that a visitor was asked not to follow."""
+"""The target of links that a visitor was asked not to follow."""
 FOUND = "/asks/found"
 _ASKS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
-    # What it asks in its head, by its headers, and of the link itself.
+    # In the page's head, in its headers, and in the link itself.
     "meta": ('<meta name="robots" content="nofollow">', {}, ""),
     "meta-ours": ('<meta name="shoal" content="nofollow">', {}, ""),
     "header": ("", {"X-Robots-Tag": "nofollow"}, ""),
@@ -38,26 +38,26 @@ RESERVED = "/asks/reserved"
 _OTHERS = "/asks/others"
 
 
-class Asking:
-    """A host for each wish. Those that are busy at first count their visits, so each crawl needs a site of its own."""
+class PoliteSite:
+    """One host per request. Some are busy at first and count their visits, so each crawl needs its own site."""
 
     addresses = (WISHES, DELAYED, SECONDS, DATE, TIRED, LATER, BUSY, NAMED)
 
     def answer(self, visit: Visit) -> Answer:
         return self._routes[visit.host].answer(visit)
 
-    def truth(self) -> dict[str, HostTruth]:
-        """By address, if a visitor comes back twice at most."""
+    def truth(self) -> dict[str, ExpectedResults]:
+        """By address, for a visitor that comes back at most twice."""
         wishes = ("/", *(f"/asks/{name}" for name in _ASKS), RESERVED, _OTHERS, FOUND)
         skipped = {f"{NEVER}{name}": "nofollow" for name in _ASKS}
         both, front = _pages("/", "/more"), _pages("/")
-        forbidding = HostTruth(pages=both, dropped={"/private": "robots"})
+        forbidding = ExpectedResults(pages=both, dropped={"/private": "robots"})
         return {
-            WISHES: HostTruth(pages=_pages(*wishes), skipped=skipped),
-            DELAYED: HostTruth(pages=both),
-            SECONDS: HostTruth(pages=front),
-            DATE: HostTruth(pages=front),
-            TIRED: HostTruth(dead={"/": 503}),
+            WISHES: ExpectedResults(pages=_pages(*wishes), skipped=skipped),
+            DELAYED: ExpectedResults(pages=both),
+            SECONDS: ExpectedResults(pages=front),
+            DATE: ExpectedResults(pages=front),
+            TIRED: ExpectedResults(dead={"/": 503}),
             LATER: forbidding,
             BUSY: forbidding,
             NAMED: forbidding,
@@ -71,11 +71,11 @@ class Asking:
         tables: dict[str, dict[str, Site]] = {
             WISHES: _wishes(self.addresses[1:]),
             DELAYED: {ROBOTS: _text(b"User-agent: *\nCrawl-delay: %g\n" % DELAY_S), "/": _page("/more"), "/more": more},
-            SECONDS: {"/": _at_last(more, _busy(429, lambda: str(WAIT_S)))},
-            DATE: {"/": _at_last(more, _busy(503, lambda: formatdate(time.time() + DATE_S, usegmt=True)))},
+            SECONDS: {"/": _after_first(more, _busy(429, lambda: str(WAIT_S)))},
+            DATE: {"/": _after_first(more, _busy(503, lambda: formatdate(time.time() + DATE_S, usegmt=True)))},
             TIRED: {"/": lambda visit: Answer(503, b"")},
-            LATER: {ROBOTS: _at_last(_text(rules), _failing(503)), "/": front, "/more": more},
-            BUSY: {ROBOTS: _at_last(_text(rules), _failing(429)), "/": front, "/more": more},
+            LATER: {ROBOTS: _after_first(_text(rules), _failing(503)), "/": front, "/more": more},
+            BUSY: {ROBOTS: _after_first(_text(rules), _failing(429)), "/": front, "/more": more},
             NAMED: {ROBOTS: _text(named), "/": front, "/more": more, WITNESS: _witness},
         }
         return {host: Routes(table) for host, table in tables.items()}
@@ -85,7 +85,7 @@ def _wishes(others: tuple[str, ...]) -> dict[str, Site]:
     def front(visit: Visit) -> Answer:
         return _linking(*asks, RESERVED, _OTHERS, *(f"{visit.origin(host)}/" for host in others))
 
-    asks = {f"/asks/{name}": _asking(name, *wish) for name, wish in _ASKS.items()}
+    asks = {f"/asks/{name}": _asking(name, *asked) for name, asked in _ASKS.items()}
     reserved = {"TDM-Reservation": "1", "TDM-Policy": POLICY}
     pages: dict[str, Site] = {
         RESERVED: _page(headers=reserved),
@@ -111,25 +111,25 @@ def _vault(visit: Visit) -> Answer:
 
 
 def _inside(visit: Visit) -> Answer:
-    """For whoever has both the password and the session."""
+    """Requires both the password and the session."""
     known = _is_known(visit) and visit.headers.get("cookie") == SESSION
     return _linking() if known else Answer(403, b"")
 
 
 def _witness(visit: Visit) -> Answer:
-    """Another host, which must not be told anything."""
-    told = visit.headers.keys() & {"authorization", "cookie", "referer", "x-key"}
-    return Answer(409, ", ".join(told).encode(), PLAIN) if told else _linking()
+    """Another host, which must not receive any secret."""
+    leaked = visit.headers.keys() & {"authorization", "cookie", "referer", "x-key"}
+    return Answer(409, ", ".join(leaked).encode(), PLAIN) if leaked else _linking()
 
 
 def _is_known(visit: Visit) -> bool:
     basic = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-    # Who gives it away in another header is not let in.
+    # Refuses a visitor that leaks the password in another header.
     return visit.headers.get("authorization") == f"Basic {basic}" and PASSWORD not in visit.headers.get("referer", "")
 
 
-def _at_last(answer: Site, first: Site) -> Site:
-    """The first visit is answered by another."""
+def _after_first(answer: Site, first: Site) -> Site:
+    """Another site answers the first visit."""
     answers = itertools.chain([first], itertools.repeat(answer))
     return lambda visit: next(answers)(visit)
 

@@ -1,10 +1,10 @@
-"""The bytes of HTTP/1.1 heads: requests read strictly, answers written."""
+"""HTTP/1.1 heads as bytes: parses requests strictly, writes responses."""
 
 from __future__ import annotations
 
 from http import HTTPStatus
 
-from shoal.practice.visit import Answer
+from shoal.practice.request import Answer
 
 MAX_HEAD_BYTES = 65_536
 HEAD_END = b"\r\n\r\n"
@@ -12,7 +12,7 @@ _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 def read_head(head: str) -> tuple[str, str, dict[str, str]]:
-    """Method, target and headers; raises ValueError if this is not HTTP. An old visitor gets `connection: close`."""
+    """Method, target and headers; raises ValueError if this is not HTTP. For HTTP/1.0, sets `connection: close`."""
     line, *fields = head.split("\r\n")
     method, target, version = line.split(" ")
     headers = {}

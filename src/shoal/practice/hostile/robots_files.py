@@ -1,4 +1,4 @@
-"""What a hostile site tells programs in its robots.txt: too much, something else, not now, or to keep away for ever."""
+"""A hostile site's robots.txt: huge, not a robots.txt, unavailable, or one that forbids everything."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import gzip
 import itertools
 from collections.abc import Iterable, Mapping
 
-from shoal.practice.hostile.framing import NEVER_S
-from shoal.practice.hostile.never import NEVER
-from shoal.practice.visit import PLAIN, Answer, Site, Visit, redirect
+from shoal.practice.hostile.bad_http import NEVER_S
+from shoal.practice.hostile.metadata_addresses import NEVER
+from shoal.practice.request import PLAIN, Answer, Site, Visit, redirect
 
 ROBOTS = "/robots.txt"
 ROBOTS_BYTES = 1_000_000_000
 READ_BYTES = 512_000
-"""As much as a visitor must read of it."""
+"""How much of it a visitor must read."""
 ROBOTS_HOPS, FOLLOWED_HOPS = 12, 5
 RULES = 20_000
 _RULES = b"User-agent: *\nDisallow: /private/\n"
@@ -32,7 +32,7 @@ def robots_with(sitemaps: Iterable[str]) -> Site:
 
 
 def huge_robots(visit: Visit) -> Answer:
-    """What stands behind the part that is read forbids all."""
+    """The part beyond what is read forbids everything."""
     line = b"Disallow: /no/%s\n" % (b"x" * 1_000)
     piece = b"Disallow: /\n" * 4_096
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % ROBOTS_BYTES
@@ -41,7 +41,7 @@ def huge_robots(visit: Visit) -> Answer:
 
 
 def many_rules(visit: Visit) -> Answer:
-    """Each of which a visitor may have to try for each path."""
+    """Rules that a visitor may have to match against each path."""
     rules = "".join(f"Disallow: /*a*b*c*{number}$\n" for number in range(RULES))
     return Answer(200, _RULES + rules.encode(), PLAIN)
 
@@ -65,13 +65,13 @@ def failing_robots(status: int) -> Site:
 
 
 def torn_robots(visit: Visit) -> Answer:
-    """Packed, and not all of it there: what is missing may forbid anything."""
-    whole = gzip.compress(_RULES + b"Disallow: /good/\n" * 100, mtime=0)
-    return Answer(200, whole[: len(whole) // 2], PLAIN, {"Content-Encoding": "gzip"})
+    """Truncated gzip: the missing part may forbid anything."""
+    complete = gzip.compress(_RULES + b"Disallow: /good/\n" * 100, mtime=0)
+    return Answer(200, complete[: len(complete) // 2], PLAIN, {"Content-Encoding": "gzip"})
 
 
 def no_robots(visit: Visit) -> Answer:
-    """Whoever asks is hung up on."""
+    """Closes the connection without a response."""
     return Answer(200, b"", raw=())
 
 

@@ -1,10 +1,10 @@
-"""Ways to an address that nobody on the web has any business with, in every spelling: a cloud's metadata service."""
+"""Links to an address that no page should lead to, in every notation: the metadata service of a cloud."""
 
 from __future__ import annotations
 
-from shoal.practice.habits import Habit
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import Answer, Visit, redirect
+from shoal.practice.behaviour import Behaviour
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.request import Answer, Visit, redirect
 
 NEVER = "169.254.169.254"
 _SPELT = {
@@ -26,16 +26,16 @@ _SPELT = {
     "unspecified": "0.0.0.0",
 }
 _REDIRECTED, LISTED = "redirected", "listed"
-REFUSED = HostTruth(dropped={f"/{name}": "address_refused" for name in (*_SPELT, _REDIRECTED, LISTED)})
-"""Of all that leads there; the names stand for the spellings, the last two for a redirect and a sitemap."""
+REFUSED = ExpectedResults(dropped={f"/{name}": "address_refused" for name in (*_SPELT, _REDIRECTED, LISTED)})
+"""All of them are refused; the names stand for the notations, the last two for a redirect and a sitemap."""
 
 
-def ways_to_it() -> list[Habit]:
+def metadata_links() -> list[Behaviour]:
     page, hop = "/never.html", "/elsewhere/never"
     there = f"http://{NEVER}/{_REDIRECTED}"
     return [
-        Habit("Addresses for nobody", page, {page: _links}, HostTruth(pages={page: 200})),
-        Habit("To one of them", hop, {hop: redirect(302, there)}, HostTruth(redirects={hop: there})),
+        Behaviour("Addresses for nobody", page, {page: _links}, ExpectedResults(pages={page: 200})),
+        Behaviour("To one of them", hop, {hop: redirect(302, there)}, ExpectedResults(redirects={hop: there})),
     ]
 
 

@@ -1,6 +1,6 @@
 """The request log: one JSON line per visit, in the order in which the visits ended.
 
-Lines reach the file at most 50 ms after the answer, so that another process can judge a crawl by them.
+Lines reach the file at most 50 ms after the answer, so that another process can check a crawl with them.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ FLUSH_S = 0.05
 DISCARD = Path(os.devnull)
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     t_start: float
-    """Epoch seconds when the request's head was complete; never steps back within one server."""
+    """Epoch seconds when the request's head was complete; never decreases within one server."""
     t_end: float
     """Epoch seconds when the answer was written, or the visitor left."""
     host: str
     method: str
     path: str
-    """With its query."""
+    """Including the query."""
     status: int | None
     """None: the visitor left before the answer."""
     agent: str
     connection: int
     in_flight: int
-    """Visits in progress on this host when this one began, itself included."""
+    """Visits in progress on this host when this one began, including itself."""
 
 
 class RequestLog:
     """Appends entries to a file; needs a running event loop."""
 
     def __init__(self, path: Path = DISCARD) -> None:
-        # Here, so that a path that cannot be written is known before anybody visits.
+        # Opened here, so that an unwritable path is reported before the first visit.
         path.open("ab").close()
         self._path = path
-        self._entries: list[Entry] = []
+        self._entries: list[LogEntry] = []
         self._timer: asyncio.TimerHandle | None = None
         self._epoch = time.time() - time.monotonic()
 
     def now(self) -> float:
         return self._epoch + time.monotonic()
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: LogEntry) -> None:
         self._entries.append(entry)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
@@ -62,7 +62,7 @@ class RequestLog:
             file.write(lines.encode())
 
 
-def read_log(path: Path) -> list[Entry]:
-    """The entries of a log, by the time they began. A last line cut off by a kill is left out."""
+def read_log(path: Path) -> list[LogEntry]:
+    """The entries of a log, ordered by start time. Ignores a last line that a kill has cut off."""
     lines = path.read_text().split("\n")[:-1]
-    return sorted((Entry(**json.loads(line)) for line in lines), key=lambda entry: entry.t_start)
+    return sorted((LogEntry(**json.loads(line)) for line in lines), key=lambda entry: entry.t_start)

@@ -1,4 +1,4 @@
-"""The words the shops are made of, per language: names of things, sentences, labels and how a price is written."""
+"""The shops' words by language: names, sentences, labels, and the format of prices."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 class Language:
     code: str
     price: Callable[[int], str]
-    """From hundredths to text."""
+    """Formats a price given in hundredths."""
     name: str
-    """How adjective and noun make a product's name."""
+    """The format of a product name from adjective and noun."""
     adjectives: tuple[str, ...]
     nouns: tuple[str, ...]
     categories: tuple[str, ...]

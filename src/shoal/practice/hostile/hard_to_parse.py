@@ -1,4 +1,4 @@
-"""Pages that are hard to read: trees without bottom, floods of tags, bytes that are not what they say they are."""
+"""Pages that are hard to parse: bottomless trees, floods of tags, bytes that contradict their declared encoding."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import gzip
 from collections.abc import Callable
 from functools import cache
 
-from shoal.practice.habits import Habit
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import HTML, Answer, Visit
+from shoal.practice.behaviour import Behaviour
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.request import HTML, Answer, Visit
 
 MANY = 1_000_000
 DEPTH = 100_000
@@ -33,27 +33,27 @@ _ODD_BODIES = {
 }
 
 
-def twisted() -> list[Habit]:
+def hard_to_parse() -> list[Behaviour]:
     return [
         _big("A tree without bottom", "depth", lambda: b"<div>" * DEPTH + b"<p>bottom"),
         _big("Open formatting", "formatting", lambda: b"<p><b><i><u>" * (DEPTH // 4)),
         _big("A tag of a million attributes", "attributes", _many_attributes),
         _big("Ways that all go round in circles", "ways", _many_ways),
-        Habit(
+        Behaviour(
             "A million links",
             "/twisted/links/",
             {"/twisted/links/": _packed(lambda: b"<title>Links</title>" + b"<a href=leaf>x</a>" * MANY)}
             | {"/twisted/links/leaf": lambda visit: Answer(200, _LEAF)},
-            HostTruth(pages={"/twisted/links/": 200, "/twisted/links/leaf": 200}),
+            ExpectedResults(pages={"/twisted/links/": 200, "/twisted/links/leaf": 200}),
         ),
         _credentials(),
-        Habit("A name that climbs", CLIMBING, {CLIMBING: lambda visit: _CLIMBING_FILE}, _page(CLIMBING)),
+        Behaviour("A name that climbs", CLIMBING, {CLIMBING: lambda visit: _CLIMBING_FILE}, _page(CLIMBING)),
         *(_odd(name, content_type, body) for name, (content_type, body) in _ODD_BODIES.items()),
     ]
 
 
-def _page(path: str) -> HostTruth:
-    return HostTruth(pages={path: 200})
+def _page(path: str) -> ExpectedResults:
+    return ExpectedResults(pages={path: 200})
 
 
 def _many_attributes() -> bytes:
@@ -61,17 +61,17 @@ def _many_attributes() -> bytes:
 
 
 def _many_ways() -> bytes:
-    """Each link is another, and worth no visit."""
+    """Each link is different, and none is worth a visit."""
     return b"".join(b"<a href=%s%d>x</a>" % (b"/round" * 8, number) for number in range(WAYS))
 
 
-def _big(says: str, name: str, html: Callable[[], bytes]) -> Habit:
+def _big(link_text: str, name: str, html: Callable[[], bytes]) -> Behaviour:
     path = f"/twisted/{name}.html"
-    return Habit(says, path, {path: _packed(html)}, _page(path))
+    return Behaviour(link_text, path, {path: _packed(html)}, _page(path))
 
 
 def _packed(html: Callable[[], bytes]) -> Callable[[Visit], Answer]:
-    """Gzipped, for what would be too large as it is."""
+    """Gzipped, because the page would otherwise be too large."""
 
     @cache
     def body() -> bytes:
@@ -80,9 +80,9 @@ def _packed(html: Callable[[], bytes]) -> Callable[[Visit], Answer]:
     return lambda visit: Answer(200, body(), headers={"Content-Encoding": "gzip"})
 
 
-def _odd(name: str, content_type: str, body: bytes) -> Habit:
+def _odd(name: str, content_type: str, body: bytes) -> Behaviour:
     path = f"/charset/{name}.html"
-    return Habit(
+    return Behaviour(
         f"Odd bytes: {name}",
         path,
         {path: lambda visit: Answer(200, body, content_type)},
@@ -90,14 +90,14 @@ def _odd(name: str, content_type: str, body: bytes) -> Habit:
     )
 
 
-def _credentials() -> Habit:
+def _credentials() -> Behaviour:
     def entrance(visit: Visit) -> Answer:
         href = f"http://{USER}:{PASSWORD}@{visit.host}:{visit.port}/credentials/inside.html"
         return Answer(200, f'<!doctype html><title>Entrance</title><a href="{href}">in</a>'.encode())
 
-    return Habit(
+    return Behaviour(
         "Credentials in a link",
         "/credentials/",
         {"/credentials/": entrance, "/credentials/inside.html": lambda visit: Answer(200, _LEAF)},
-        HostTruth(pages={"/credentials/": 200, "/credentials/inside.html": 200}),
+        ExpectedResults(pages={"/credentials/": 200, "/credentials/inside.html": 200}),
     )

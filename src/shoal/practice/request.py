@@ -1,6 +1,6 @@
-"""What a visitor asks of the practice site and what it answers.
+"""The requests and answers of a practice site.
 
-A site is a function from one to the other. `Routes` is the usual one: a table from path patterns to answers.
+A site is a function from one to the other. `Routes` is the usual one: a table from path patterns to sites.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ class Visit(NamedTuple):
     """One HTTP request, seen from the site."""
 
     host: str
-    """The address that was dialled, whatever the Host header says."""
+    """The address that the visitor connected to, whatever the Host header says."""
     port: int
     method: str
     target: str
     path: str
     query: str
     headers: Mapping[str, str]
-    """Names in lower case; of a repeated header the last value."""
+    """Names in lower case; a repeated header has its last value."""
     body: bytes = b""
 
     def origin(self, host: str) -> str:
@@ -37,18 +37,18 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
     delay_s: float = 0.0
     raw: Iterable[bytes] | None = None
-    """The whole answer as bytes, head included, in place of all else; then the connection is closed."""
+    """The complete answer as bytes, including the head, instead of all other fields; then the connection is closed."""
     pause_s: float = 0.0
-    """After each piece of `raw`."""
+    """The pause after each piece of `raw`."""
 
 
 Site = Callable[[Visit], Answer]
 
 
 class Routes:
-    """Path patterns and who answers them. A pattern that ends in `*` is a prefix; exact paths come first.
+    """Path patterns and the sites that answer them. A pattern that ends in `*` is a prefix; exact paths come first.
 
-    Patterns are for GET and HEAD; what else a path takes is a pattern of its own: `POST /login`.
+    Patterns are for GET and HEAD. Other methods have patterns of their own: `POST /login`.
     """
 
     def __init__(self, table: Mapping[str, Site]) -> None:

@@ -1,54 +1,54 @@
-"""The honest troubles of any shop: dead links, tired servers, moved pages, other formats, slow corners."""
+"""Ordinary problems of any shop: dead links, failing servers, moved pages, other formats, slow pages."""
 
 from __future__ import annotations
 
 import itertools
 
-from shoal.practice.habits import Habit
-from shoal.practice.truth import HostTruth
-from shoal.practice.visit import PLAIN, Answer, Site, Visit, redirect
+from shoal.practice.behaviour import Behaviour
+from shoal.practice.expected_results import ExpectedResults
+from shoal.practice.request import PLAIN, Answer, Site, Visit, redirect
 
 SLOW_S = 0.3
 
 
-def troubles() -> list[Habit]:
-    """Fresh ones: some of them count their visits."""
+def common_problems() -> list[Behaviour]:
+    """New objects at each call, because some of them count their visits."""
     return [*_failures(), *_moves(), *_off_limits(), *_formats()]
 
 
-def _failures() -> list[Habit]:
+def _failures() -> list[Behaviour]:
     return [
-        Habit(
+        Behaviour(
             "A sale that is long over (404)",
             "/pages/sale-2019.html",
-            truth=HostTruth(pages={"/pages/sale-2019.html": 404}),
+            truth=ExpectedResults(pages={"/pages/sale-2019.html": 404}),
         ),
-        Habit(
+        Behaviour(
             "Reviews, which always fail (500)",
             "/pages/reviews.html",
             {"/pages/reviews.html": _always(Answer(500, b"reviews: internal error\n", PLAIN))},
-            HostTruth(dead={"/pages/reviews.html": 500}),
+            ExpectedResults(dead={"/pages/reviews.html": 500}),
         ),
-        Habit(
+        Behaviour(
             "Stock figures, at the third try (503, 503, 200)",
             "/pages/stock.html",
             {"/pages/stock.html": _every_third(_page("Stock", "All shelves are full."))},
-            HostTruth(pages={"/pages/stock.html": 200}),
+            ExpectedResults(pages={"/pages/stock.html": 200}),
         ),
-        Habit(
+        Behaviour(
             "A slow page",
             "/pages/slow.html",
             {"/pages/slow.html": _always(_page("Slow", "It took a while.")._replace(delay_s=SLOW_S))},
-            HostTruth(pages={"/pages/slow.html": 200}),
+            ExpectedResults(pages={"/pages/slow.html": 200}),
         ),
     ]
 
 
-def _moves() -> list[Habit]:
+def _moves() -> list[Behaviour]:
     chain = {"/old/catalogue": "/old/catalogue.html", "/old/catalogue.html": "/pages/catalogue.html"}
     catalogue = _page("Catalogue", "You have found it.")
     return [
-        Habit(
+        Behaviour(
             "The catalogue, moved twice (301, 302)",
             "/old/catalogue",
             {
@@ -56,51 +56,51 @@ def _moves() -> list[Habit]:
                 "/old/catalogue.html": redirect(302, "../pages/catalogue.html"),
                 "/pages/catalogue.html": _always(catalogue),
             },
-            HostTruth(pages={"/pages/catalogue.html": 200}, redirects=chain),
+            ExpectedResults(pages={"/pages/catalogue.html": 200}, redirects=chain),
         ),
-        Habit(
+        Behaviour(
             "The basket, which sends you round in circles",
             "/old/basket",
             {"/old/basket": redirect(302, "/old/checkout"), "/old/checkout": redirect(302, "/old/basket")},
-            HostTruth(redirects={"/old/basket": "/old/checkout"}, dead={"/old/checkout": 302}),
+            ExpectedResults(redirects={"/old/basket": "/old/checkout"}, dead={"/old/checkout": 302}),
         ),
     ]
 
 
-def _off_limits() -> list[Habit]:
+def _off_limits() -> list[Behaviour]:
     return [
-        Habit(
+        Behaviour(
             "Orders, which robots.txt keeps private",
             "/private/orders.html",
             {"/private/*": _always(_page("Orders", "Nobody should read this."))},
-            HostTruth(dropped={"/private/orders.html": "robots"}),
+            ExpectedResults(dropped={"/private/orders.html": "robots"}),
         ),
-        Habit(
+        Behaviour(
             "Wholesale (nofollow)",
             "/pages/wholesale.html",
             {"/pages/wholesale.html": _always(_page("Wholesale", "By the pallet."))},
-            HostTruth(skipped={"/pages/wholesale.html": "nofollow"}),
+            ExpectedResults(skipped={"/pages/wholesale.html": "nofollow"}),
             rel="nofollow",
         ),
-        Habit("Another site", "http://outside.invalid/"),
-        Habit("Write to us", "mailto:shop@outside.invalid"),
+        Behaviour("Another site", "http://outside.invalid/"),
+        Behaviour("Write to us", "mailto:shop@outside.invalid"),
     ]
 
 
-def _formats() -> list[Habit]:
+def _formats() -> list[Behaviour]:
     latin = '<!doctype html><html lang="fr"><title>Café</title><h1>Le café, la crème brûlée, déjà ici</h1></html>'
     return [
-        Habit(
+        Behaviour(
             "Terms as PDF",
             "/files/terms.pdf",
             {"/files/terms.pdf": _always(Answer(200, _PDF, "application/pdf"))},
-            HostTruth(pages={"/files/terms.pdf": 200}),
+            ExpectedResults(pages={"/files/terms.pdf": 200}),
         ),
-        Habit(
+        Behaviour(
             "The café, in Latin-1",
             "/pages/cafe.html",
             {"/pages/cafe.html": _always(Answer(200, latin.encode("latin-1"), "text/html; charset=iso-8859-1"))},
-            HostTruth(pages={"/pages/cafe.html": 200}),
+            ExpectedResults(pages={"/pages/cafe.html": 200}),
         ),
     ]
 
@@ -110,7 +110,7 @@ def _always(answer: Answer) -> Site:
 
 
 def _every_third(answer: Answer) -> Site:
-    """Two visits fail and the third succeeds, over and over, so that each crawl of one server meets the same."""
+    """Two visits fail and the third succeeds, repeatedly, so that each crawl of one server sees the same."""
     visits = itertools.count(1)
 
     def answer_third(visit: Visit) -> Answer:
