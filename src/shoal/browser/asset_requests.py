@@ -1,0 +1,79 @@
+"""Decides about the requests of a page besides its document: blocked, answered from the cache, or sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.browser.asset_cache import AssetCache, fresh_for_s
+from shoal.browser.devtools import Session
+from shoal.browser.network_log import NetworkLog
+from shoal.browser.response_body import BodyTooLarge, decoded_headers, fulfill, headers_of, read_body
+from shoal.fetch.exchange import Headers
+from shoal.model.rendering import Rendering
+from shoal.urls.url_patterns import compiled
+
+HEAVY = ("Image", "Font", "Media")
+_CACHED = ("Script", "Stylesheet")
+MOST_SCRIPT_BYTES = 20_000_000
+Params = dict[str, Any]
+
+
+class AssetRequests:
+    def __init__(self, session: Session, network: NetworkLog, cache: AssetCache, rendering: Rendering) -> None:
+        self._session = session
+        self._network = network
+        self._cache = cache
+        self._blocks = [compiled(pattern, "block") for pattern in rendering.block]
+        self._heavy = () if rendering.load_images else HEAVY
+
+    def patterns(self) -> list[dict[str, str]]:
+        """Which requests the browser pauses. Each pause costs a message, so others go on by themselves."""
+        if self._blocks:
+            return [{"urlPattern": "*"}]
+        return [{"urlPattern": "*", "resourceType": kind} for kind in ("Document", *self._heavy, *_CACHED)]
+
+    def requested(self, params: Params) -> None:
+        request, kind = params["request"], params["resourceType"]
+        if kind in self._heavy or any(matches(request["url"]) for matches in self._blocks):
+            self._network.uncount(request["url"])
+            self._session.tell("Fetch.failRequest", requestId=params["requestId"], errorReason="BlockedByClient")
+        elif kind in _CACHED and request["method"] == "GET":
+            self._load(params)
+        else:
+            self._session.tell("Fetch.continueRequest", requestId=params["requestId"])
+
+    async def answered(self, params: Params) -> None:
+        """Keeps a script or style for the next page."""
+        request_id, headers = params["requestId"], headers_of(params.get("responseHeaders", []))
+        status = params.get("responseStatusCode", 0)
+        if not fresh_for_s(status, headers):
+            self._session.tell("Fetch.continueRequest", requestId=request_id)
+            return
+        try:
+            body = await read_body(self._session, request_id, MOST_SCRIPT_BYTES)
+        except BodyTooLarge:
+            self._session.tell("Fetch.failRequest", requestId=request_id, errorReason="Failed")
+            return
+        headers = decoded_headers(headers)
+        self._cache.keep(params["request"]["url"], _origin(params), status, headers, body)
+        await fulfill(self._session, request_id, status, headers, body)
+
+    def _load(self, params: Params) -> None:
+        asset = self._cache.get(params["request"]["url"], _origin(params))
+        if asset is None:
+            self._session.tell("Fetch.continueRequest", requestId=params["requestId"], interceptResponse=True)
+            return
+        self._network.uncount(params["request"]["url"])
+        fields = [{"name": name, "value": value} for name, value in Headers(list(asset.headers))]
+        self._session.tell(
+            "Fetch.fulfillRequest",
+            requestId=params["requestId"],
+            responseCode=asset.status,
+            responseHeaders=fields,
+            body=asset.encoded,
+        )
+
+
+def _origin(params: Params) -> str:
+    headers = params["request"]["headers"]
+    return str(headers.get("Origin") or headers.get("origin") or "")

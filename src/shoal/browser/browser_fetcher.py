@@ -1,0 +1,236 @@
+"""A browser as a fetcher: `async fetch(Fetch) -> Exchange | Failure`.
+
+Each page has a browser context, a tab and a proxy of its own. They are disposed of however the visit ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from shoal.browser.asset_cache import AssetCache
+from shoal.browser.browser_cookies import changes, named_cookies, to_browser
+from shoal.browser.browser_pool import BrowserPool
+from shoal.browser.browser_process import BrowserProcess
+from shoal.browser.devtools import BrowserGone, DevToolsError
+from shoal.browser.guarded_dial import GuardedDial
+from shoal.browser.navigation_errors import navigation_failure
+from shoal.browser.page_failure import PageFailed
+from shoal.browser.page_visit import PageVisit
+from shoal.browser.response_body import decoded_headers
+from shoal.browser.socks_proxy import SocksProxy
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.curl_transfer import Fetch
+from shoal.fetch.dns import DnsResolver
+from shoal.fetch.exchange import Exchange, Failure, FailureKind, FetchAborted
+from shoal.fetch.rendered_page import RenderedPage
+from shoal.model.rendering import Rendering
+
+SALVAGE_S = 3.0
+DISPOSE_S = 5.0
+ASSET_BYTES = 30_000_000
+"""What a page may bring over the wire besides its document."""
+UNFINISHED = "the page was still busy when its time ended"
+
+
+class BrowserFetcher:
+    """For one job: its guard, its name, its scripts. The browser itself is shared."""
+
+    def __init__(
+        self,
+        pool: BrowserPool,
+        agent: str,
+        guard: AddressGuard,
+        names: DnsResolver | None = None,
+        insecure: bool = False,
+    ) -> None:
+        self.pool = pool
+        self._agent = agent
+        self._guard = guard
+        self._names = names or DnsResolver()
+        self._insecure = insecure
+        self._assets = AssetCache()
+
+    async def fetch(self, call: Fetch) -> Exchange | Failure:
+        """Call it within a slot of the pool. Raises FetchAborted if the browser was lost through another page, and
+        BrowserMissing if there is none."""
+        if urlsplit(call.url).scheme not in ("http", "https"):
+            return Failure(FailureKind.PROTOCOL, "a browser opens only http and https", 0.0)
+        if not self._guard.allows_target(call.url):
+            return Failure(FailureKind.ADDRESS_REFUSED, self._guard.refusal, 0.0)
+        if self.pool.is_to_blame(call.url):
+            return Failure(FailureKind.RENDER, "the browser was lost each time that it loaded the page", 0.0)
+        async with self.pool.browser(call.url) as process:
+            try:
+                return await self._fetch_in(process, call)
+            except BrowserGone as error:
+                raise FetchAborted("the browser ended while the page was open") from error
+
+    async def aclose(self) -> None:
+        await self._names.aclose()
+
+    async def _fetch_in(self, process: BrowserProcess, call: Fetch) -> Exchange | Failure:
+        listener = process.take_listener()
+        if listener is None:
+            raise FetchAborted("too many pages are still being closed")
+        proxy = SocksProxy(GuardedDial(self._guard, self._names, call.proxy), call.max_bytes + ASSET_BYTES)
+        visit = PageVisit(process, call, call.rendering or Rendering(), self._agent, self._assets)
+        visit.insecure = self._insecure
+        context = ""
+        try:
+            made = await process.browser.call(
+                "Target.createBrowserContext",
+                disposeOnDetach=True,
+                proxyServer=await proxy.listen(listener),
+                proxyBypassList="<-loopback>",
+            )
+            context = made["browserContextId"]
+            return await self._visit(visit, context, proxy)
+        finally:
+            # Even if this task is cancelled: nothing of the page may stay.
+            await asyncio.shield(self._close(visit, context, proxy, listener))
+
+    async def _close(self, visit: PageVisit, context: str, proxy: SocksProxy, listener: socket.socket) -> None:
+        process = visit.process
+        visit.close()
+        proxy.close()
+        try:
+            async with asyncio.timeout(DISPOSE_S):
+                if context:
+                    await process.browser.call("Target.disposeBrowserContext", browserContextId=context)
+        except TimeoutError:
+            self.pool.lose(process, visit.call.url)
+        except DevToolsError:
+            # The browser has ended.
+            pass
+        finally:
+            # Only now: nothing of this page can connect to it any more.
+            process.return_listener(listener)
+
+    async def _visit(self, visit: PageVisit, context: str, proxy: SocksProxy) -> Exchange | Failure:
+        call, browser = visit.call, visit.process.browser
+        began, started_at = time.monotonic(), time.time()
+        cookies = call.jar.lines_for(urlsplit(call.url).hostname or "") if call.jar is not None else []
+        given = to_browser(cookies) + named_cookies(call.cookies, call.url)
+        try:
+            await browser.call("Browser.setDownloadBehavior", behavior="deny", browserContextId=context)
+            if given:
+                await browser.call("Storage.setCookies", cookies=given, browserContextId=context)
+            await self._load_in_time(visit, context, proxy)
+        except PageFailed as failed:
+            return Failure(failed.kind, str(failed), time.monotonic() - began)
+        if call.jar is not None:
+            await self._take_cookies(visit, context, cookies)
+        return _exchange(visit, proxy, started_at)
+
+    async def _load_in_time(self, visit: PageVisit, context: str, proxy: SocksProxy) -> None:
+        """Raises PageFailed."""
+        try:
+            async with asyncio.timeout(visit.call.deadline_s):
+                await _unless_dead(visit, _load(visit, context, proxy))
+        except TimeoutError:
+            await _salvage(visit)
+        except BrowserGone:
+            raise
+        except DevToolsError as error:
+            raise PageFailed(FailureKind.RENDER, f"the browser refused: {error}") from error
+        if proxy.traffic.is_over:
+            raise PageFailed(FailureKind.TOO_LARGE, f"the page brought more than {proxy.most_bytes:,} bytes")
+
+    async def _take_cookies(self, visit: PageVisit, context: str, before: list[str]) -> None:
+        call = visit.call
+        assert call.jar is not None
+        own = {cookie["name"] for cookie in named_cookies(call.cookies, call.url)}
+        with suppress(TimeoutError, DevToolsError):
+            async with asyncio.timeout(SALVAGE_S):
+                found = await visit.process.browser.call("Storage.getCookies", browserContextId=context)
+                call.jar.set_lines(changes(before, [each for each in found["cookies"] if each["name"] not in own]))
+
+
+async def _load(visit: PageVisit, context: str, proxy: SocksProxy) -> None:
+    await visit.open(context)
+    error = await visit.load()
+    answer = visit.document.answer
+    if answer is None or (answer.is_shown and error and not visit.is_committed):
+        raise navigation_failure(error or visit.document.error, visit.call.url, proxy.traffic)
+    if answer.is_shown:
+        await visit.work()
+    visit.is_done = True
+
+
+async def _salvage(visit: PageVisit) -> None:
+    """Takes what there is of a page that is not done in time. Raises PageFailed."""
+    limit = f"the time limit of {visit.call.deadline_s:g} s"
+    if visit.current_step:
+        raise PageFailed(FailureKind.STEP, f"{limit} ended in {visit.current_step}")
+    if not visit.is_committed:
+        raise PageFailed(FailureKind.TIMEOUT, f"no answer within {limit}")
+    try:
+        async with asyncio.timeout(SALVAGE_S):
+            await _unless_dead(visit, visit.salvage())
+    except BrowserGone:
+        raise
+    except (TimeoutError, DevToolsError):
+        raise PageFailed(FailureKind.TIMEOUT, f"the page did not come to rest within {limit}") from None
+    visit.is_unfinished = True
+
+
+async def _unless_dead(visit: PageVisit, work: Coroutine[Any, Any, None]) -> None:
+    """Raises what ended the page, or BrowserGone: an answer that is waited for may never come."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(visit.process.gone.wait())
+    try:
+        waited: set[asyncio.Future[Any]] = {task, gone, visit.dead}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if visit.dead.done():
+            visit.dead.result()
+        if not task.done():
+            raise BrowserGone("the browser has ended")
+        task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+def _exchange(visit: PageVisit, proxy: SocksProxy, started_at: float) -> Exchange:
+    answer, document = visit.document.answer, visit.document
+    assert answer is not None
+    headers = decoded_headers(answer.headers)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    head = f"HTTP/1.1 {answer.status} {answer.reason}\r\n{lines}\r\n".encode("latin-1", "replace")
+    return Exchange(
+        url=visit.call.url,
+        status=answer.status,
+        reason=answer.reason,
+        headers=headers,
+        head=head,
+        raw=answer.raw,
+        body=visit.html if answer.is_shown else answer.raw,
+        version="1.1",
+        ip=proxy.traffic.addresses.get(urlsplit(visit.call.url).hostname or "", ""),
+        latency_s=document.latency_s,
+        started_at=started_at,
+        fault=UNFINISHED if visit.is_unfinished else None,
+        rendered=_rendered(visit, proxy) if answer.is_shown else None,
+    )
+
+
+def _rendered(visit: PageVisit, proxy: SocksProxy) -> RenderedPage:
+    network = visit.network
+    return RenderedPage(
+        url=visit.url,
+        leads_to=visit.document.leads_to,
+        calls=network.calls,
+        console_errors=visit.console_errors,
+        failed_requests=network.failed,
+        pictures=visit.pictures,
+        requests=+network.requests,
+        wire_bytes=proxy.traffic.bytes,
+        timings=visit.timings,
+    )

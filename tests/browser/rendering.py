@@ -1,0 +1,73 @@
+"""Renders one page, for tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from selectolax.lexbor import LexborHTMLParser
+
+from shoal.browser.browser_fetcher import BrowserFetcher
+from shoal.fetch.curl_transfer import Fetch
+from shoal.fetch.exchange import Exchange, Failure
+from shoal.model.rendering import Rendering, steps_of
+
+AGENT = "shoal-test/1"
+LONG_S = 60.0
+
+
+async def render(
+    fetcher: BrowserFetcher,
+    url: str,
+    steps: Sequence[dict[str, Any]] = (),
+    rendering: Rendering | None = None,
+    **call: Any,
+) -> Exchange | Failure:
+    rendering = (rendering or Rendering())._replace(steps=steps_of(steps))
+    async with fetcher.pool.slot():
+        return await fetcher.fetch(Fetch(url, rendering=rendering, **{"deadline_s": LONG_S, **call}))
+
+
+async def rendered(fetcher: BrowserFetcher, url: str, steps: Sequence[dict[str, Any]] = (), **call: Any) -> Exchange:
+    answer = await render(fetcher, url, steps, **call)
+    assert isinstance(answer, Exchange), answer
+    return answer
+
+
+async def failed(fetcher: BrowserFetcher, url: str, steps: Sequence[dict[str, Any]] = (), **call: Any) -> Failure:
+    answer = await render(fetcher, url, steps, **call)
+    assert isinstance(answer, Failure), answer
+    return answer
+
+
+def cards(answer: Exchange) -> list[dict[str, str | int]]:
+    """The products of a page of the practice shop."""
+    return [
+        {
+            "upc": node.attributes["data-upc"] or "",
+            "name": node.css("h3 a")[0].attributes["title"] or "",
+            "price": node.css(".price_color")[0].text(),
+            "stock": int(node.css(".stock")[0].text()),
+        }
+        for node in LexborHTMLParser(answer.body).css("article.product_pod")
+    ]
+
+
+def text_of(answer: Exchange) -> str:
+    body = LexborHTMLParser(answer.body).body
+    return body.text() if body is not None else ""
+
+
+def processes_of_session(leader: int) -> list[int]:
+    """All processes that a browser started: they are in the session that its first process leads."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                if os.getsid(int(folder.name)) == leader:
+                    found.append(int(folder.name))
+            except ProcessLookupError:
+                pass
+    return found
