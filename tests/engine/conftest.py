@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 
 from shoal.embedded.home import Home
-from shoal.engine.beginning import terms_of
-from shoal.engine.callbacks import Callbacks
+from shoal.engine.active_job import ActiveJob, JobResources
 from shoal.engine.engine import Engine
-from shoal.engine.work import Work
-from shoal.fetch.curl import Fetcher
-from shoal.fetch.guard import Guard
+from shoal.engine.job_start import terms_of
+from shoal.engine.reading.spider_callbacks import SpiderCallbacks
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.curl_fetcher import Fetcher
 from shoal.frontier.contract import Caller
-from shoal.jobs.overview import Overview, overview
+from shoal.jobs.job_overview import Overview, overview
 from shoal.model import Input, JobSpec, JobState, Limits, Offer, Politeness
 from shoal.practice import Answer, Server, Visit
-from shoal.spiders.bounds import Bounds
+from shoal.spiders.callback_limits import CallbackLimits
 from shoal.spiders.spider import Spider
 from shoal.store.jobs import create_job, load_job, set_state
-from shoal.store.records import ending, list_pages
+from shoal.store.results.listings import find_outcome, list_pages
 from shoal.store.writer import Writer
 from shoal.urls import Params, target
 
@@ -44,7 +44,7 @@ class Field:
     home: Home
     resting: dict[str, str] = field(default_factory=dict)
     spider: Spider | None = None
-    bounds: Bounds | None = None
+    bounds: CallbackLimits | None = None
     reading_s: float = 10.0
 
     def add(self, job: str, wanted: JobSpec, *seeds: str) -> None:
@@ -55,8 +55,15 @@ class Field:
     async def run(self, *jobs: str, for_s: float | None = None, until: asyncio.Event | None = None) -> None:
         """Until all rest, or for so long, or until then; stopped gracefully."""
         writer = Writer(self.home.store)
-        engine = Engine(self.home.frontier, writer, self.home.mark, 64, f"test-{time.time()}", reading_s=self.reading_s)
-        fetcher = Fetcher("shoal/test", Guard(allow_private=True))
+        engine = Engine(
+            self.home.frontier,
+            writer,
+            self.home.crash_marker_of("tests"),
+            64,
+            f"test-{time.time()}",
+            reading_s=self.reading_s,
+        )
+        fetcher = Fetcher("shoal/test", AddressGuard(allow_private=True))
         try:
             for job in jobs:
                 await self._prepare(job, engine, fetcher)
@@ -78,18 +85,21 @@ class Field:
             seeds = [row[0] for row in db.exec_driver_sql("SELECT url FROM inputs WHERE job = ?", (job,))]
         targets = [target(url, Params(), known.spec.politeness.group) for url in seeds]
         await frontier.offer(Caller(f"seed-{job}-{time.time()}").next(), [Offer(job, targets)])
-        callbacks = Callbacks(self.spider, self.bounds) if self.spider else None
-        engine.add(Work(job, known.spec, known.created_at, seeds, known.admitted, fetcher, callbacks))
+        callbacks = SpiderCallbacks(self.spider, self.bounds) if self.spider else None
+        engine.add(
+            ActiveJob(job, known.spec, known.created_at, seeds, known.admitted, JobResources(fetcher, callbacks))
+        )
 
-    async def crawl(self, wanted: JobSpec, *seeds: str) -> Overview:
-        self.add("job", wanted, *seeds)
-        await self.run("job")
-        return await self.figures("job")
+    async def crawl(self, wanted: JobSpec, *seeds: str, job: str = "job") -> Overview:
+        self.add(job, wanted, *seeds)
+        await self.run(job)
+        return await self.figures(job)
 
     async def figures(self, job: str = "job") -> Overview:
         """Checked on every look: the counts balance, and the tables hold what they say."""
         seen = await overview(self.home, job)
-        figures = seen.frontier
+        # Not the overview's, which agree with the store anyway.
+        figures = await self.home.frontier.figures(job)
         ended = figures.pages + figures.redirects + figures.dead + sum(figures.dropped.values())
         assert figures.found == figures.queued + figures.leased + ended
         stored = seen.stored
@@ -102,7 +112,7 @@ class Field:
         return {"/" + row["url"].split("/", 3)[3]: row["status"] for row in list_pages(self.home.store, job, {})}
 
     def ending(self, url: str, job: str = "job") -> Any:
-        return ending(self.home.store, job, target(url, Params(), "host").fingerprint)
+        return find_outcome(self.home.store, job, target(url, Params(), "host").fingerprint)
 
 
 async def _stop(engine: Engine, for_s: float | None, until: asyncio.Event | None) -> None:

@@ -7,16 +7,16 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from shoal.engine.beginning import seeds_of, terms_of, work_on
+from shoal.engine.active_job import JobResources
 from shoal.engine.engine import Engine
-from shoal.engine.mark import Mark
-from shoal.fetch.curl import Fetcher
-from shoal.fetch.guard import Guard
+from shoal.engine.job_start import make_active_job, seed_offers, seeds_of, terms_of
+from shoal.engine.reading.crash_marker import CrashMarker
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.curl_fetcher import Fetcher
 from shoal.frontier.contract import Caller
-from shoal.frontier.redis import Bounds, RedisFrontier
-from shoal.model import Offer
+from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.practice import Running, Shop
-from shoal.store.archive.archive import Archive
+from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spools import ALONE, Spools
 from shoal.store.jobs import load_job
 from shoal.store.store import Store
@@ -25,28 +25,28 @@ from tests.frontier.redis_server import RedisServer
 
 
 async def work(
-    server: RedisServer, store: Store, folder: Path, job: str, name: str, bounds: Bounds | None = None
+    server: RedisServer, store: Store, folder: Path, job: str, name: str, bounds: PoolLimits | None = None
 ) -> None:
     """As one process of a fleet would, until the job rests."""
     async with AsyncExitStack() as closing:
         frontier = await RedisFrontier.open(server.url, bounds)
         closing.push_async_callback(frontier.close)
-        fetcher = Fetcher("shoal/test", Guard(allow_private=True))
+        fetcher = Fetcher("shoal/test", AddressGuard(allow_private=True))
         closing.push_async_callback(fetcher.aclose)
         writer = Writer(store)
         closing.callback(writer.close)
-        engine = Engine(frontier, writer, Mark(folder / f"mark-{name}"), 16, name)
+        engine = Engine(frontier, writer, CrashMarker(folder / f"mark-{name}"), 16, name)
         spools = Spools(Archive.at(None, folder), "here", ALONE)
         closing.callback(spools.close)
-        engine.add(await asyncio.to_thread(work_on, load_job(store, job), store, spools, fetcher, None))
+        engine.add(await asyncio.to_thread(make_active_job, load_job(store, job), store, spools, JobResources(fetcher)))
         await engine.run()
 
 
 async def submit(frontier: RedisFrontier, store: Store, job: str) -> None:
     await frontier.open_job(job, terms_of(load_job(store, job).spec, 0.0))
     caller = Caller(f"submit-{time.time()}")
-    for targets in seeds_of(store, job):
-        await frontier.offer(caller.next(), [Offer(job, targets)])
+    for seeds in seeds_of(store, job):
+        await frontier.offer(caller.next(), seed_offers(load_job(store, job), seeds))
 
 
 def truth_of(shop: Shop, site: Running) -> dict[str, int]:

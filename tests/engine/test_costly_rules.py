@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from typing import Any
 
 import pytest
@@ -12,9 +11,9 @@ import pytest
 from shoal.model import DeadLetter, JobSpec
 from shoal.spiders import rules
 from shoal.spiders.spider import Spider
-from shoal.store.items import list_items, list_rejects
+from shoal.store.results.items import list_items, list_rejects
 from tests.engine.conftest import Field, html, serving, spec
-from tests.engine.test_aside import children
+from tests.engine.test_reader_pool import children
 
 ENDLESS = {"xpath": "//*[count(//*[count(//*)>0])>0]/@x", "optional": True}
 MANY = "<p>x</p>" * 3_000
@@ -82,9 +81,8 @@ async def test_neither_a_stop_nor_the_jobs_time_waits_for_a_page_that_is_read(cr
     crawler.spider = made(ENDLESS)
     async with serving({"/": html(body=MANY)}) as site:
         crawler.add("job", spec(spider="here", limits={"seconds": 1.0} if way == "seconds" else {}), site.url())
-        began = time.monotonic()
         await crawler.run("job", for_s=1.0 if way == "stop" else None)
-    assert time.monotonic() - began < 8
+    # Had it been waited for, it would be dead.
     figures = (await crawler.figures()).frontier
     assert (figures.queued, figures.leased, figures.dead) == (1, 0, 0)
     assert not children()

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from shoal.frontier.contract import Caller
-from shoal.frontier.redis import Bounds, RedisFrontier
+from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.frontier.redis.shard import TAG
 from shoal.model import Offer, ScopeKind
 from shoal.practice import Shop, running
-from shoal.store.records import list_dead
-from shoal.store.waiting import waiting
+from shoal.store.crawl.overflow import overflow_offers
+from shoal.store.results.listings import list_dead
 from shoal.urls import Params, target
 from tests.engine.conftest import Field, spec
 from tests.engine.on_redis import pages_in, submit, truth_of, work
@@ -38,7 +38,7 @@ async def test_three_engines_share_a_job_and_keep_to_its_rate(
         crawler.add("job", spec(rate=40, per_host=3, archive=False), *(site.url("/", a) for a in shop.addresses))
         frontier = await RedisFrontier.open(redis_server.url)
         await submit(frontier, store, "job")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             await asyncio.gather(*(work(redis_server, store, tmp_path, "job", f"worker-{n}") for n in range(3)))
         figures = await frontier.figures("job")
         await frontier.close()
@@ -59,15 +59,15 @@ async def test_links_beyond_the_cap_wait_in_the_store_and_come_back(
         crawler.add("job", spec(archive=False), site.url())
         frontier = await RedisFrontier.open(redis_server.url)
         await submit(frontier, store, "job")
-        few = Bounds(queued_per_job=30)
-        async with asyncio.timeout(60):
+        few = PoolLimits(queued_per_job=30)
+        async with asyncio.timeout(120):
             await work(redis_server, store, tmp_path, "job", "worker", few)
         most = await frontier.figures("job")
         await frontier.close()
         log = site.log()
     assert pages_in(store) == truth_of(shop, site)
     assert (most.queued, most.leased) == (0, 0)
-    assert waiting(store, "job", 10) == []
+    assert overflow_offers(store, "job", 10) == []
     assert not fetched_more_than_once([entry for entry in log if entry.path != "/robots.txt"])
 
 
@@ -83,7 +83,7 @@ async def test_a_record_that_cannot_be_read_is_a_dead_letter_and_the_crawl_goes_
         await frontier.offer(caller.next(), [Offer("job", [target(site.url("/pages/about.html"), Params(), "host")])])
         (queue,) = redis_server.client.keys(f"{TAG}:q:*")
         redis_server.client.lset(queue, -1, b"written by someone else")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await work(redis_server, store, tmp_path, "job", "worker")
         figures = await frontier.figures("job")
         await frontier.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -11,13 +12,13 @@ from itertools import pairwise
 
 import pytest
 
-from shoal import __version__
-from shoal.engine.finishing import finish
-from shoal.engine.policy import RETRY_WAITS_S, retry_wait_s
-from shoal.model import Drop, JobState
+from shoal.cli.job_text import nofollow_warning
+from shoal.engine.job_finish import finish
+from shoal.engine.reading.retry_policy import JITTER, RETRY_WAITS_S, retry_wait_s
+from shoal.model import Drop, JobSpec, JobState
 from shoal.practice import Answer, Visit
 from shoal.store.jobs import load_job
-from shoal.store.records import list_pages, list_pages_with_content
+from shoal.store.results.listings import list_pages, list_pages_with_content
 from tests.engine.conftest import Field, Pages, html, serving, spec
 
 PLAIN = "text/plain"
@@ -34,29 +35,30 @@ async def test_a_host_that_asks_for_more_than_300_s_is_left_alone(crawler: Field
         visits[visit.path] += 1
         return html()
 
-    began = time.monotonic()
     async with serving({"/robots.txt": robots("User-agent: *\nCrawl-delay: 301\n"), "/a": page, "/b": page}) as site:
         seen = await crawler.crawl(spec(rate=0), site.url("/a"), site.url("/b"))
         end = crawler.ending(site.url("/a"))
     assert seen.frontier.dropped == {"robots": 2} and not visits
     assert isinstance(end, Drop) and "asks to wait 301 s" in end.detail
-    assert time.monotonic() - began < 10
 
 
 async def test_a_delay_of_300_s_is_kept_to(crawler: Field) -> None:
     starts: list[str] = []
+    begun = asyncio.Event()
 
     def page(visit: Visit) -> Answer:
         starts.append(visit.path)
+        begun.set()
         return html("/b")
 
     pages: Pages = {"/robots.txt": robots("User-agent: *\nCrawl-delay: 300\n"), "/": page, "/b": page}
     async with serving(pages) as site:
         crawler.add("job", spec(rate=0), site.url())
+        await crawler.run("job", until=begun)
         await crawler.run("job", for_s=1.0)
         (host,) = await crawler.home.frontier.hosts()
-    assert len(starts) <= 1
-    assert host.crawl_delay_s == 300 and 290 < host.next_at - time.time() < 310
+    assert starts == ["/"]
+    assert host.crawl_delay_s == 300 and 200 < host.next_at - time.time() < 310
 
 
 @pytest.mark.parametrize("delay", ["nan", "-5", "soon", ""])
@@ -91,7 +93,7 @@ async def test_a_job_that_ends_while_a_host_blocks_it_names_the_host(crawler: Fi
     job, store = load_job(crawler.home.store, "job"), crawler.home.store
     assert await finish(crawler.home.frontier, store, job, crawler.resting["job"]) is JobState.LIMITED
     reason = load_job(store, "job").reason or ""
-    assert reason.startswith("its limit of seconds is reached; what was left waits: 127.0.0.1")
+    assert reason.startswith("its limit of seconds is reached; the remaining requests wait: 127.0.0.1")
     assert reason.endswith(" s (retry-after)")
 
 
@@ -106,7 +108,11 @@ async def test_without_it_the_waits_double(crawler: Field) -> None:
         await crawler.crawl(spec(rate=0, retries=2), site.url())
     first, second = (later - sooner for sooner, later in pairwise(starts))
     # Each may be late on a busy machine.
-    assert 0.85 < first < 1.75 < second
+    assert first > 0.85 and second > 1.75
+
+
+def test_a_server_that_is_down_is_given_up_within_20_seconds_by_default() -> None:
+    assert (1 + JITTER) * sum(RETRY_WAITS_S[: JobSpec("any").retries]) < 20
 
 
 def test_waits_differ_a_little_so_that_retries_do_not_come_all_at_once() -> None:
@@ -158,13 +164,6 @@ async def test_a_job_is_called_by_the_name_it_gives(crawler: Field) -> None:
     assert seen.as_dict()["user_agent"] == agents.pop()
 
 
-def test_what_was_set_aside_for_a_job_is_in_its_record() -> None:
-    polite = replace(spec(rate=2), allow_private=False, agent=f"shoal/{__version__} (+https://example.com/bot)")
-    assert polite.overrides == []
-    rude = spec(rate=0, robots=False, headers={"user-agent": "Mozilla/5.0"})
-    assert rude.overrides == ["ignore_robots", "allow_private", "rate_0", "user_agent"]
-
-
 async def test_reservations_against_mining_are_recorded_with_the_page(crawler: Field) -> None:
     policy = "https://site.example/tdm.json"
     reserved = Answer(200, b"<p>mine", headers={"TDM-Reservation": "1", "tdm-policy": policy})
@@ -174,3 +173,41 @@ async def test_reservations_against_mining_are_recorded_with_the_page(crawler: F
         row["url"]: (row["tdm_reservation"], row["tdm_policy"]) for row in list_pages(crawler.home.store, "job", {})
     }
     assert told == {site.url(): (None, None), site.url("/reserved"): ("1", policy)}
+
+
+async def test_what_a_page_says_of_itself_is_in_its_record(crawler: Field) -> None:
+    canonical = (
+        '<base href="/shop/"><link rel="canonical" href="lamp?utm_source=x"><meta name="robots" content="noindex">'
+    )
+    pdf = Answer(200, b"%PDF", content_type="application/pdf", headers={"X-Robots-Tag": "noindex, nofollow"})
+    pages = {"/": html("/lamp", "/file.pdf"), "/lamp": html(head=canonical), "/file.pdf": pdf}
+    async with serving(pages) as site:
+        await crawler.crawl(spec(), site.url())
+    rows = list_pages(crawler.home.store, "job", {})
+    told = {row["url"]: (row["canonical"], row["noindex"], row["nofollow"]) for row in rows}
+    assert told == {
+        site.url(): (None, False, False),
+        site.url("/lamp"): (site.url("/shop/lamp"), True, False),
+        site.url("/file.pdf"): (None, True, True),
+        site.url("/shop/lamp"): (None, None, None),
+    }
+
+
+async def test_nofollow_can_be_ignored_while_robots_txt_is_obeyed(crawler: Field) -> None:
+    nofollow = '<meta name="robots" content="nofollow, noindex">'
+    rules = robots("User-agent: *\nDisallow: /no")
+    pages = {"/": html("/a", "/no", head=nofollow), "/a": html(), "/no": html(), "/robots.txt": rules}
+    async with serving(pages) as site:
+        bold = spec()
+        seen = await crawler.crawl(replace(bold, politeness=replace(bold.politeness, nofollow=False)), site.url())
+        contents = {row["url"]: row["text"] for row in list_pages_with_content(crawler.home.store, "job", {})}
+    assert set(crawler.pages()) == {"/", "/a"} and seen.frontier.dropped == {"robots": 1}
+    assert contents[site.url()] is None, "noindex still counts"
+    assert seen.as_dict()["overrides"] == ["ignore_nofollow", "allow_private", "rate_0"] and not seen.nofollow_starts
+
+
+async def test_a_nofollow_start_page_is_named(crawler: Field) -> None:
+    async with serving({"/": html("/a", head='<meta name="robots" content="nofollow">'), "/a": html()}) as site:
+        seen = await crawler.crawl(spec(), site.url())
+    assert list(seen.nofollow_starts) == [site.url()] and seen.stored.skipped == {"nofollow": 1}
+    assert "--ignore-nofollow" in nofollow_warning(seen)

@@ -15,8 +15,8 @@ import pytest
 from shoal import Item, Page, Spider, css, spider
 from shoal.model import DeadLetter
 from shoal.practice import Answer, Visit
-from shoal.spiders.bounds import Bounds
-from shoal.store.items import list_items, list_rejects
+from shoal.spiders.callback_limits import CallbackLimits
+from shoal.store.results.items import list_items, list_rejects
 from tests.engine.conftest import Field, Pages, html, serving, spec
 
 
@@ -64,6 +64,18 @@ async def test_items_and_links_come_from_the_callbacks_alone(crawler: Field) -> 
         items = await crawl(crawler, shop, site.url())
     assert items == [{"front": "t"}, {"name": "A", "price": "3.50"}]
     assert set(crawler.pages()) == {"/", "/a"}
+
+
+async def test_the_record_of_a_page_that_a_callback_parsed_has_its_directives(crawler: Field) -> None:
+    @spider()
+    def shop(page: Page) -> Iterator[Any]:
+        yield {"heading": page.css("h1")[0].text}
+
+    head = '<link rel="canonical" href="/lamp"><meta name="robots" content="nofollow">'
+    async with serving({"/": html(head=head, body="<h1>Lamp</h1>")}) as site:
+        await crawl(crawler, shop, site.url())
+        record = crawler.ending(site.url())
+    assert (record.title, record.canonical, record.noindex, record.nofollow) == ("t", site.url("/lamp"), False, True)
 
 
 async def test_a_page_in_another_charset_is_followed_as_browsers_do(crawler: Field) -> None:
@@ -148,8 +160,8 @@ async def test_a_mapping_that_cannot_be_kept_is_rejected_by_field_and_type(crawl
     assert items == [{"price": "3.50", "on": "2026-01-02T03:00:00", "tags": ["a"]}]
     first, second = list_rejects(crawler.home.store, "job", {})
     assert (
-        first["reason"].startswith("price: object cannot be kept")
-        and "more: builtin_function_or_method" in first["reason"]
+        first["reason"].startswith("price: cannot store object")
+        and "more: cannot store builtin_function_or_method" in first["reason"]
     )
     assert first["data"]["name"] == "A" and "(1, 2): keys must be str" in second["reason"]
 
@@ -170,8 +182,8 @@ async def test_an_item_that_cannot_be_kept_is_rejected_alone_by_field_and_type(c
     rejects = list(list_rejects(crawler.home.store, "job", {}))
     assert [reject["type"] + reject["data"]["name"] for reject in rejects] == ["ParcelB", "ParcelC", "ParcelE", "dictF"]
     reasons = [reject["reason"] for reject in rejects]
-    assert reasons[0] == "content: object cannot be kept: give text, numbers, dates, lists or dicts"
-    assert reasons[1].startswith("content: bytes cannot be kept")
+    assert reasons[0] == "content: cannot store object: give text, numbers, dates, lists or dicts"
+    assert reasons[1].startswith("content: cannot store bytes")
     assert all(reason.startswith("content: ") and "depth" in reason for reason in reasons[2:])
 
 
@@ -191,14 +203,14 @@ async def test_a_callback_that_runs_wild_ends_alone(crawler: Field, misdeed: str
             yield {"n": len(hoard)}
         yield {"url": page.url}
 
-    crawler.bounds = Bounds(seconds=0.5 if misdeed == "loop" else 30, memory_bytes=300_000_000)
+    crawler.bounds = CallbackLimits(seconds=1 if misdeed == "loop" else 30, memory_bytes=300_000_000)
     pages: Pages = {"/": html("/wild", "/tame"), "/wild": html(), "/tame": html()}
     async with serving(pages) as site:
         items = await crawl(crawler, shop, site.url())
         end = crawler.ending(site.url("/wild"))
     assert sorted(str(item["url"]).rpartition("/")[2] for item in items) == ["", "tame"]
     assert isinstance(end, DeadLetter)
-    expected = {"loop": "TookTooLong", "memory": "MemoryError", "endless": "yielded more than"}[misdeed]
+    expected = {"loop": "CallbackTimeout", "memory": "MemoryError", "endless": "yielded more than"}[misdeed]
     assert expected in end.detail
 
 

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from shoal.engine.beginning import terms_of
+from shoal.engine.job_start import terms_of
 from shoal.frontier.validation import check_terms
 from shoal.model import JobSpec, Limits, Politeness
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from shoal.jobs.explain import explain
 from shoal.practice import Answer, Visit
-from shoal.practice.visit import redirect
+from shoal.practice.request import redirect
 from shoal.urls.exclusions import Exclusions
-from shoal.urls.traps.queries import MOST_COMBINATIONS
+from shoal.urls.traps.query_combinations import MOST_COMBINATIONS
 from tests.engine.conftest import Field, Pages, html, serving, spec
 
 FAR = "/2051/05/"

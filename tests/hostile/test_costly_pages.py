@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from shoal.engine.aside import Unread, asked_once
-from shoal.engine.rule_reading import PageAsk
+from shoal.engine.readers.pool import ReadFailed, ask_once
+from shoal.engine.reading.read_by_rules import RulesRequest
 from shoal.practice import Hostile, Running, running
-from shoal.practice.hostile.costly import COSTLY, QUOTES, SIBLINGS
+from shoal.practice.hostile.costly_pages import COSTLY, QUOTES, SIBLINGS
 from shoal.spiders.page import Page
 from tests.cli.conftest import Here, Shell
 from tests.cli.crawling import WITHIN_S, until
@@ -53,10 +52,9 @@ def test_an_interrupt_ends_a_crawl_whose_rules_never_do(site: Running, tmp_path:
     rules = written(tmp_path, site.url(SIBLINGS))
     with shoal.start("crawl", rules, "--allow-private", "--rate", "0") as process:
         reader = reader_of(process.pid)
-        began = time.monotonic()
         os.kill(process.pid, signal.SIGINT)
         process.communicate(timeout=WITHIN_S)
-    assert process.returncode == 130 and time.monotonic() - began < 20
+    assert process.returncode == 130
     until(lambda: is_gone(reader))
     (figures,) = shoal("job", "last", "--json").lines
     assert (figures["state"], figures["queued"], figures["leased"]) == ("interrupted", 1, 0)
@@ -64,9 +62,8 @@ def test_an_interrupt_ends_a_crawl_whose_rules_never_do(site: Running, tmp_path:
 
 def test_the_time_of_a_job_ends_a_crawl_whose_rules_never_do(site: Running, tmp_path: Path) -> None:
     rules = written(tmp_path, site.url(SIBLINGS))
-    began = time.monotonic()
     ran = Shell(tmp_path).crawl(rules, "--max-seconds", "2")
-    assert ran.summary["state"] == "limited" and time.monotonic() - began < 25
+    assert (ran.summary["state"], ran.summary["dead"]) == ("limited", 0)
 
 
 @pytest.mark.parametrize("command", ["check", "shell"])
@@ -86,6 +83,6 @@ def test_an_interrupt_ends_a_trial_of_what_never_does(tmp_path: Path, command: s
 
 def test_a_trial_of_what_never_ends_is_bounded() -> None:
     page = Page("http://site.test/", COSTLY[SIBLINGS], html=COSTLY[SIBLINGS])
-    question = {"do": "select", "kind": "xpath", "selector": ENDLESS, "page": PageAsk.of(page)}
-    with pytest.raises(Unread, match="took more than"):
-        asked_once(question, page.body, seconds=0.7)
+    question = {"do": "select", "kind": "xpath", "selector": ENDLESS, "page": RulesRequest.of(page)}
+    with pytest.raises(ReadFailed, match="took more than"):
+        ask_once(question, page.body, seconds=0.7)

@@ -66,10 +66,10 @@ def site(tmp_path: Path) -> Iterator[Running]:
 @contextmanager
 def waiting_crawl(shoal: Shell, site: Running, disk: Disk) -> Iterator[subprocess.Popen[str]]:
     """One that has found the disk full, and says so."""
-    asked = ("--allow-private", "--rate", "40", "--json", "--home", str(disk.path / "home"))
+    asked = ("--allow-private", "--rate", "15", "--json", "--home", str(disk.path / "home"))
     with shoal.start("crawl", site.url(), *asked) as process:
         try:
-            until(lambda: len(site.log()) > 20)
+            until(lambda: len(site.log()) > 10)
             disk.fill()
             assert process.stdout
             lines = (json.loads(line) for line in process.stdout)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
+import pickle
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
@@ -15,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from shoal.practice import Entry, Hostile, HostTruth, Running, running
-from shoal.practice.hostile.codings import BROKEN, TITLE
-from shoal.practice.hostile.mazes import SHELVES
+from shoal.practice import ExpectedResults, Hostile, LogEntry, Running, running
+from shoal.practice.hostile.broken_compression import BROKEN, TITLE
+from shoal.practice.hostile.endless_links import SHELVES
+from shoal.practice.hostile.hard_to_parse import CLIMBING, FORMULAS, PASSWORD
 from shoal.practice.hostile.site import GOOD_PATHS, SILENT
 from shoal.practice.hostile.sitemaps import DTD, NESTED, wild_sitemaps
-from shoal.practice.hostile.twisted import CLIMBING, FORMULAS, PASSWORD
 from shoal.urls.traps import RULES
 from tests.cli.conftest import Here, Ran, Shell, assert_balanced
 from tests.cli.crawling import until
@@ -36,11 +37,14 @@ ROBOTS = "/robots.txt"
 
 @dataclass
 class Crawled:
+    """A crawl that has ended; so has its site."""
+
     site: Running
     shoal: Shell
     ran: Ran
     max_rss_kb: int
-    truth: dict[str, HostTruth]
+    truth: dict[str, ExpectedResults]
+    log: list[LogEntry]
 
     def path(self, url: str) -> tuple[str, str]:
         """The address and what of it, as the truth names it."""
@@ -60,24 +64,34 @@ class Crawled:
         letters = self.shoal("dead", self.ran.summary["job"], "--json").lines
         return {self.path(letter["url"]): letter for letter in letters}
 
-    @cached_property
-    def log(self) -> list[Entry]:
-        return self.site.log()
-
     def expected(self, kind: str) -> dict[tuple[str, str], Any]:
         return {(host, path): end for host, known in self.truth.items() for path, end in getattr(known, kind).items()}
 
 
-# Not by module: with two workers, tests of other modules come in between, and the crawl would be repeated.
 @pytest.fixture(scope="session")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
-    shoal, hostile = Here(tmp_path_factory.mktemp("hostile")), Hostile(hurried=True)
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+    """One crawl for all processes of pytest: it takes longer than all its tests. Whoever comes first makes it."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "hostile"
+    folder.mkdir(exist_ok=True)
+    made = folder / "crawled"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            made.write_bytes(pickle.dumps(crawl(folder)))
+    found = pickle.loads(made.read_bytes())
+    assert isinstance(found, Crawled)
+    return found
+
+
+def crawl(folder: Path) -> Crawled:
+    shoal, hostile = Here(folder), Hostile(hurried=True)
     with running(hostile, log=shoal.folder / "site.log") as site:
-        limits = ("--max-pages-per-host", str(PAGES_PER_HOST), "--max-seconds", "60", "--retries", "0")
+        limits = ("--max-pages-per-host", str(PAGES_PER_HOST), "--max-seconds", "300", "--retries", "0")
         asked = ("--scope", "any", "--sitemaps", "--allow-private", "--rate", "0", "--json", "-o", "pages.jsonl")
         ran, max_rss_kb = _run(shoal, "crawl", site.url(), *limits, *asked)
         assert_balanced(shoal, ran)
-        yield Crawled(site, shoal, ran, max_rss_kb, hostile.truth())
+        return Crawled(site, shoal, ran, max_rss_kb, hostile.truth(), site.log())
 
 
 TELLS_ITS_PEAK = """
@@ -228,17 +242,15 @@ def test_credentials_of_a_link_are_written_nowhere(crawled: Crawled) -> None:
     assert kept and not [path.name for path in kept if PASSWORD.encode() in path.read_bytes()]
 
 
-def test_bombs_and_floods_leave_another_host_its_rate(
-    crawled: Crawled, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    shoal, site, since = Shell(tmp_path_factory.mktemp("rate")), crawled.site, len(crawled.site.log())
-    bad = [site.url(path) for path in crawled.truth[WORST].broken if path.startswith(("/bombs/", "/framing/"))]
-    good = [site.url(f"/good/{number}.html", GOOD) for number in range(1, PACED + 1)]
-    urls = [url for pair in zip_longest(bad, good) for url in pair if url]
-    limits = ("--scope", "listed", "--retries", "0", "--max-seconds", "5")
-    shoal("crawl", *urls, *limits, "--allow-private", "--rate", str(RATE), "--json")
-    starts = [entry.t_start for entry in site.log()[since:] if (entry.host, entry.path[:6]) == (GOOD, "/good/")]
-    assert len(starts) == PACED
+def test_bombs_and_floods_leave_another_host_its_rate(tmp_path: Path) -> None:
+    hostile = Hostile(hurried=True)
+    with running(hostile, log=tmp_path / "site.log") as site:
+        broken = hostile.truth()[WORST].broken
+        bad = [site.url(path) for path in broken if path.startswith(("/bombs/", "/framing/"))]
+        good = [site.url(f"/good/{number}.html", GOOD) for number in range(1, PACED + 1)]
+        urls = [url for pair in zip_longest(bad, good) for url in pair if url]
+        asked = ("--scope", "listed", "--retries", "0", "--allow-private", "--rate", str(RATE))
+        starts = starts_of_good(Shell(tmp_path), site, *urls, *asked)
     assert_kept(RATE, starts)
 
 
@@ -248,22 +260,26 @@ def test_drips_and_silence_leave_another_host_its_rate(tmp_path: Path) -> None:
         bad += [site.url(path, SILENT) for path in GOOD_PATHS]
         good = [site.url(path, GOOD) for path in GOOD_PATHS[:PACED]]
         asked = ("--scope", "listed", "--allow-private", "--rate", str(RATE), "--per-host", "10")
-        with Shell(tmp_path).start("crawl", *bad, *good, *asked) as process:
-            try:
-                starts = until(lambda: _starts_of_good(site))
-            finally:
-                process.kill()
+        starts = starts_of_good(Shell(tmp_path), site, *bad, *good, *asked)
     assert_kept(RATE, starts)
 
 
-def _starts_of_good(site: Running) -> list[float]:
-    """When all of them have been asked for."""
-    starts = [entry.t_start for entry in site.log() if (entry.host, entry.path[:6]) == (GOOD, "/good/")]
-    return starts if len(starts) == PACED else []
+def starts_of_good(shoal: Shell, site: Running, *words: str) -> list[float]:
+    """When the good pages were asked for; the crawl is over when all were."""
+
+    def look() -> list[float]:
+        starts = [entry.t_start for entry in site.log() if (entry.host, entry.path[:6]) == (GOOD, "/good/")]
+        return starts if len(starts) == PACED else []
+
+    with shoal.start("crawl", *words) as process:
+        try:
+            return until(look)
+        finally:
+            process.kill()
 
 
-def test_without_leave_nothing_of_it_is_asked(crawled: Crawled, tmp_path_factory: pytest.TempPathFactory) -> None:
-    before = len(crawled.site.log())
-    ran = Here(tmp_path_factory.mktemp("refused"))("crawl", crawled.site.url(), "--rate", "0", "--json")
-    assert (ran.code, ran.summary["dropped"]) == (4, {"address_refused": 1})
-    assert len(crawled.site.log()) == before
+def test_without_leave_nothing_of_it_is_asked(tmp_path: Path) -> None:
+    with running(Hostile(hurried=True), log=tmp_path / "site.log") as site:
+        ran = Here(tmp_path)("crawl", site.url(), "--rate", "0", "--json")
+        assert (ran.code, ran.summary["dropped"]) == (4, {"address_refused": 1})
+        assert site.log() == []

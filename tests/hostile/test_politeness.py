@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from shoal import __version__
-from shoal.practice import Asking, Entry, HostTruth, Running, running
-from shoal.practice import asking as of
+from shoal.practice import ExpectedResults, LogEntry, PoliteSite, Running, running
+from shoal.practice import polite_site as of
 from tests.cli.conftest import Here, Ran, Shell, assert_balanced
 
 CONTACT = "https://example.com/bot"
@@ -28,8 +28,8 @@ class Crawled:
     site: Running
     shoal: Shell
     ran: Ran
-    log: list[Entry]
-    truth: dict[str, HostTruth]
+    log: list[LogEntry]
+    truth: dict[str, ExpectedResults]
 
     def records(self) -> dict[tuple[str, str], dict[str, Any]]:
         lines = (self.shoal.folder / "pages.jsonl").read_text().splitlines()
@@ -39,7 +39,7 @@ class Crawled:
         host, _, path = url.removeprefix("http://").partition(f":{self.site.port}")
         return host, path
 
-    def visits(self, host: str) -> list[Entry]:
+    def visits(self, host: str) -> list[LogEntry]:
         """To its pages."""
         return [entry for entry in self.log if entry.host == host and entry.path != of.ROBOTS]
 
@@ -53,11 +53,11 @@ class Crawled:
 @pytest.fixture(scope="session")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     shoal = Here(tmp_path_factory.mktemp("asking"))
-    with running(Asking(), log=shoal.folder / "site.log") as site:
+    with running(PoliteSite(), log=shoal.folder / "site.log") as site:
         asked = ("--scope", "any", "--retries", "2", *ALLOWED, "-o", "pages.jsonl")
         ran = shoal("crawl", site.url(), *asked, env={"SHOAL_CONTACT": CONTACT})
         assert_balanced(shoal, ran)
-        yield Crawled(site, shoal, ran, site.log(), Asking().truth())
+        yield Crawled(site, shoal, ran, site.log(), PoliteSite().truth())
 
 
 def test_every_page_that_may_be_had_is_there_and_no_other(crawled: Crawled) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of sources and of lists share: files written down, and the inputs that words lead to."""
+"""Shared by the tests of sources and lists: writes files, and reads arguments into inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.model import Input
-from shoal.spiders.sources import Sources, read_sources
+from shoal.spiders.input_sources import Sources, read_sources
 from shoal.urls import Params
 
 Write = Callable[[str, bytes], str]

@@ -1,4 +1,4 @@
-"""Typed items off a page: what fields give, what is required, what is kept of an item that fails."""
+"""Typed items from a page: the values of fields, required fields, and rejects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pydantic import Field
 
 from shoal import Item, Page, Url, css, jsonpath, regex, xpath
 from shoal.errors import UsageError
-from shoal.spiders.item import record_of, type_of
+from shoal.spiders.item import record_of
+from shoal.spiders.item_types import type_of
 
 HTML = b"""
 <html><body>
@@ -65,7 +66,7 @@ def test_fields_are_picked_and_cast() -> None:
     )
 
 
-def test_an_item_that_fails_is_kept_with_its_reason_and_loses_no_sibling() -> None:
+def test_an_invalid_item_becomes_a_reject_and_the_others_are_kept() -> None:
     seen = page()
     assert len(list(seen.each("article.p", Product))) == 2
     (reject,) = seen.rejects
@@ -73,7 +74,7 @@ def test_an_item_that_fails_is_kept_with_its_reason_and_loses_no_sibling() -> No
     assert reject.reason.startswith("price: 'ask us' is no")
 
 
-def test_a_required_field_that_matches_nothing_says_which_selector() -> None:
+def test_a_missing_required_field_names_its_selector() -> None:
     seen = page(b"<article class=p></article>")
     assert seen.item(Product) is None
     assert "title: nothing matches 'h3 a::attr(title)'" in seen.rejects[0].reason
@@ -88,7 +89,7 @@ def test_pydantic_constraints_hold() -> None:
     assert "less than or equal to 5" in seen.rejects[0].reason
 
 
-def test_xpath_and_regex_pick_too() -> None:
+def test_xpath_and_regex_fields_work_too() -> None:
     class Facts(Item):
         upc: str = xpath("//th[.='UPC']/following::td[1]/text()")
         pounds: Decimal = regex(r"£([\d.]+)")
@@ -116,7 +117,7 @@ def test_records_carry_key_and_kinds() -> None:
     record = record_of(first)
     assert (record.type, record.key) == ("Product", "https://shop.example/p/1")
     assert record.data["price"] == "51.77"
-    kinds = type_of(Product).kinds
+    kinds = {name: type.kind for name, type in type_of(Product).fields.items()}
     assert {name: kinds[name] for name in ("price", "seen", "tags", "seller", "link")} == {
         "price": "decimal",
         "seen": "date",
@@ -126,10 +127,10 @@ def test_records_carry_key_and_kinds() -> None:
     }
 
 
-def test_mistakes_are_found_where_they_are_written() -> None:
+def test_a_bad_selector_or_key_fails_where_it_is_written() -> None:
     with pytest.raises(UsageError, match=r"selector 'a\[', column"):
         css("a[")
-    with pytest.raises(UsageError, match="has no field 'sku' to be its key"):
+    with pytest.raises(UsageError, match="has no field 'sku' for its key"):
 
         class Wrong(Item, key="sku"):
             title: str = css("h1")
@@ -149,3 +150,28 @@ def test_forms_and_json_make_posts() -> None:
     assert (posted.method, posted.body) == ("POST", b"user=ann&pass=a%26b")
     assert posted.url == "https://shop.example/login"
     assert page().request("/api", json={"q": 1}).content_type == "application/json"
+
+
+class Priced(Item):
+    price: Decimal = css("b")
+    exact: Decimal = css("b::attr(content)")
+    fixed: Decimal = css("b", decimal=".")
+
+
+@pytest.mark.parametrize(
+    ("declared", "header", "price"),
+    [
+        ("lang=de", "", "129900"),
+        ("class=x lang='pt-BR'", "en", "129900"),
+        ("", "vi", "129900"),
+        ("lang=de-CH", "", "129.900"),
+        ("lang=en", "de", "129.900"),
+        ("", "de, en", "129.900"),
+        ("", "", "129.900"),
+    ],
+)
+def test_the_language_of_a_page_decides_what_a_point_means(declared: str, header: str, price: str) -> None:
+    body = f"<html {declared}><body><b content=129.900>129.900</b></body></html>".encode()
+    item = Page("https://shop.example/", body, html=body, headers={"content-language": header}).item(Priced)
+    assert item is not None
+    assert (item.price, item.exact, item.fixed) == (Decimal(price), Decimal("129.900"), Decimal("129.900"))

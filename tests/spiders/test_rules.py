@@ -1,4 +1,4 @@
-"""Rules give what the same spider in code gives."""
+"""Rules and the same spider in code give the same results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pytest
 from pydantic import BaseModel
 
 from shoal.practice import Shop
-from shoal.practice.visit import Visit
+from shoal.practice.request import Visit
 from shoal.spiders import rules
-from shoal.spiders.item import Item, record_of, type_of
+from shoal.spiders.field_selectors import css, xpath
+from shoal.spiders.item import Item, record_of
+from shoal.spiders.item_types import type_of
 from shoal.spiders.page import Page, Request
-from shoal.spiders.picks import css, xpath
 from shoal.spiders.spider import Spider, spider
 
 BOOKS = """
@@ -67,13 +68,13 @@ def page_of(shop: Shop, address: str, path: str) -> bytes:
 
 
 def yielded(made: Spider, body: bytes, callback: str = "") -> list[Any]:
-    """Items without the names of their types, which are the only thing that differs."""
+    """Items without the names of their types, which are the only difference."""
     found = made.test(body, "https://books.toscrape.com/x/", callback)
     return [record_of(each).data if isinstance(each, Item) else each for each in found]
 
 
 @pytest.mark.parametrize("seed", [7, 1998])
-def test_rules_yield_what_their_twin_in_code_yields_over_a_whole_shop(tmp_path: Path, seed: int) -> None:
+def test_rules_and_the_same_spider_in_code_yield_the_same_for_a_whole_shop(tmp_path: Path, seed: int) -> None:
     twin = rules.load(written(tmp_path, BOOKS))
     shop = Shop(seed=seed, hosts=3, troubled=False)
     items = requests = 0
@@ -90,11 +91,11 @@ def test_rules_yield_what_their_twin_in_code_yields_over_a_whole_shop(tmp_path: 
 
 def test_types_of_rules_have_the_kinds_of_code() -> None:
     listed, single = rules.from_json(BOOKS).item_types
-    assert (type_of(listed).name, type_of(listed).kinds) == ("books", type_of(Book).kinds)
-    assert (type_of(single).name, type_of(single).kinds) == ("detail", type_of(Detail).kinds)
+    assert type_of(listed) == ("books", type_of(Book).fields)
+    assert type_of(single) == ("detail", type_of(Detail).fields)
 
 
-def test_rules_travel_as_json_and_make_the_same_spider_again(tmp_path: Path) -> None:
+def test_rules_sent_as_json_make_the_same_spider(tmp_path: Path) -> None:
     made = rules.load(written(tmp_path, BOOKS.replace("name: books\n", "name: 'büch \\ \U0001f41f'\n")))
     assert made.rules is not None
     again = rules.from_json(made.rules)
@@ -102,7 +103,7 @@ def test_rules_travel_as_json_and_make_the_same_spider_again(tmp_path: Path) -> 
     assert (again.urls, again.rules, list(again.callbacks)) == (made.urls, made.rules, list(made.callbacks))
 
 
-def test_a_file_without_a_name_lends_its_own(tmp_path: Path) -> None:
+def test_rules_without_a_name_are_named_after_their_file(tmp_path: Path) -> None:
     made = rules.load(written(tmp_path, "start: https://a.example/", "shop.yml"))
     assert (made.name, made.urls) == ("shop", ("https://a.example/",))
     assert made.rules is not None and rules.from_json(made.rules).name == "shop"
@@ -161,7 +162,7 @@ def item_of(fields: str) -> Any:
         ),
     ],
 )
-def test_a_field_gives_what_it_says(fields: str, given: Any) -> None:
+def test_a_field_has_the_expected_value(fields: str, given: Any) -> None:
     assert item_of(fields) == given
 
 
@@ -181,7 +182,7 @@ follow: [{jsonpath: $.next, priority: 2}]
     assert link == Request("https://a.example/api?page=2", priority=2)
 
 
-def test_links_may_lead_back_to_the_rules_of_the_start() -> None:
+def test_links_may_lead_back_to_the_start_rules() -> None:
     made = rules.from_json(
         "{start: 'https://a.example/', pages: {leaf: {follow: [{xpath: 'body/a/@href', to: start}, i]}}}"
     )
@@ -189,12 +190,12 @@ def test_links_may_lead_back_to_the_rules_of_the_start() -> None:
     assert made.named("start") is made.start
 
 
-def test_several_unnamed_items_of_a_page_are_types_of_their_own() -> None:
+def test_each_unnamed_item_of_a_page_has_its_own_type() -> None:
     made = rules.from_json("{name: x, start: 'https://a.example/', items: [{fields: {a: h1}}, {fields: {b: h1}}]}")
     assert [cls.__name__ for cls in made.item_types] == ["x", "x_2"]
 
 
-def test_two_places_may_give_items_of_one_type() -> None:
+def test_two_pages_may_give_items_of_one_type() -> None:
     made = rules.from_json("""
 start: https://a.example/
 items: [{name: Book, each: .s, key: t, fields: {t: b}}]

@@ -1,4 +1,4 @@
-"""The schema says what the checks say, and the reference says it in words."""
+"""The JSON schema, the checks and the reference agree with each other."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from shoal.errors import UsageError
+from shoal.model.options import SpiderOptions
 from shoal.spiders import rules
 from shoal.spiders.rules.keys import FIELD, ITEM, LINK, OPTIONS, RULES, TYPES
-from shoal.spiders.rules.written import Faults, read
-from shoal.spiders.spider import Options
+from shoal.spiders.rules.parse_yaml import Faults, read
 from tests.spiders.test_rules import BOOKS
 from tests.spiders.test_rules_faults import ONE_FAULT, TREES, WORDS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 VALIDATOR = Draft202012Validator(rules.schema())
 UNSEEN = re.compile(
-    r"not CSS|never closed|no function|in quotes|perl operator|missing \)|is no date|regular expression|\(malformed\)"
-    r"|no page|gives texts|no field;|picked by|other fields|second time|second document"
-    r"|the tag|no YAML|alias|cannot stand|nested more|characters; at"
+    r"not CSS|never closed|no function|in quotes|perl operator|missing \)|a valid date|regular expression|\(malformed\)"
+    r"|not a page|selects text|not a field;|read from|is for numbers|other fields|used twice|second document"
+    r"|the tag|not YAML|alias|not allowed here|nested more|characters; at"
 )
-"""Faults inside a text or between places, which a schema cannot tell."""
+"""Faults inside a text or between values, which a schema cannot find."""
 
 
 def plain(text: str) -> object:
     return read(text, Faults("rules")).plain()
 
 
-def test_the_schema_is_one_and_the_committed_file_is_current() -> None:
+def test_the_schema_is_valid_and_the_committed_file_is_current() -> None:
     Draft202012Validator.check_schema(rules.schema())
     committed = (REFERENCE / "rules.schema.json").read_text()
     assert committed == json.dumps(rules.schema(), indent=2) + "\n", (
@@ -43,7 +43,7 @@ def test_the_schema_is_one_and_the_committed_file_is_current() -> None:
     )
 
 
-def test_the_schema_takes_the_example() -> None:
+def test_the_schema_accepts_the_example() -> None:
     VALIDATOR.validate(plain(BOOKS))
 
 
@@ -55,13 +55,13 @@ def test_the_schema_refuses_what_the_checks_refuse(text: str) -> None:
     assert not VALIDATOR.is_valid(plain(text))
 
 
-def test_most_faults_of_shape_are_seen_by_the_schema() -> None:
+def test_the_schema_finds_most_faults_of_shape() -> None:
     assert len(SEEN) >= 25
 
 
 @given(st.dictionaries(WORDS, TREES, max_size=3), TREES)
-def test_whatever_loads_fits_the_schema(field: dict[str, object], options: object) -> None:
-    """Its values are those the JSON of the rules has, whatever the notation was."""
+def test_all_rules_that_load_fit_the_schema(field: dict[str, object], options: object) -> None:
+    """Compares the JSON of the rules, so the notation does not matter."""
     items = [{"fields": {"a": {"css": "a", **field}}}]
     try:
         made = rules.from_json(json.dumps({"start": "https://a.example/", "items": items, "options": options}))
@@ -72,7 +72,7 @@ def test_whatever_loads_fits_the_schema(field: dict[str, object], options: objec
 
 
 def test_options_are_exactly_those_of_a_spider() -> None:
-    assert set(OPTIONS.keys) == set(typing.get_type_hints(Options))
+    assert set(OPTIONS.keys) == set(typing.get_type_hints(SpiderOptions))
 
 
 def test_the_reference_mentions_every_key_and_type() -> None:
@@ -91,7 +91,7 @@ def test_every_example_of_the_reference_loads_and_fits_the_schema(example: str) 
     VALIDATOR.validate(plain(example))
 
 
-def test_the_fault_shown_in_the_reference_is_the_one_told() -> None:
+def test_the_fault_in_the_reference_is_the_one_reported() -> None:
     text = (REFERENCE / "rules.md").read_text()
     shown = re.search(r"^```text\n(.*?)\n```$", text, re.DOTALL | re.MULTILINE)
     assert shown

@@ -1,1 +1,1 @@
-"""The loop that joins the four rooms: lease, fetch, landed, extract, store, offer, complete."""
+"""The loop that connects frontier, fetch, extract and store: lease, fetch, landed, extract, store, offer, complete."""

@@ -1,63 +1,71 @@
-"""The engine: keeps as many requests travelling as it may.
+"""The engine: keeps as many requests in progress as its limits allow.
 
     lease -> (robots) -> fetch -> landed -> extract -> store -> offer -> complete
 
-The first half is `Travels.make`, one task per request; the second is the Settler, in batches. Everything is bounded:
-fetches by `concurrency`, endings not yet stored by a multiple of it, so that a slow store slows leasing. `run` works on
-the jobs it was given until they rest; `serve`, on a fleet, on whatever it is permitted to lease until it is stopped.
+`RequestPipeline` does the first half, one task per request. `ResultSaver` does the second half, in batches. Everything
+is bounded: `concurrency` limits the fetches, and a multiple of it limits the results that are not saved yet, so a slow
+store slows leasing down. `run` works on the given jobs until they are finished; `serve` works for a fleet until it is
+stopped.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from shoal.engine.aside import SECONDS, Aside
-from shoal.engine.calls import Calls
-from shoal.engine.chores import DRAIN_S, READING_GRACE_S, Chores
-from shoal.engine.ending import Ending
-from shoal.engine.heap import keep_freed
-from shoal.engine.keeping import KeptOffers
-from shoal.engine.mark import Mark
-from shoal.engine.overflow import Overflow
-from shoal.engine.patience import Patience
-from shoal.engine.permission import Permissions
-from shoal.engine.refresh import Refresh
-from shoal.engine.settler import Settler
-from shoal.engine.travel import Travels
-from shoal.engine.underway import Underway
-from shoal.engine.work import Work
-from shoal.engine.works import TakeUp, Works
-from shoal.errors import DiskFull, Unavailable
+from shoal.engine.active_job import ActiveJob
+from shoal.engine.active_jobs import ActiveJobs, JobLoader
+from shoal.engine.leasing.frontier_client import FrontierClient
+from shoal.engine.leasing.held_leases import HeldLeases
+from shoal.engine.leasing.landings import Landings
+from shoal.engine.leasing.log_offers import OfferLog
+from shoal.engine.leasing.overflow import Overflow
+from shoal.engine.malloc import keep_freed_memory
+from shoal.engine.outage_retry import OutageRetry
+from shoal.engine.periodic_tasks import DRAIN_S, READING_GRACE_S, PeriodicTasks
+from shoal.engine.readers.pool import SECONDS, ReaderPool
+from shoal.engine.reading.conditional_recrawl import Refresh
+from shoal.engine.reading.crash_marker import CrashMarker
+from shoal.engine.request_pipeline import RequestPipeline
+from shoal.engine.request_result import RequestResult
+from shoal.engine.robots.check import RobotsCheck
+from shoal.engine.saving.result_queue import ResultQueue
+from shoal.engine.saving.result_saver import OnResult, ResultSaver
+from shoal.errors import Busy, DiskFull, ObjectStoreAway, Unavailable
 from shoal.frontier.contract import ALL_LANES, Frontier
 from shoal.model import Lane
 from shoal.store.writer import Writer
-from shoal.telemetry import Events
+from shoal.telemetry import EventLogger
 
 BACKLOG_PER_FETCH = 4
 BACKLOG_BYTES = 32_000_000
-"""Of pages read but not stored; a page with tens of thousands of links weighs in memory many times its size."""
-ASIDE_BYTES = 64_000_000
-"""Of big pages that wait to be read, of however many hosts."""
+"""Limit for pages that are read but not stored. A page with tens of thousands of links takes many times its size."""
+READER_BACKLOG_BYTES = 64_000_000
+"""Limit for big pages that wait for a reader, over all hosts."""
 FREED_BYTES = 8 << 20
-"""As much memory is kept for the next pages: what one of 64 KB takes, several times over."""
+"""Freed memory to keep for the next pages: several times what a page of 64 KB needs."""
 SLOW_AFTER_S = 5.0
 SLOW_BYTES_PER_S = 10_000
 MOST_SLOW = 3
-"""A request that takes longer and has brought less no longer counts as in flight, up to so many times `concurrency`:
-hosts that never answer, or drip, would otherwise take every place for as long as a fetch may last."""
+"""A request that takes longer than SLOW_AFTER_S and has brought less than SLOW_BYTES_PER_S no longer counts as in
+flight, up to this many times `concurrency`. Otherwise hosts that never answer, or send very slowly, would take every
+slot for as long as a fetch may last."""
 GATHER_S = 0.003
-"""While plenty is in flight, landings gather this long, so that one call serves several."""
+"""While many requests are in flight, landings are collected this long, so that one call reports several."""
 POLL_S = 0.5
-"""How soon a waiting engine looks again."""
+"""How often a waiting engine checks again."""
 IDLE_S = 5.0
-"""How long one with nothing in flight sleeps, unless the frontier wakes it."""
+"""How long an engine with nothing in flight sleeps, unless the frontier wakes it."""
 SAVE_S = 10.0
-"""How long one that stops for good waits for the store, after DRAIN_S for what is in flight."""
+"""How long an engine that stops for good waits for the store, after DRAIN_S for requests in flight."""
 
-log = Events(__name__)
+log = EventLogger(__name__)
+
+
+def ignore(_: RequestResult) -> None:
+    """For callers that do not need each result."""
 
 
 class Engine:
@@ -65,47 +73,69 @@ class Engine:
         self,
         frontier: Frontier,
         writer: Writer,
-        mark: Mark,
+        crash_marker: CrashMarker,
         concurrency: int,
         caller: str,
-        source: TakeUp | None = None,
+        loader: JobLoader | None = None,
         reading_s: float = SECONDS,
     ) -> None:
-        """With a source it is one of a fleet's: it takes jobs up as it meets them, and waits for absent servers.
-        `reading_s` is the CPU time that a reader process may take for a page."""
+        """With a loader it works for a fleet: it loads jobs when it leases their requests, and waits for servers that
+        are away. `reading_s` is the CPU time that a reader process may spend on a page."""
         self._frontier = frontier
+        self._crash_marker = crash_marker
         self._concurrency = concurrency
         self._stopping = asyncio.Event()
         self._wake = asyncio.Event()
-        self._patience = Patience(self._stopping, (Unavailable,) if source else (DiskFull,))
-        self.insist = self._patience.insist
-        """`await insist(write, ...)`: whatever may find the disk full is tried again until it is not."""
-        self._calls = Calls(frontier, caller, self._patience)
-        self._overflow = Overflow(self._calls, writer, self._patience)
+        self._outages = OutageRetry(self._stopping, (Unavailable,) if loader else (DiskFull, Busy, ObjectStoreAway))
+        self.keep_trying = self._outages.keep_trying
+        """`await keep_trying(write, ...)` repeats a write that finds the disk full, or a database locked, until it
+        succeeds."""
+        self._frontier_client = FrontierClient(frontier, caller, self._outages)
+        self._overflow = Overflow(self._frontier_client, writer, self._outages)
         self.offer = self._overflow.offer
-        """`await offer(offers)`: queues them, however little room the frontier has."""
-        self._aside = Aside(reading_s, with_others=source is not None)
-        self._works = Works(source)
-        kept = KeptOffers(writer, self._patience)
-        permissions = Permissions(frontier, writer, self._patience, shared=source is not None)
-        travels = Travels(frontier, self._overflow, kept, permissions, mark, self._aside, self._patience)
-        self._settler = Settler(self._calls, self._overflow, kept, writer, self._works, self._patience)
-        refresh = Refresh(writer, self._works, self._patience)
-        self._underway = Underway(self._calls, self._works, travels, refresh, self._settler, self._patience, self._wake)
-        self._chores = Chores(frontier, self._works, self._underway, self._overflow, self._aside, self._patience)
-        self._settler.on_settled = self._settled
-        self._settler.more_to_come = lambda: self._is_busy
-        self._lanes: Sequence[Lane] = ALL_LANES if source is None else ()
+        """`await offer(offers)` queues them, even if the frontier has little room."""
+        self._readers = ReaderPool(reading_s, shared=loader is not None)
+        self._active_jobs = ActiveJobs(loader)
+        self._landings = Landings(self._frontier_client, self._wake)
+        self._results = ResultQueue()
+        offer_log = OfferLog(writer, self._outages)
+        robots = RobotsCheck(frontier, writer, self._outages)
+        pipeline = RequestPipeline(
+            frontier, self._overflow, offer_log, robots, crash_marker, self._readers, self._landings, self._outages
+        )
+        self._held_leases = HeldLeases(
+            self._frontier_client,
+            self._active_jobs,
+            pipeline,
+            Refresh(writer, self._active_jobs, self._outages),
+            self._results,
+            self._landings,
+            self._outages,
+            self._wake,
+            concurrency,
+        )
+        self._saver = ResultSaver(
+            self._results,
+            self._held_leases,
+            self._frontier_client,
+            self._overflow,
+            offer_log,
+            writer,
+            self._active_jobs,
+            self._outages,
+        )
+        self._periodic_tasks = PeriodicTasks(
+            frontier, self._active_jobs, self._held_leases, self._overflow, self._readers, self._outages
+        )
+        self._lanes: Sequence[Lane] = ALL_LANES if loader is None else ()
         self._leased_at = time.monotonic()
         self.ended = 0
-        """Requests that ended here."""
-        self.unloadable = self._underway.unloadable
+        """Number of requests that ended here."""
+        self.unloadable = self._held_leases.unloadable
         """job -> why it cannot be worked on here."""
-        self.on_ending: Callable[[Ending], None] = lambda _: None
-        """Called for every ending once it is stored."""
 
-    def add(self, work: Work) -> None:
-        self._works.add(work)
+    def add(self, active_job: ActiveJob) -> None:
+        self._active_jobs.add(active_job)
 
     @property
     def stopping(self) -> bool:
@@ -113,71 +143,77 @@ class Engine:
 
     @property
     def in_flight(self) -> int:
-        return len(self._underway) - self._settler.backlog
+        return self._held_leases.in_flight
 
     @property
     def unstored(self) -> int:
-        """How many have ended and wait to be stored."""
-        return self._settler.backlog
+        """Number of results that wait to be stored."""
+        return len(self._results)
 
     @property
-    def is_resting(self) -> bool:
+    def is_idle(self) -> bool:
         """Nothing is leased, and nothing waits to be stored."""
-        return not len(self._underway)
+        return not len(self._held_leases)
 
     @property
     def progressed_at(self) -> float:
-        """When a lease was last asked for or ended; by the monotonic clock. Pages that other processes read are bounded
-        by these: while there are such, this one waits for nothing else."""
-        if self._aside.is_busy:
+        """When a lease was last requested or ended, by the monotonic clock. While reader processes read pages it is
+        now: they have time limits of their own, and this process waits for nothing else."""
+        if self._readers.is_busy:
             return time.monotonic()
-        return max(self._leased_at, self._underway.ended_at)
+        return max(self._leased_at, self._held_leases.ended_at)
 
     @property
     def waiting_for(self) -> str | None:
-        """In words, what keeps the engine from working at all, such as a full disk."""
-        return self._patience.waiting_for
+        """What keeps the engine from working at all, such as a full disk, as text for a person."""
+        return self._outages.waiting_for
 
-    def reading_notes(self) -> dict[str, str]:
-        """In words, by job, of which page the reading takes long."""
-        return self._aside.notes()
+    def slow_page_notes(self) -> dict[str, str]:
+        """job -> the page whose reading takes long, as text for a person."""
+        return self._readers.notes()
 
     def is_held(self, job: str) -> bool:
-        """Whether leases of it are out here."""
-        return self._works.is_held(job)
+        """Whether this process holds leases of the job."""
+        return self._active_jobs.is_held(job)
 
     def lane_of(self, job: str) -> Lane:
-        """Of a job that something is in flight of."""
-        return self._works[job].spec.lane
+        """The lane of a job with requests in flight."""
+        return self._active_jobs[job].spec.lane
 
     def permit(self, lanes: Sequence[Lane]) -> None:
-        """From now on it leases from these lanes; from none, what is in flight goes on."""
+        """Leases from these lanes from now on. Requests in flight go on in any case."""
         self._lanes = lanes
         self._wake.set()
 
     def stop(self) -> None:
-        """Lease nothing more; `run` returns when what is in flight has been saved, if it can be, `serve` soon."""
+        """Leases nothing more. `run` and `serve` return soon: leases that do not end within DRAIN_S are returned."""
         self._stopping.set()
         self._wake.set()
 
-    async def run(self) -> dict[str, str]:
-        """Works until every job rests, or is told to stop. Says why each job rests; a stopped one is missing."""
-        resting: dict[str, str] = {}
+    async def run(self, on_result: OnResult = ignore) -> dict[str, str]:
+        """Works until every job is finished, or `stop` is called. Returns why each job has finished, without those that
+        were stopped. Calls `on_result` with every result once it is saved."""
+        finished: dict[str, str] = {}
 
-        async def until_all_rest() -> None:
-            while len(resting) < len(self._works) and not self._stopping.is_set():
+        async def until_all_finished() -> None:
+            while len(finished) < len(self._active_jobs) and not self._stopping.is_set():
                 if not await self._turn():
-                    await self._note_resting(resting)
-                    if len(resting) < len(self._works):
+                    await self._note_finished(finished)
+                    if len(finished) < len(self._active_jobs):
                         await self._idle()
 
-        chores = self._chores
-        beside = [chores.keep_leases(), chores.end_in_time(), chores.reap(), chores.bring_back()]
-        await self._work(until_all_rest(), beside)
-        return resting
+        periodic = self._periodic_tasks
+        tasks = [
+            periodic.extend_leases(),
+            periodic.end_at_time_limits(),
+            periodic.reap(),
+            periodic.offer_again(),
+        ]
+        await self._work(until_all_finished(), [self._save(on_result), *tasks])
+        return finished
 
-    async def serve(self) -> None:
-        """Works on whatever it is permitted to; when stopped, gives back what does not end within DRAIN_S."""
+    async def serve(self, on_result: OnResult = ignore) -> None:
+        """Works on the lanes it is permitted to until `stop` is called."""
 
         async def until_stopped() -> None:
             while not self._stopping.is_set():
@@ -185,105 +221,114 @@ class Engine:
                 if not self._lanes or not await self._turn():
                     await self._idle()
 
-        await self._work(until_stopped(), [self._chores.keep_leases(), self._chores.end_in_time()], DRAIN_S)
+        periodic = self._periodic_tasks
+        tasks = [self._save(on_result), periodic.extend_leases(), periodic.end_at_time_limits()]
+        await self._work(until_stopped(), tasks)
 
     async def ready_in(self, lanes: Sequence[Lane]) -> float | None:
-        """Seconds until something of these lanes may be leased."""
-        return await self.insist(self._frontier.next_ready_in, lanes)
+        """Seconds until a request of these lanes may be leased."""
+        return await self.keep_trying(self._frontier.next_ready_in, lanes)
 
-    async def retire(self, idle_s: float) -> None:
-        """Puts away the jobs that nothing was leased of for so long."""
-        await self._works.retire(idle_s)
+    async def unload_idle(self, idle_s: float) -> None:
+        """Unloads jobs from which nothing was leased for `idle_s`."""
+        await self._active_jobs.unload_idle(idle_s)
 
-    async def _work(
-        self, turns: Coroutine[Any, Any, None], beside: list[Coroutine[Any, Any, None]], drain_s: float | None = None
+    async def _work(self, turns: Coroutine[Any, Any, None], others: list[Coroutine[Any, Any, None]]) -> None:
+        """Runs the leasing turns and the other tasks, and ends them all."""
+        keep_freed_memory(FREED_BYTES)
+        with self._crash_marker.with_faults():
+            await self._work_until_stopped(turns, others)
+
+    async def _work_until_stopped(
+        self, turns: Coroutine[Any, Any, None], others: list[Coroutine[Any, Any, None]]
     ) -> None:
-        """Takes these turns, with the settler and others beside them, and sees to the end of each."""
-        keep_freed(FREED_BYTES)
         leasing = asyncio.create_task(turns)
-        background = [asyncio.create_task(other) for other in (self._settler.run(), *beside)]
+        background = [asyncio.create_task(other) for other in others]
         try:
             await asyncio.wait([leasing, *background], return_when=asyncio.FIRST_COMPLETED)
             _raise_fault([leasing, *background])
-            await self._finish(background, drain_s)
-            if drain_s is not None:
-                await self._underway.give_back(self._underway.jobs)
+            await self._finish(background, DRAIN_S)
+            if self.stopping:
+                await self._held_leases.return_leases(self._held_leases.jobs)
                 await self._finish(background, SAVE_S)
-            await self._underway.report_landings()
-        except self._patience.waits_out as reason:
+            await self._landings.report()
+        except self._outages.retried_errors as reason:
             if not self.stopping:
                 raise
-            # What could not be saved is still leased, and returns later.
-            log.warning("stopped_unsaved", f"stopped, and what was in flight is fetched again: {reason}")
+            # Results that could not be saved are still leased, and return later.
+            log.warning("stopped_unsaved", f"stopped; requests in flight will be fetched again: {reason}")
         finally:
-            self._underway.cancel()
+            self._held_leases.cancel()
             for task in (leasing, *background):
                 task.cancel()
-            await asyncio.gather(leasing, *background, *self._underway.tasks, return_exceptions=True)
-            self._aside.close()
+            await asyncio.gather(leasing, *background, *self._held_leases.tasks, return_exceptions=True)
+            self._readers.close()
 
-    async def _finish(self, background: list[asyncio.Task[None]], within_s: float | None) -> None:
-        """Waits for what is in flight, for so long."""
-        deadline = None if within_s is None else time.monotonic() + within_s
-        while self._underway.tasks or self._settler.backlog:
+    async def _save(self, on_result: OnResult) -> None:
+        def on_saved(result: RequestResult) -> None:
+            self.ended += 1
+            on_result(result)
+
+        await self._saver.run(on_saved)
+
+    async def _finish(self, background: list[asyncio.Task[None]], within_s: float) -> None:
+        """Waits for requests in flight, and if the engine is stopped, at most `within_s` from then on."""
+        deadline: float | None = None
+        while self._held_leases.tasks or len(self._results):
             _raise_fault(background)
             if self.stopping:
-                self._aside.give_up(READING_GRACE_S)
-            if deadline is not None and time.monotonic() > deadline:
-                return
-            moving = [*self._underway.tasks, *background]
+                self._readers.abandon(READING_GRACE_S)
+                deadline = deadline or time.monotonic() + within_s
+                if time.monotonic() > deadline:
+                    return
+            moving = [*self._held_leases.tasks, *background]
             await asyncio.wait(moving, timeout=0.02, return_when=asyncio.FIRST_COMPLETED)
 
     @property
-    def _is_busy(self) -> bool:
-        """Plenty is in flight: whatever waits a moment will not wait alone."""
-        return self.in_flight > self._concurrency // 2
-
-    @property
-    def _room(self) -> int:
+    def _free_slots(self) -> int:
         """How many more requests may be leased."""
-        if self._settler.backlog_bytes > BACKLOG_BYTES or self._aside.held_bytes > ASIDE_BYTES or self.waiting_for:
+        if self._results.bytes > BACKLOG_BYTES or self._readers.held_bytes > READER_BACKLOG_BYTES or self.waiting_for:
             return 0
-        fetchers = {work.fetcher for work in self._works}
+        fetchers = {active_job.fetcher for active_job in self._active_jobs}
         if any(fetcher.is_full for fetcher in fetchers):
             return 0
         slow = sum(fetcher.slow(SLOW_AFTER_S, SLOW_BYTES_PER_S) for fetcher in fetchers)
-        # Pages that are read aside, or wait for it, need no connection either.
-        in_flight = self.in_flight - min(slow + len(self._aside), MOST_SLOW * self._concurrency)
-        unsettled = BACKLOG_PER_FETCH * self._concurrency - self._settler.backlog
-        return max(0, min(self._concurrency - in_flight, unsettled))
+        # Pages that a reader process reads, or that wait for one, need no connection either.
+        in_flight = self.in_flight - min(slow + len(self._readers), MOST_SLOW * self._concurrency)
+        unsaved = BACKLOG_PER_FETCH * self._concurrency - len(self._results)
+        return max(0, min(self._concurrency - in_flight, unsaved))
 
     async def _turn(self) -> bool:
-        """One call for leases; False if there were none."""
+        """Makes one lease call. Returns False if there was nothing to lease."""
         self._wake.clear()
-        await self._underway.report_landings()
-        room = self._room
+        await self._landings.report()
+        room = self._free_slots
         if not room:
             return False
         asked_at = time.monotonic()
-        leases = await self._calls.lease(room, self._lanes)
+        leases = await self._frontier_client.lease(room, self._lanes)
         self._leased_at = time.monotonic()
-        await self._underway.add(leases, asked_at)
-        if leases and self._is_busy:
+        await self._held_leases.add(leases, asked_at)
+        if leases and self._held_leases.is_busy:
             await asyncio.sleep(GATHER_S)
         return bool(leases)
 
-    async def _note_resting(self, resting: dict[str, str]) -> None:
-        for work in self._works:
-            if work.job in resting:
+    async def _note_finished(self, finished: dict[str, str]) -> None:
+        for active_job in self._active_jobs:
+            if active_job.id in finished:
                 continue
-            reason = await self._frontier.rest(work.job)
-            if reason == "empty" and await self._overflow.bring_back(work.job):
+            reason = await self._frontier.idle_reason(active_job.id)
+            if reason == "empty" and await self._overflow.offer_again(active_job.id):
                 continue
             if reason is not None and reason != "paused":
-                resting[work.job] = reason
+                finished[active_job.id] = reason
 
     async def _idle(self) -> None:
-        """Until something here ends, or something may be leased."""
+        """Waits until something here ends, or something may be leased."""
         wait_s: float | None = None
-        if self._lanes and self._room:
+        if self._lanes and self._free_slots:
             wait_s = await self.ready_in(self._lanes)
-            if self.is_resting and (wait_s is None or wait_s > POLL_S):
+            if self.is_idle and (wait_s is None or wait_s > POLL_S):
                 return await self._sleep()
         try:
             async with asyncio.timeout(POLL_S if wait_s is None else min(wait_s, POLL_S)):
@@ -292,9 +337,9 @@ class Engine:
             pass
 
     async def _sleep(self) -> None:
-        """Only with nothing in flight: a busy engine would be woken by every offer of others."""
-        # A job with a time limit ends by it also while it waits.
-        timed = any(work.spec.limits.seconds is not None for work in self._works)
+        """Only with nothing in flight: otherwise the offers of other workers would wake it all the time."""
+        # A job with a time limit also ends while it waits.
+        timed = any(active_job.spec.limits.seconds is not None for active_job in self._active_jobs)
         sleeping = asyncio.create_task(self._frontier.wait(POLL_S if timed else IDLE_S, self._lanes))
         waking = asyncio.create_task(self._wake.wait())
         try:
@@ -303,13 +348,6 @@ class Engine:
             sleeping.cancel()
             waking.cancel()
             await asyncio.gather(sleeping, waking, return_exceptions=True)
-
-    def _settled(self, endings: list[Ending]) -> None:
-        self._underway.let_go([end.lease.token for end in endings])
-        self.ended += len(endings)
-        for end in endings:
-            self.on_ending(end)
-        self._wake.set()
 
 
 def _raise_fault(background: list[asyncio.Task[None]]) -> None:

@@ -1,1 +1,1 @@
-"""What a user gives a crawl: the sources it starts from."""
+"""What a user writes for a crawl: spiders, items, rules and lists of URLs."""

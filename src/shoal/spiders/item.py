@@ -1,12 +1,12 @@
-"""Items: typed records whose fields say where they come from.
+"""Items: typed records whose fields declare where their values come from.
 
     class Book(Item, key="upc"):
         title: str = css("h1")
         price: Decimal = css(".price")        # "£51.77" becomes Decimal("51.77")
-        tags: list[str] = css(".tag")         # all that match
-        seller: Seller | None = css(".seller")    # another Item, picked below that element
+        tags: list[str] = css(".tag")         # all matches
+        seller: Seller | None = css(".seller")    # another Item, read below that element
 
-How a class is read off a page is planned in plan.py. What cannot be made is a Reject with the reason.
+item_reader.py reads items from a page. An item that cannot be made becomes a Reject with the reason.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from pydantic import BaseModel, ConfigDict
 
 from shoal.errors import UsageError
 from shoal.extract.casts import Url
-from shoal.model import ItemRecord, ItemType, RejectRecord
-from shoal.store.text import json_text
+from shoal.model import ItemRecord, RejectRecord
+from shoal.model.field_type import Precision
+from shoal.store.database.storable_text import json_text
 
 KINDS: dict[type, str] = {
     bool: "boolean",
@@ -37,7 +38,7 @@ KINDS: dict[type, str] = {
 
 
 class Item(BaseModel):
-    """Subclass it. `key` names the field (or fields) that make two items of a job the same: the last one wins."""
+    """Subclass it. `key` names the field (or fields) that identify an item within a job: the last one wins."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     key_fields: ClassVar[tuple[str, ...]] = ()
@@ -50,9 +51,16 @@ class Item(BaseModel):
         names = (key,) if isinstance(key, str) else key
         for name in names:
             if name not in cls.model_fields:
-                raise UsageError(f"{cls.__name__} has no field {name!r} to be its key: {', '.join(cls.model_fields)}")
+                raise UsageError(f"{cls.__name__} has no field {name!r} for its key: {', '.join(cls.model_fields)}")
         if names:
             cls.key_fields = names
+        for name, info in cls.model_fields.items():
+            has_precision = any(isinstance(part, Precision) for part in info.metadata)
+            if has_precision and shape_of(info.annotation)[0] is not Decimal:
+                raise UsageError(f"{cls.__name__}.{name} has a precision, but is no Decimal: remove one or the other")
+            has_sign = any(getattr(part, "decimal", None) for part in info.metadata)
+            if has_sign and shape_of(info.annotation)[0] not in (int, float, Decimal):
+                raise UsageError(f"{cls.__name__}.{name} has a decimal sign, but is no number: remove one or the other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +76,10 @@ class Reject:
 def record_of(item: Item) -> ItemRecord:
     cls = type(item)
     try:
-        # Asked itself, pydantic takes two thirds of the time of model_dump_json.
+        # Calling the serializer directly takes two thirds of the time of model_dump_json.
         text = cls.__pydantic_serializer__.to_json(item).decode()
     except ValueError:
-        # Half a surrogate pair, which JSON in UTF-8 cannot carry.
+        # Half a surrogate pair, which UTF-8 cannot encode.
         text = json_text(item.model_dump(mode="json"))
     if not cls.key_fields:
         return ItemRecord(cls.__name__, text)
@@ -79,12 +87,8 @@ def record_of(item: Item) -> ItemRecord:
     return ItemRecord(cls.__name__, text, "\x1f".join(str(identity[name]) for name in cls.key_fields))
 
 
-def type_of(cls: type[Item]) -> ItemType:
-    return ItemType(cls.__name__, {name: _kind(info.annotation) for name, info in cls.model_fields.items()})
-
-
 def shape_of(annotation: Any) -> tuple[type, bool, bool]:
-    """The plain type behind an annotation, whether it is a list of them, whether it may be None."""
+    """The plain type of an annotation, whether it is a list of it, and whether it may be None."""
     if get_origin(annotation) is Annotated:
         return shape_of(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
@@ -95,10 +99,3 @@ def shape_of(annotation: Any) -> tuple[type, bool, bool]:
         to, _, _ = shape_of((get_args(annotation) or (str,))[0])
         return to, True, False
     return (annotation if isinstance(annotation, type) else object), False, False
-
-
-def _kind(annotation: Any) -> str:
-    to, many, _ = shape_of(annotation)
-    if many:
-        return "list"
-    return next((kind for known, kind in KINDS.items() if issubclass(to, known)), "object")

@@ -1,4 +1,4 @@
-"""A page as a callback sees it: select from it, make items of it, follow its links."""
+"""The page that a callback gets: select from it, read items from it, follow its links."""
 
 from __future__ import annotations
 
@@ -6,45 +6,77 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 from urllib.parse import urlencode
 
+from shoal.errors import UsageError
 from shoal.extract.document import Document, Node
 from shoal.extract.elements import attribute_of, attributes_of
-from shoal.extract.joining import join, joined
-from shoal.extract.json_text import parsed_json
-from shoal.extract.page import MAX_TITLE, Reading, read
+from shoal.extract.html_tags import HTML_TYPES
+from shoal.extract.number_languages import decimal_sign, declared_language
+from shoal.extract.page import PageHead, PageReading, read, read_head
+from shoal.extract.parse_json import parsed_json
 from shoal.extract.selectors import Css
+from shoal.extract.url_join import join, joined
 from shoal.fetch.charset import charset
-from shoal.fetch.queries import queries_in
+from shoal.fetch.query_encoding import queries_in
+from shoal.model import RequestOptions
+from shoal.spiders.field_selectors import JsonData, Place, pick_by_spelling
 from shoal.spiders.item import Item, Reject
-from shoal.spiders.picks import Data, Place, pick_by_spelling
-from shoal.spiders.plan import plan_of
+from shoal.spiders.item_reader import ItemReader, item_reader_for
+from shoal.spiders.request_arguments import RequestArguments, callback_name, check_request, check_trail, request_options
 
 I = TypeVar("I", bound=Item)  # noqa: E741
 
 Callback = Callable[..., Any]
 FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
-HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Request:
-    """A request to offer. Scope, robots and limits still decide whether it is fetched."""
+    """A request to offer. Scope, robots.txt and limits still decide whether it is fetched."""
 
     url: str
-    method: str = "GET"
-    body: bytes = b""
-    content_type: str = ""
-    callback: str | None = None
-    """None: the callback that made it."""
-    meta: Mapping[str, Any] | None = None
-    priority: int = 0
+    method: str
+    body: bytes
+    content_type: str
+    callback: str | None
+    """None: the same callback as for this page."""
+    meta: Mapping[str, Any] | None
+    priority: int
+    options: RequestOptions | None
+    """How to fetch it: from headers, cookies, errors, statuses and timeout; None if none is given."""
+
+    def __init__(
+        self,
+        url: str,
+        method: str = "GET",
+        body: bytes = b"",
+        content_type: str = "",
+        callback: Callback | str | None = None,
+        meta: Mapping[str, Any] | None = None,
+        priority: int = 0,
+        **fetching: Unpack[RequestArguments],
+    ) -> None:
+        """Raises UsageError for an argument that cannot be used."""
+        # A page may have a thousand links, and nearly all of them have nothing but a URL.
+        if type(url) is not str or method != "GET" or type(body) is not bytes or body or content_type != "":
+            check_request(url, method, body, content_type)
+        if meta is not None or type(priority) is not int or priority:
+            check_trail(meta, priority)
+        self.url = url
+        self.method = method
+        self.body = body
+        self.content_type = content_type
+        self.callback = callback if callback is None or type(callback) is str else callback_name(callback)
+        self.meta = meta
+        self.priority = priority
+        self.options = request_options(fetching) if fetching else None
 
     @property
     def is_plain(self) -> bool:
-        """A GET without a body: the URL says it all."""
+        """Whether it is a GET without a body, so that the URL says everything."""
         return self.method == "GET" and not self.body
 
 
@@ -52,48 +84,64 @@ class Request:
 class Page:
     url: str
     body: bytes
-    """Without its content codings; text is UTF-8 in `html`."""
+    """Decoded from its content encodings; `html` has the text as UTF-8."""
     status: int = 200
     content_type: str = "text/html"
     headers: Mapping[str, str] = field(default_factory=dict)
     meta: Mapping[str, Any] = field(default_factory=dict)
     depth: int = 0
     html: bytes = b""
+    input: Mapping[str, str] = field(default_factory=dict)
+    """The columns of the row of the input list that led to this page; empty if there was none."""
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    """What the spider's `on_start` gave to all callbacks."""
+    failure: str | None = None
+    """In an errors callback: why the request failed, such as `timeout` or `status 503`. Then `status` may be 0."""
     rejects: list[Reject] = field(default_factory=list)
     """Items that failed validation."""
+    matches: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """(`each` or `follow`, selector) -> whether it matched anything on this page."""
 
     @cached_property
     def document(self) -> Document:
         return Document(self.html or self.body, self.url)
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> PageReading:
         return read(self.html or self.body)
 
     @property
     def text(self) -> str:
-        """Visible text, whitespace folded."""
+        """Visible text, with collapsed white space."""
         return self.reading.text()
 
     @property
     def title(self) -> str | None:
         return self.reading.title
 
-    def parsed_title(self) -> str | None:
-        """The title if the page has been parsed as HTML anyway; it is not worth parsing for."""
+    def parsed_head(self, agent: str) -> PageHead | None:
+        """Its title and directives, but only if it has been parsed as HTML already; they are not worth parsing for."""
         document = self.__dict__.get("document")
-        node = document.root.css_first("title") if document is not None and document.is_parsed else None
-        return (" ".join(node.text().split())[:MAX_TITLE] or None) if node else None
+        if document is not None and document.is_parsed:
+            return read_head(document.root, agent=agent).head
+        return None
 
     @cached_property
     def base_url(self) -> str:
-        """What its links are relative to."""
+        """The URL to which its links are relative."""
         node = self.document.root.css_first("base[href]") if self.content_type in HTML_TYPES else None
         base = node.attrs.get("href") if node else None
         try:
             return join(self.url, base) if base else self.url
         except ValueError:
             return self.url
+
+    @cached_property
+    def usual_decimal(self) -> str | None:
+        """The decimal sign of the page's language. JSON has numbers for programs."""
+        if self.content_type not in HTML_TYPES:
+            return None
+        return decimal_sign(declared_language(self.html or self.body, self.headers.get("content-language", "")))
 
     @cached_property
     def data(self) -> Any:
@@ -107,19 +155,23 @@ class Page:
         return self.document.xpath(selector)
 
     def json(self, path: str = "$") -> list[Any]:
-        """The values of a JSON body that a path leads to."""
-        return pick_by_spelling(path).values(Data(self.data))
+        """The values of a JSON body at this path."""
+        return pick_by_spelling(path).values(JsonData(self.data))
 
     def each(self, selector: str, cls: type[I]) -> Iterator[I]:
-        """An item of each element (CSS, or XPath from `/`) or JSON value (from `$`) that matches."""
+        """An item per matching element (CSS, or XPath from `/`) or JSON value (from `$`)."""
         picked = pick_by_spelling(selector)
-        plan, base_url = plan_of(cls), self.base_url
+        reader, base_url = item_reader_for(cls, self.usual_decimal), self.base_url
         if isinstance(picked.how, Css):
             root = self.document.root
-            items = plan.read_each(picked.how.nodes(root), root, base_url)
+            nodes = picked.how.nodes(root)
+            self._note_match("each", selector, bool(nodes))
+            items = reader.read_each(nodes, root, base_url, self._of_page(reader))
         else:
             places = list(picked.places(self._place(picked.kind)))
-            items = (plan.read(place, base_url) for place in places)
+            self._note_match("each", selector, bool(places))
+            of_page = self._of_page(reader)
+            items = (reader.read(place, base_url, of_page) for place in places)
         for item in items:
             if isinstance(item, Reject):
                 self.rejects.append(item)
@@ -127,10 +179,10 @@ class Page:
                 yield item  # type: ignore[misc]
 
     def item(self, cls: type[I]) -> I | None:
-        """One item from the whole page; None if it failed validation, which is counted and kept."""
-        plan = plan_of(cls)
-        from_data = any(slot.pick.kind == "jsonpath" for slot in plan.slots)
-        item = plan.read(self._place("jsonpath" if from_data else "css"), self.base_url)
+        """One item from the whole page; None if it failed validation. Then it is stored as a reject."""
+        reader = item_reader_for(cls, self.usual_decimal)
+        from_data = any(slot.pick.kind == "jsonpath" for slot in reader.slots)
+        item = reader.read(self._place("jsonpath" if from_data else "css"), self.base_url, self._of_page(reader))
         if isinstance(item, Reject):
             self.rejects.append(item)
             return None
@@ -143,14 +195,21 @@ class Page:
         *,
         meta: Mapping[str, Any] | None = None,
         priority: int = 0,
+        **fetching: Unpack[RequestArguments],
     ) -> Iterator[Request]:
-        """Requests for where the matching elements lead (href or src), or for the URLs that the selector gives."""
-        callback = _name(to)
+        """Requests for the links (href or src) of matching elements, or for the URLs that the selector returns."""
+        callback = callback_name(to)
+        check_trail(meta, priority)
+        options = request_options(fetching) if fetching else None
         links = self._links(selector)
+        self._note_match("follow", selector, bool(links))
         if self.html and self.html is not self.body:
             links = queries_in(charset(self.body, self.headers.get("content-type", ""))[0], links)
         for url in joined(self.base_url, links):
-            yield Request(url, callback=callback, meta=meta, priority=priority)
+            request = Request(url, callback=callback)
+            # Checked once for all of them.
+            request.meta, request.priority, request.options = meta, priority, options
+            yield request
 
     def request(
         self,
@@ -162,21 +221,43 @@ class Page:
         json: Any = None,
         meta: Mapping[str, Any] | None = None,
         priority: int = 0,
+        **fetching: Unpack[RequestArguments],
     ) -> Request:
-        """A request of any kind: `form` and `json` make it a POST unless `method` says otherwise."""
+        """A request of any kind; `form` and `json` make it a POST unless `method` is given."""
+        if type(url) is not str:
+            check_request(url, "GET", b"", "")
         body, content_type = _encoded(form, json)
+        try:
+            absolute = join(self.base_url, url)
+        except ValueError:
+            raise UsageError(f"the url of a request is {url!r:.200}, which is not a URL") from None
         return Request(
-            join(self.base_url, url),
-            method or ("POST" if body else "GET"),
+            absolute,
+            ("POST" if body else "GET") if method is None else method,
             body,
             content_type,
-            _name(to),
+            to,
             meta,
             priority,
+            **fetching,
         )
 
+    def _note_match(self, use: str, selector: str, found: bool) -> None:
+        self.matches[use, selector] = found or self.matches.get((use, selector), False)
+
+    def _of_page(self, reader: ItemReader) -> list[Any]:
+        """The values of fields that are read from the page."""
+        return [slot.value(self._place(slot.pick.kind), self.base_url) for slot in reader.page_slots]
+
     def _place(self, kind: str) -> Place:
-        return Data(self.data) if kind == "jsonpath" else self.document
+        match kind:
+            case "jsonpath":
+                return JsonData(self.data)
+            case "page":
+                return JsonData(self.url)
+            case "input":
+                return JsonData(self.input)
+        return self.document
 
     def _links(self, selector: str) -> list[str]:
         picked = pick_by_spelling(selector)
@@ -189,10 +270,6 @@ class Page:
             return [str(value) for value in values if value is not None]
         hrefs = zip(nodes, attributes_of(nodes, "href"), strict=True)
         return [link for node, href in hrefs if (link := href or attribute_of(node, "src"))]
-
-
-def _name(to: Callback | str | None) -> str | None:
-    return to if to is None or isinstance(to, str) else to.__name__
 
 
 def _encoded(form: Mapping[str, str] | None, data: Any) -> tuple[bytes, str]:

@@ -1,4 +1,4 @@
-"""What a user writes: a function that turns a page into items and requests, and the callbacks beside it.
+"""A spider: a function that turns a page into items and requests, with its callbacks.
 
 @spider("https://books.toscrape.com/", rate=2)
 def books(page: Page):
@@ -12,70 +12,61 @@ def detail(page: Page):
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-import typing
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from copy import copy
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from shoal.errors import UsageError
+from shoal.model.options import OPTIONS, SpiderOptions
+from shoal.spiders.arguments import Given, argument_texts, bound, filled_urls, parameters_of, typed_arguments
 from shoal.spiders.item import Item
 from shoal.spiders.page import Page, Request
+from shoal.urls.url_ranges import expand_ranges
 
 if TYPE_CHECKING:
-    from shoal.embedded.crawl import Report
+    from shoal.embedded.report import Report
     from shoal.spiders.rule_cost import PageCost
 
 F = TypeVar("F", bound=Callable[..., Any])
+VERSION_CHARS = 12
 Found = Item | Mapping[str, Any] | Request | None
 
 
-class Options(TypedDict, total=False):
-    """Of a spider's job; a flag on the command line wins over them. Names are those of the flags."""
-
-    rate: float
-    per_host: int
-    group: str
-    scope: str
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    sitemaps: bool
-    max_pages: int
-    max_depth: int
-    max_pages_per_host: int
-    max_seconds: float
-    retries: int
-    header: tuple[str, ...]
-    cookie: tuple[str, ...]
-    proxy: tuple[str, ...]
-    keep_params: tuple[str, ...]
-    drop_params: tuple[str, ...]
-    allow_trap: tuple[str, ...]
-    ignore_robots: bool
-    allow_private: bool
-    max_failure_rate: float
-    max_null_share: float
-    max_change: float
-
-
 class Spider:
-    """A start callback, further callbacks by name, where to start, and the job's options."""
+    """A start callback, further callbacks by name, start URLs, and the job's options."""
 
-    def __init__(self, start: Callable[..., Any], urls: tuple[str, ...], name: str, options: Options) -> None:
+    def __init__(self, start: Callable[..., Any], urls: tuple[str, ...], name: str, options: SpiderOptions) -> None:
         self.name = name
-        self.urls = urls
+        self.urls = tuple(one for url in urls for one in expand_ranges(url))
         self.options = options
         self.start = start
         self.callbacks: dict[str, Callable[..., Any]] = {"": start, start.__name__: start}
+        self.hooks: dict[str, Callable[..., Any]] = {}
+        """`on_start` and `on_finish`, if it has them."""
+        self.arguments: Given = {}
+        """Those that are bound to its callbacks."""
         self.reference: str | None = None
-        """Where it was loaded from, so that it can be loaded again."""
+        """Where it was loaded from, so that another process can load it."""
         self.rules: str | None = None
-        """The rules it was made of, if it was."""
+        """The rules that it was made of, if any."""
         self.costs: dict[str, PageCost] = {}
-        """By callback, what its selectors may cost; known only for rules."""
+        """Callback -> cost of its selectors; known only for rules."""
         self.item_types: tuple[type[Item], ...] = ()
-        """Known beforehand only for rules; a function's items are known when it yields them."""
+        """Known in advance only for rules; for a function, when it yields them."""
+
+    @cached_property
+    def version(self) -> str:
+        """`__version__` of its module, or else the beginning of the SHA-256 of its file or rules."""
+        module = inspect.getmodule(inspect.unwrap(self.start))
+        declared = getattr(module, "__version__", None)
+        if self.rules is None and isinstance(declared, str):
+            return declared
+        text = self.rules.encode() if self.rules is not None else _source_of(self.start)
+        return hashlib.sha256(text).hexdigest()[:VERSION_CHARS]
 
     def __call__(self, page: Page) -> Any:
         return self.start(page)
@@ -86,33 +77,96 @@ class Spider:
         self.callbacks[function.__name__] = function
         return function
 
+    def on_start(self, function: F) -> F:
+        """Runs the function once per job, before its first request."""
+        return self._hook("on_start", function)
+
+    def on_finish(self, function: F) -> F:
+        """Runs the function once per job, after its last request."""
+        return self._hook("on_finish", function)
+
+    def _hook(self, name: str, function: F) -> F:
+        if name in self.hooks:
+            raise UsageError(f"spider {self.name} has two functions for {name}: keep one")
+        self.hooks[name] = function
+        return function
+
     def named(self, name: str) -> Callable[..., Any]:
         if name not in self.callbacks:
             known = ", ".join(sorted(filter(None, self.callbacks)))
-            raise UsageError(f"spider {self.name} has no callback {name!r}; it has {known}: decorate it with @callback")
+            raise UsageError(
+                f"spider {self.name} has no callback {name!r}. It has: {known}. "
+                f"To add one, write @{self.start.__name__}.callback above the function."
+            )
         return self.callbacks[name]
 
-    def run(self, home: str | Path | None = None, **options: Unpack[Options]) -> Report:
-        """Crawls here and now, until it is done; the report has figures, errors and quality."""
-        from shoal.embedded.library import run
+    def with_arguments(self, given: Given, ignore_unknown: bool = False) -> Spider:
+        """This spider with the arguments bound to its callbacks and start URLs. Raises UsageError."""
+        parameters = parameters_of([*self.callbacks.values(), *self.hooks.values()])
+        if not parameters and (ignore_unknown or not given):
+            return self
+        given = {**self.arguments, **given}
+        values = typed_arguments(self.name, parameters, given, ignore_unknown)
+        spider = copy(self)
+        spider.arguments = given
+        spider.callbacks = {name: bound(function, parameters, values) for name, function in self.callbacks.items()}
+        spider.hooks = {name: bound(function, parameters, values) for name, function in self.hooks.items()}
+        spider.start = spider.callbacks[""]
+        spider.urls = filled_urls(self.urls, parameters, values)
+        return spider
 
-        return run(self, home, options)
+    def run(
+        self,
+        home: str | Path | None = None,
+        *,
+        arguments: Mapping[str, Any] | None = None,
+        resume: str | None = None,
+        progress: bool | None = None,
+        **options: Unpack[SpiderOptions],
+    ) -> Report:
+        """Crawls in this process until the job has ended; the report has figures and data. Also in a notebook.
 
-    def stream(self, home: str | Path | None = None, **options: Unpack[Options]) -> Iterator[dict[str, Any]]:
-        """Crawls, and gives each item as it is stored."""
-        from shoal.embedded.library import stream
+        `resume` continues an interrupted job, by id or name, or one that reached a limit, if a higher limit is
+        given. `progress` shows a line on stderr; None: in a notebook.
+        """
+        from shoal.embedded.python_api import RunOptions, run
 
-        return stream(self, home, options)
+        given = {**options, "argument": argument_texts(arguments or {})}
+        return run(self, home, RunOptions(given, resume, progress))
 
-    def test(self, page: str | Path | bytes, url: str = "https://example.com/", callback: str = "") -> list[Found]:
-        """What a callback yields on a saved page, without any network."""
-        from shoal.spiders.running import collect
+    def stream(
+        self,
+        home: str | Path | None = None,
+        *,
+        arguments: Mapping[str, Any] | None = None,
+        resume: str | None = None,
+        progress: bool | None = None,
+        **options: Unpack[SpiderOptions],
+    ) -> Iterator[dict[str, Any]]:
+        """Crawls, and yields each item once it is stored."""
+        from shoal.embedded.python_api import RunOptions, stream
+
+        given = {**options, "argument": argument_texts(arguments or {})}
+        return stream(self, home, RunOptions(given, resume, progress))
+
+    def test(
+        self,
+        page: str | Path | bytes,
+        url: str = "https://example.com/",
+        callback: str = "",
+        arguments: Mapping[str, Any] | None = None,
+    ) -> list[Found]:
+        """Runs a callback on a saved page without any network, and returns what it yields."""
+        from shoal.spiders.run_callback import collect
 
         body = page if isinstance(page, bytes) else Path(page).read_bytes()
-        return collect(self.named(callback), Page(url, body, html=body))
+        spider = self.with_arguments(arguments or {})
+        return collect(spider.named(callback), Page(url, body, html=body))
 
 
-def spider(*urls: str, name: str | None = None, **options: Unpack[Options]) -> Callable[[Callable[..., Any]], Spider]:
+def spider(
+    *urls: str, name: str | None = None, **options: Unpack[SpiderOptions]
+) -> Callable[[Callable[..., Any]], Spider]:
     """Makes a spider of a function that takes a Page and yields items and requests."""
     if urls and callable(urls[0]):
         raise UsageError("write @spider(URL, ...), with the URLs to start from")
@@ -122,11 +176,20 @@ def spider(*urls: str, name: str | None = None, **options: Unpack[Options]) -> C
         made.__doc__ = function.__doc__
         return made
 
-    unknown = set(options) - set(typing.get_type_hints(Options))
+    unknown = [option for option in options if option not in OPTIONS or not OPTIONS[option].for_spiders]
     if unknown:
         named = " or ".join(sorted(unknown))
         raise UsageError(f"a spider has no option {named}: it takes the flags of `shoal crawl --help`, as in max_pages")
     return make
+
+
+def _source_of(callback: Callable[..., Any]) -> bytes:
+    """The file of the callback; its bytecode if it has none, as in a notebook."""
+    code = getattr(inspect.unwrap(callback), "__code__", None)
+    try:
+        return Path(code.co_filename if code else "").read_bytes()
+    except OSError:
+        return code.co_code if code else b""
 
 
 @lru_cache(1024)

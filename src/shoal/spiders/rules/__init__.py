@@ -1,10 +1,10 @@
-"""Spiders without code: rules in YAML or JSON become an ordinary Spider, or one UsageError that tells every fault.
+"""Spiders without code: rules in YAML or JSON become an ordinary Spider, or one UsageError that lists every fault.
 
-A file is read with the place of each value (written), held to the keys and shapes there are (keys), asked whether
-it makes sense as a whole (meaning), and only then made into callbacks and Item classes (made).
+A file is parsed with the position of each value (parse_yaml), checked against the allowed keys and shapes (keys),
+checked for consistency (consistency), and only then converted into callbacks and Item classes (build_spider).
 """
 
+from shoal.spiders.rules.build_spider import from_json, load
 from shoal.spiders.rules.keys import schema
-from shoal.spiders.rules.made import from_json, load
 
 __all__ = ["from_json", "load", "schema"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from shoal.model import ScopeKind
-from shoal.model.bounds import BOUNDS
+from shoal.extract.parse_numbers import DECIMAL_SIGNS
+from shoal.model import options
+from shoal.model.option import TEXTS, Kind, Option
 from shoal.spiders.item import KINDS, Item
 from shoal.spiders.rules.shapes import (
     FLAG,
@@ -16,11 +17,13 @@ from shoal.spiders.rules.shapes import (
     Number,
     Scalar,
     Schema,
+    Shape,
     Short,
     Table,
     Text,
 )
-from shoal.spiders.rules.texts import Address, Selector, UrlPattern
+from shoal.spiders.rules.text_shapes import Address, Selector, TypeName, UrlPattern
+from shoal.urls.file_types import FILE_TYPES
 from shoal.urls.traps import ALL
 from shoal.urls.traps import RULES as RULES_OF_TRAPS
 
@@ -34,16 +37,35 @@ NAME = Text(
     r"^(?!model_(?:validate|dump))[^\s\d\x00-\x40\x5b-\x60\x7b-\x9f][^\s\x00-\x1f\x7f-\x9f]{0,99}" + _END,
 )
 TYPES = {kind: to for to, kind in KINDS.items()}
+"""`kind_of` gives the key for a type as written."""
 _TAKEN = tuple(name for name in dir(Item) if not name.startswith("_"))
 """A field of such a name would hide what every Item has."""
 _SELECTOR = Selector()
-_HEADER = Text("NAME:VALUE", r"^[^:\r\n]*[^:\s][^:\r\n]*:[^\r\n]*" + _END)
-_COOKIE = Text("NAME=VALUE", r"^[^=\r\n]*[^=\s][^=\r\n]*=[^\r\n]*" + _END)
-_PROXY = Text("http://HOST:PORT (or https, socks5, socks5h)", r"^(https?|socks5h?|socks4a?)://[^/\s]+")
 _TITLE = Text("a name", r"^[^\x00-\x1f\x7f-\x9f]{1,200}" + _END)
-NUMBERS = {name: Number(bound) for name, bound in BOUNDS.items()}
-"""The numbers of a job by the names of its options."""
-_PARAMS = Many(Text("the name of a query parameter"))
+
+
+def _shape(option: Option) -> Shape:
+    return Many(_one(option)) if option.many else _one(option)
+
+
+def _one(option: Option) -> Shape:
+    if option.bound is not None:
+        return Number(option.bound)
+    if option.choices:
+        return Choice(tuple(map(str, option.choices)))
+    match option.kind:
+        case Kind.FLAG:
+            return TRUTH
+        case Kind.PATTERN:
+            return UrlPattern(*TEXTS[option.kind])
+        case Kind.TRAP:
+            return Choice((*RULES_OF_TRAPS, ALL))
+        case Kind.FILE_TYPE:
+            return Choice((*FILE_TYPES, ALL))
+        case _:
+            return Text(*TEXTS[option.kind])
+
+
 _PICKS = {
     "css": Key(
         Selector("a CSS selector", kind="css"), "CSS, with ::text, ::attr(name) or ::html at the end if wanted."
@@ -62,16 +84,22 @@ FIELD: Table = Table(
         "each": Key(
             _SELECTOR, "Elements or JSON values, each of which gives an object of `fields`; the field is their list."
         ),
+        "page": Key(Choice(("url",)), "The URL of the page."),
+        "input": Key(Text("the name of a column"), "A column of the row of the list that led to the page."),
+        "from": Key(Choice(("page",)), "Read from the whole page, also if the item is one of its elements."),
         "re": Key(_REGEX, "Narrows what css or xpath gave to the first group, or all, of a regular expression."),
-        "type": Key(Choice(tuple(sorted(TYPES))), "What the text is made into; text if left out."),
+        "type": Key(TypeName(tuple(sorted(TYPES))), "What the text is made into; text if left out."),
+        "decimal": Key(Choice(DECIMAL_SIGNS), "The decimal sign of numbers; by their form if left out."),
         "list": Key(FLAG, "All that match, instead of the first."),
         "optional": Key(FLAG, "Empty if nothing matches; otherwise the item is rejected."),
         "default": Key(Scalar(), "What stands there if nothing matches."),
         "fields": Key(_FIELDS, "An object with these fields, picked below what matches."),
     },
-    one_of=(*_PICKS, "regex", "each"),
+    one_of=(*_PICKS, "regex", "each", "page", "input"),
     apart=(
-        *(("fields", other) for other in ("regex", "re", "type", "list", "default")),
+        *(("from", other) for other in ("each", "page", "input", "fields")),
+        *((fact, other) for fact in ("page", "input") for other in ("re", "list", "fields")),
+        *(("fields", other) for other in ("regex", "re", "type", "decimal", "list", "default")),
         ("each", "optional"),
         ("jsonpath", "re"),
         ("regex", "re"),
@@ -79,7 +107,7 @@ FIELD: Table = Table(
         ("list", "default"),
         ("optional", "default"),
     ),
-    needs={"each": "fields"},
+    needs={"each": "fields", "decimal": "type"},
 )
 
 ITEM = Table(
@@ -100,7 +128,7 @@ LINK = Table(
     {
         **_PICKS,
         "to": Key(Text(f"the name of a page, or {START}"), "Which rules read the pages; the same as here if left out."),
-        "priority": Key(NUMBERS["priority"], "Higher goes first; 0 if left out."),
+        "priority": Key(_shape(options.OPTIONS["priority"]), "Higher goes first; 0 if left out."),
     },
     one_of=tuple(_PICKS),
 )
@@ -114,36 +142,7 @@ PAGE = {
 
 OPTIONS = Table(
     "options",
-    {
-        "rate": Key(NUMBERS["rate"], "Requests per second per host; 0: no limit."),
-        "per_host": Key(NUMBERS["per_host"], "Requests in flight per host."),
-        "group": Key(Choice(("host", "domain")), "What shares a rate."),
-        "scope": Key(Choice(tuple(kind.value for kind in ScopeKind)), "Which links are followed."),
-        "include": Key(Many(UrlPattern()), "Only URLs that match one of these."),
-        "exclude": Key(Many(UrlPattern()), "No URLs that match one of these."),
-        "sitemaps": Key(TRUTH, "Also what the hosts' sitemaps list. A sitemap counts as a page."),
-        "max_pages": Key(NUMBERS["max_pages"], "Store at most so many pages."),
-        "max_depth": Key(NUMBERS["max_depth"], "Follow links at most so deep."),
-        "max_pages_per_host": Key(NUMBERS["max_pages_per_host"], "Store at most so many pages of a host."),
-        "max_seconds": Key(NUMBERS["max_seconds"], "Stop after so many seconds; what is in flight has ten more."),
-        "retries": Key(NUMBERS["retries"], "Per request."),
-        "header": Key(Many(_HEADER), "Headers to send."),
-        "cookie": Key(Many(_COOKIE), "Cookies to send where the crawl begins."),
-        "proxy": Key(Many(_PROXY), "Fetch through these."),
-        "keep_params": Key(_PARAMS, "Query parameters that matter."),
-        "drop_params": Key(_PARAMS, "Query parameters that do not."),
-        "allow_trap": Key(Many(Choice((*RULES_OF_TRAPS, ALL))), "Follow links that look endless by these rules."),
-        "ignore_robots": Key(TRUTH, "Do not ask for or obey robots.txt."),
-        "allow_private": Key(TRUTH, "Reach private and loopback addresses."),
-        "max_failure_rate": Key(NUMBERS["max_failure_rate"], "The job fails if more than this share is dead."),
-        "max_null_share": Key(
-            NUMBERS["max_null_share"], "The job fails if a field is empty in more than this share of items."
-        ),
-        "max_change": Key(
-            NUMBERS["max_change"],
-            "The job fails if items or filled fields fell by more than this share since the last run.",
-        ),
-    },
+    {name: Key(_shape(option), option.help) for name, option in options.OPTIONS.items() if option.for_spiders},
 )
 
 _PAGES = Named(Table("a page", PAGE), NAME, (START,), "a mapping from names to pages")
@@ -159,6 +158,11 @@ RULES = Table(
     },
     required=("start",),
 )
+
+
+def kind_of(type: str) -> str:
+    """`decimal(12,2)` is a decimal."""
+    return "decimal" if type.startswith("decimal(") else type
 
 
 def schema() -> Schema:

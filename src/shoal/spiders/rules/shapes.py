@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from shoal.model.bounds import Bound
-from shoal.spiders.rules.written import Faults, Written
+from shoal.model.option import Bound
+from shoal.spiders.rules.parse_yaml import Faults, YamlValue
+from shoal.wording import did_you_mean
 
 Schema = dict[str, Any]
 
@@ -19,7 +19,7 @@ class Shape(Protocol):
     def wants(self) -> str:
         """What to give, in words."""
 
-    def check(self, name: str, written: Written, faults: Faults) -> None: ...
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None: ...
 
     def schema(self) -> Schema: ...
 
@@ -30,7 +30,7 @@ class Text:
     pattern: str = r"\S"
     """Searched for, as JSON Schema does."""
 
-    def check(self, name: str, written: Written, faults: Faults) -> None:
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None:
         if not isinstance(written.value, str) or not re.search(self.pattern, written.value):
             _refuse(self, name, written, faults)
 
@@ -46,7 +46,7 @@ class Number:
     def wants(self) -> str:
         return self.bound.wants
 
-    def check(self, name: str, written: Written, faults: Faults) -> None:
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None:
         if not self.bound.holds(written.value):
             _refuse(self, name, written, faults)
 
@@ -66,7 +66,7 @@ class Choice:
     def wants(self) -> str:
         return f"one of {', '.join(map(shown, self.among))}" if len(self.among) > 1 else shown(self.among[0])
 
-    def check(self, name: str, written: Written, faults: Faults) -> None:
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None:
         # True == 1 to Python, not to YAML.
         if not any(type(each) is type(written.value) and each == written.value for each in self.among):
             near = _near(written.value, self.among) if isinstance(written.value, str) else ""
@@ -85,7 +85,7 @@ FLAG = Choice((True,))
 class Scalar:
     wants: str = "text, a number, true or false"
 
-    def check(self, name: str, written: Written, faults: Faults) -> None:
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None:
         if written.value is None or isinstance(written.value, list | dict):
             _refuse(self, name, written, faults)
 
@@ -103,7 +103,7 @@ class Many:
     def wants(self) -> str:
         return f"{self.of.wants}, or a list of such" if self.alone else f"a list, each part {self.of.wants}"
 
-    def check(self, name: str, written: Written, faults: Faults) -> None:
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None:
         if isinstance(written.value, list):
             if not written.value and self.alone:
                 _refuse(self, name, written, faults)
@@ -129,7 +129,7 @@ class Named:
     taken: tuple[str, ...] = ()
     wants: str = "a mapping from names"
 
-    def check(self, name: str, written: Written, faults: Faults) -> None:
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None:
         if not isinstance(written.value, dict) or not written.value:
             _refuse(self, name, written, faults)
         for key, value in written.pairs():
@@ -157,7 +157,7 @@ class Short:
     def wants(self) -> str:
         return f"{self.text.wants}; or {self.table.wants}"
 
-    def check(self, name: str, written: Written, faults: Faults) -> None:
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None:
         if isinstance(written.value, str | dict):
             (self.text if isinstance(written.value, str) else self.table).check(name, written, faults)
         else:
@@ -191,7 +191,7 @@ class Table:
     def wants(self) -> str:
         return f"a mapping with {', '.join(self.keys)}"
 
-    def check(self, name: str, written: Written, faults: Faults) -> None:
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None:
         if not isinstance(written.value, dict):
             _refuse(self, name, written, faults)
             return
@@ -205,7 +205,9 @@ class Table:
                 known.shape.check(str(key.value), value, faults)
         self._check_together(written, written.value, faults)
 
-    def _check_together(self, written: Written, pairs: Mapping[str, tuple[Written, Written]], faults: Faults) -> None:
+    def _check_together(
+        self, written: YamlValue, pairs: Mapping[str, tuple[YamlValue, YamlValue]], faults: Faults
+    ) -> None:
         for key in self.required:
             if key not in pairs:
                 faults.add(written, f"{key} is missing in {self.called}; give {self.keys[key].shape.wants}")
@@ -248,20 +250,19 @@ class Definition:
     def wants(self) -> str:
         return self.shape().wants
 
-    def check(self, name: str, written: Written, faults: Faults) -> None:
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None:
         self.shape().check(name, written, faults)
 
     def schema(self) -> Schema:
         return {"$ref": f"#/$defs/{self.name}"}
 
 
-def _refuse(shape: Shape, name: str, written: Written, faults: Faults, near: str = "") -> None:
+def _refuse(shape: Shape, name: str, written: YamlValue, faults: Faults, near: str = "") -> None:
     faults.add(written, f"{name} is {shown(written.value)}{near}; give {shape.wants}")
 
 
 def _near(word: object, known: Any) -> str:
-    close = difflib.get_close_matches(str(word), [each for each in known if isinstance(each, str)], 1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    return did_you_mean(str(word), (each for each in known if isinstance(each, str)))
 
 
 def shown(value: object) -> str:

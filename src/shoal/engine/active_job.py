@@ -1,0 +1,236 @@
+"""A job that the engine works on: its scope, cookies, fetcher and spider, and the fetches it makes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from shoal.engine.robots.cache import RobotsCache
+from shoal.fetch.cookie_jar import CookieJar
+from shoal.fetch.curl_fetcher import Fetcher
+from shoal.fetch.curl_transfer import Fetch
+from shoal.fetch.given_cookies import GivenCookies
+from shoal.fetch.robots import product_token
+from shoal.fetch.tls_policy import TlsPolicy
+from shoal.model import ItemType, JobSpec, Lease, RequestOptions, Target
+from shoal.model.request_options import OPEN_HEADERS
+from shoal.store.archive.recorder import Recorder
+from shoal.urls import Exclusions, Params, Resolver, Scope, Traps, origin_of, target
+from shoal.urls.file_types import FileTypes
+
+if TYPE_CHECKING:
+    from shoal.engine.reading.archived_pages import ArchivedPages
+    from shoal.engine.reading.conditional_recrawl import KnownPage
+    from shoal.engine.reading.spider_callbacks import SpiderCallbacks
+
+SITEMAP = "#sitemap"
+"""Callback of requests whose response is read as a sitemap. No spider's callback can have this name."""
+ASSET = "#asset"
+"""Callback of requests for what a page needs to be looked at. They need not be in scope, and are not read."""
+SITEMAP_BYTES = 60_000_000
+MOST_MAPPED = 100_000
+"""Maximum number of origins to remember."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobResources:
+    """What the process provides to a job that it works on."""
+
+    fetcher: Fetcher
+    callbacks: SpiderCallbacks | None = None
+    """The job's spider; None: pages are stored without one."""
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    """What the spider's `on_start` gave to the callbacks."""
+    recorder: Recorder | None = None
+    """None: the job keeps no archive."""
+    archived_pages: ArchivedPages | None = None
+    """None: bodies of earlier jobs cannot be read."""
+    exclusions: Exclusions = field(default_factory=Exclusions)
+    """What the operator forbids all jobs to request."""
+    keeps_offers: bool = False
+    """Also store offers, so that a lost frontier can be rebuilt."""
+    is_changed: bool = False
+    """The scope or the patterns may have changed since the job began, so queued requests may no longer belong to it."""
+    spider_written_at: float = 0.0
+    """When the spider's file was last written, as of when it was loaded."""
+
+
+class ActiveJob:
+    def __init__(
+        self,
+        id: str,
+        spec: JobSpec,
+        made_at: float,
+        seeds: Iterable[str],
+        admitted: Iterable[str],
+        resources: JobResources,
+        about: Mapping[str, str] | None = None,
+    ) -> None:
+        """`about` has the fields for log lines about the job."""
+        self.id = id
+        self.spec = spec
+        self.made_at = made_at
+        self.about = dict(about or {"job": id})
+        self.fetcher = resources.fetcher
+        self.recorder = resources.recorder
+        self.archived_pages = resources.archived_pages
+        self.exclusions = resources.exclusions
+        self.keeps_offers = resources.keeps_offers
+        self.is_changed = resources.is_changed
+        self.spider_written_at = resources.spider_written_at
+        self.edition = 0
+        """The edition of the job that is loaded here. A fleet's lease tells when there is a newer one."""
+        self.seed_line = 0
+        """Inputs up to this line are loaded here."""
+        self.agent = spec.user_agent
+        self.token = product_token(self.agent).lower()
+        """The name by which robots.txt and a page's directives may address the job."""
+        self.open_headers = {k: v for k, v in spec.headers.items() if k.lower() in OPEN_HEADERS}
+        self.jar = CookieJar()
+        self.given_cookies = GivenCookies()
+        if spec.cookie_file is not None:
+            self.jar.add_lines(spec.cookie_file.splitlines())
+            self.given_cookies.add_lines(spec.cookie_file.splitlines())
+        self.params = Params.of(spec)
+        self.scope = Scope(spec.scope, (), spec.include, spec.exclude)
+        self._seed_origins: set[str] = set()
+        self.add_seeds(seeds)
+        for url in admitted:
+            self.scope.admit(url)
+        traps = Traps(spec.allow_traps, made_at)
+        self.types = FileTypes(spec.types, has_spider=resources.callbacks is not None)
+        self.resolver = Resolver(
+            self.scope, traps, self.params, spec.politeness.group, types=self.types, stays_logged_in=spec.is_logged_in
+        )
+        self.shares_robots = TlsPolicy.of(spec).is_usual
+        """Whether other jobs may trust the robots.txt files that this one fetches, and it theirs."""
+        self.own_robots = RobotsCache()
+        """Files that mean nothing for other jobs: those it cannot share, and of hosts that it refused itself."""
+        self._mapped: set[str] = set()
+        self._admitted_here: set[str] = set()
+        self.newly_admitted: list[str] = []
+        self.new_types: list[ItemType] = []
+        self.new_spider_version: str | None = None
+        self.use(resources.callbacks)
+        self.shared = resources.shared
+        self.cookies_changed = False
+        self.skipped: Counter[str] = Counter()
+        """Reason -> skipped links that no page counts."""
+        # ResultSaver stores these five and resets them.
+
+    @property
+    def proxy(self) -> str:
+        return self.spec.proxies[0] if self.spec.proxies else ""
+
+    def add_seeds(self, seeds: Iterable[str]) -> None:
+        """URLs may be appended while the job runs."""
+        self.scope.add_seeds(self._noting_origins(seeds))
+
+    def change(self, spec: JobSpec) -> None:
+        """Applies changes made while the job runs: limits, politeness, patterns. `set_scope` changes the scope."""
+        if (spec.include, spec.exclude) != (self.spec.include, self.spec.exclude):
+            self.scope.set_patterns(spec.include, spec.exclude)
+        self.spec = spec
+        self.is_changed = True
+
+    def use(self, callbacks: SpiderCallbacks | None) -> None:
+        """Reads further pages with this spider."""
+        self.callbacks = callbacks
+        if callbacks is not None:
+            self.new_types += callbacks.item_types
+            self.new_spider_version = callbacks.version
+
+    def set_scope(self, scope: Scope) -> None:
+        """Replaces the scope. Hosts that joined the old one meanwhile join the new one."""
+        for url in self._admitted_here:
+            scope.admit(url)
+        self.scope.replace_with(scope)
+
+    def _noting_origins(self, seeds: Iterable[str]) -> Iterator[str]:
+        for url in seeds:
+            origin = origin_of(url)
+            if origin not in self._seed_origins:
+                self._seed_origins.add(origin)
+                for cookie in self.spec.cookies:
+                    self.jar.add(origin + "/", cookie)
+                    name, _, value = cookie.partition("=")
+                    self.given_cookies.add(urlsplit(origin).hostname or "", name.strip(), value.strip())
+            yield url
+
+    def headers_for(self, origin: str) -> dict[str, str]:
+        """Secrets are sent only where the job began, and to the same host if it moves to https."""
+        began_here = origin in self._seed_origins or origin.replace("https://", "http://") in self._seed_origins
+        return dict(self.spec.headers) if began_here else self.open_headers
+
+    @property
+    def has_conditional_headers(self) -> bool:
+        """Whether the job's own headers make requests conditional."""
+        return any(name.lower().startswith("if-") for name in self.spec.headers)
+
+    def call(self, lease: Lease, known: KnownPage | None) -> Fetch:
+        wanted = lease.target
+        reusable = known.page if known and known.reusable else None
+        origin = origin_of(wanted.url)
+        call = Fetch(
+            url=wanted.url,
+            method=wanted.method,
+            body=wanted.body,
+            content_type=wanted.content_type,
+            headers=self.headers_for(origin),
+            jar=self.jar if self.spec.use_cookies else None,
+            proxy=self.proxy,
+            credentials=self.spec.credentials.get(origin, ""),
+            etag=reusable.etag if reusable else None,
+            last_modified=reusable.last_modified if reusable else None,
+            max_bytes=SITEMAP_BYTES if lease.trail.callback == SITEMAP else self.spec.max_page_bytes,
+            deadline_s=self.spec.timeout,
+            types=self.types if self.checks_type(lease) else None,
+        )
+        options = lease.trail.options
+        return call if options is None else self._with_options(call, options)
+
+    def _with_options(self, call: Fetch, options: RequestOptions) -> Fetch:
+        return replace(
+            call,
+            headers={**call.headers, **dict(options.headers)},
+            # The request's own cookies win over those of the same name in the jar.
+            jar=self.jar.copy_without(dict(options.cookies)) if options.cookies and call.jar else call.jar,
+            cookies="; ".join(f"{name}={value}" for name, value in options.cookies),
+            deadline_s=options.timeout_s or call.deadline_s,
+        )
+
+    def checks_type(self, lease: Lease) -> bool:
+        """Whether the type of the answer decides if it is kept. A seed is kept unless the job chose types."""
+        if self.types.takes_all or lease.trail.callback in (SITEMAP, ASSET):
+            return False
+        return bool(self.types.chosen) or lease.trail.parent is not None
+
+    def after_fetch(self, call: Fetch) -> None:
+        """Takes over the cookies of a request that had a jar of its own."""
+        if call.jar is not None and call.jar is not self.jar:
+            self.jar.take_changes(call.jar)
+
+    def target(self, url: str) -> Target:
+        """Raises InvalidURL."""
+        return target(url, self.params, self.spec.politeness.group)
+
+    def claim_sitemaps(self, origin: str) -> bool:
+        """Whether to offer the origin's sitemaps: once, or again if it was forgotten; the frontier drops known ones."""
+        if origin in self._mapped:
+            return False
+        if len(self._mapped) >= MOST_MAPPED:
+            self._mapped.clear()
+        self._mapped.add(origin)
+        return True
+
+    def is_too_deep(self, depth: int) -> bool:
+        return self.spec.limits.depth is not None and depth > self.spec.limits.depth
+
+    def admit(self, url: str) -> None:
+        """Adds the host that a seed redirects to to the scope."""
+        self.scope.admit(url)
+        self._admitted_here.add(url)
+        self.newly_admitted.append(url)

@@ -1,0 +1,1 @@
+"""Leases that this process holds, and all calls to the frontier."""

@@ -1,0 +1,173 @@
+"""The leases that this process holds, and their tasks. Only this module holds, extends and returns leases.
+
+If a lease's job is not loaded here, or has changed since, the lease waits until the job is loaded. Others do not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Coroutine, Sequence
+from typing import Any
+
+from shoal.engine.active_jobs import ActiveJobs
+from shoal.engine.leasing.frontier_client import FrontierClient
+from shoal.engine.leasing.landings import Landings
+from shoal.engine.leasing.start_times import LeaseTiming
+from shoal.engine.outage_retry import OutageRetry
+from shoal.engine.reading.conditional_recrawl import KnownPage, Refresh
+from shoal.engine.request_pipeline import RequestPipeline, ReturnLease
+from shoal.engine.saving.result_queue import ResultQueue
+from shoal.errors import ShoalError
+from shoal.model import Lease
+
+UNLOADABLE_WAIT_S = 2.0
+"""How long other workers get to fetch from the hosts of a job that cannot be worked on here."""
+MOST_UNLOADABLE = 1_000
+"""How many such jobs to remember, the last ones tried. For others there is no reason to show."""
+
+
+class HeldLeases:
+    def __init__(
+        self,
+        frontier_client: FrontierClient,
+        active_jobs: ActiveJobs,
+        pipeline: RequestPipeline,
+        refresh: Refresh,
+        results: ResultQueue,
+        landings: Landings,
+        outages: OutageRetry,
+        wake: asyncio.Event,
+        concurrency: int,
+    ) -> None:
+        """Sets `wake` when a lease is removed: there is room for another."""
+        self._frontier_client = frontier_client
+        self._active_jobs = active_jobs
+        self._pipeline = pipeline
+        self._refresh = refresh
+        self._results = results
+        self._landings = landings
+        self._outages = outages
+        self._wake = wake
+        self._concurrency = concurrency
+        self._held: dict[int, str] = {}
+        """token -> job"""
+        self.tasks: dict[asyncio.Task[None], str] = {}
+        """task -> job"""
+        self.ended_at = time.monotonic()
+        self.unloadable: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        """Includes leases whose results wait to be saved."""
+        return len(self._held)
+
+    @property
+    def in_flight(self) -> int:
+        """Without leases whose results wait to be saved."""
+        return len(self._held) - len(self._results)
+
+    @property
+    def is_busy(self) -> bool:
+        """Many requests are in flight, so a call that waits a moment will serve several."""
+        return self.in_flight > self._concurrency // 2
+
+    @property
+    def jobs(self) -> set[str]:
+        return set(self._held.values())
+
+    async def add(self, leases: Sequence[Lease], asked_at: float) -> None:
+        """`asked_at` is when the leases were requested from the frontier."""
+        timing = LeaseTiming(asked_at, time.monotonic())
+        self._held.update((lease.token, lease.job) for lease in leases)
+        self._active_jobs.hold(leases)
+        current = [lease for lease in leases if self._active_jobs.is_current(lease)]
+        if len(current) < len(leases):
+            others = [lease for lease in leases if not self._active_jobs.is_current(lease)]
+            for job in {lease.job for lease in others}:
+                # In a task of its own: loading may take a while, and other jobs must not wait for it.
+                self._start(job, self._begin_when_current([lease for lease in others if lease.job == job], timing))
+        await self._begin(current, timing)
+
+    def remove(self, tokens: Sequence[int]) -> None:
+        for token in tokens:
+            self._active_jobs.let_go(self._held.pop(token))
+        self.ended_at = time.monotonic()
+        self._wake.set()
+
+    async def extend(self) -> None:
+        if self._held:
+            await self._frontier_client.extend(list(self._held))
+
+    async def report_landings(self) -> None:
+        await self._landings.report()
+
+    async def return_leases(self, jobs: Collection[str]) -> None:
+        """Stops fetching for these jobs and returns the leases to the frontier."""
+        tasks = [task for task, job in self.tasks.items() if job in jobs]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._landings.report()
+        ended = self._results.tokens
+        if begun := [token for token, job in self._held.items() if job in jobs and token not in ended]:
+            await self._release(begun, 0.0)
+
+    def cancel(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+
+    async def _begin(self, leases: Sequence[Lease], timing: LeaseTiming) -> None:
+        known = await self._refresh.known(leases)
+        for lease in leases:
+            self._start(lease.job, self._run_pipeline(lease, timing, known.get(lease.token)))
+
+    async def _begin_when_current(self, leases: Sequence[Lease], timing: LeaseTiming) -> None:
+        job = leases[0].job
+        newest = max(leases, key=lambda lease: lease.edition)
+        try:
+            await self._outages.keep_trying(self._active_jobs.make_current, newest)
+        except self._outages.retried_errors:
+            raise
+        except ShoalError as error:
+            self._note_unloadable(job, str(error))
+            await self._release([lease.token for lease in leases], UNLOADABLE_WAIT_S)
+        else:
+            self.unloadable.pop(job, None)
+            await self._begin_on_schedule(leases, timing)
+
+    async def _begin_on_schedule(self, leases: Sequence[Lease], timing: LeaseTiming) -> None:
+        """Loading a job takes a while. Leases that should have started meanwhile are returned, to be planned again: if
+        they started now, other processes might start requests at the same moment by the plan."""
+        late = [lease.token for lease in leases if lease.gap_s and timing.late_s(lease) > lease.gap_s]
+        if late:
+            await self._release(late, 0.0)
+        await self._begin([lease for lease in leases if lease.token not in late], timing)
+
+    def _note_unloadable(self, job: str, why: str) -> None:
+        self.unloadable.pop(job, None)
+        self.unloadable[job] = why
+        if len(self.unloadable) > MOST_UNLOADABLE:
+            del self.unloadable[next(iter(self.unloadable))]
+
+    async def _run_pipeline(self, lease: Lease, timing: LeaseTiming, known: KnownPage | None) -> None:
+        end = await self._pipeline.run(lease, timing, self._active_jobs[lease.job], known)
+        if isinstance(end, ReturnLease):
+            await self._release([lease.token], end.wait_s)
+        else:
+            self._results.put(end)
+
+    async def _release(self, tokens: Sequence[int], wait_s: float) -> None:
+        await self._frontier_client.release(tokens, wait_s)
+        self.remove(tokens)
+
+    def _start(self, job: str, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self.tasks[task] = job
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        del self.tasks[task]
+        self._wake.set()
+        if not task.cancelled() and task.exception() is not None:
+            # Pages and hosts cannot cause this: it is a bug of ours, and the crawl must not go on without the task.
+            self._results.fail(task.exception())

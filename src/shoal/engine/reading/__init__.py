@@ -1,0 +1,1 @@
+"""Reading responses: decompress, parse, extract, and decide what each response means."""

@@ -1,0 +1,276 @@
+"""The pipeline of one request: wait for its start, check robots.txt, fetch, report the landing, read the response.
+
+Whatever a host or a page does leads to a result. A request that cannot be started is returned to the frontier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import NamedTuple
+
+from shoal.engine import request_result, unfetched_requests
+from shoal.engine.active_job import ActiveJob
+from shoal.engine.leasing.landings import Landings
+from shoal.engine.leasing.log_offers import OfferLog
+from shoal.engine.leasing.overflow import Overflow
+from shoal.engine.leasing.start_times import LeaseTiming, StartTimes
+from shoal.engine.outage_retry import OutageRetry
+from shoal.engine.readers.pool import JobReaders, ReaderPool, ReadFailed
+from shoal.engine.readers.scheduler import ReadAbandoned
+from shoal.engine.reading.big_bodies import Decompression, digest_in_thread
+from shoal.engine.reading.conditional_recrawl import KnownPage
+from shoal.engine.reading.crash_marker import CrashMarker, PageMark
+from shoal.engine.reading.interpret_response import interpret_response, is_big
+from shoal.engine.reading.parse_page import SitemapPart, is_big_sitemap, read_sitemap
+from shoal.engine.reading.sitemap_requests import listed_requests, sitemaps_of_host
+from shoal.engine.request_result import RequestResult
+from shoal.engine.robots.check import Access, RobotsCheck, RobotsDecision
+from shoal.engine.saving.build_capture import capture, pack_small
+from shoal.errors import FrontierLost
+from shoal.fetch.curl_transfer import Fetch
+from shoal.fetch.exchange import NOTHING_SENT, Exchange, Failure, retry_after_s
+from shoal.frontier.contract import Frontier
+from shoal.model import Landing, Lease, Offer
+from shoal.telemetry import EventLogger
+from shoal.urls import domain_of, origin_of
+
+WORTH_WAITING_S = 0.5
+"""A lease that would have to wait longer for its start is returned instead."""
+
+NO_ROOM_WAIT_S = 0.25
+"""Used when a job has enough pages that wait for a reader. Short, because other jobs may fetch from the same host."""
+
+log = EventLogger(__name__)
+
+
+class ReturnLease(NamedTuple):
+    """The request was not started, and returns to the frontier. The job leaves its host alone for `wait_s`."""
+
+    wait_s: float = 0.0
+
+
+class RequestPipeline:
+    def __init__(
+        self,
+        frontier: Frontier,
+        overflow: Overflow,
+        offer_log: OfferLog,
+        robots: RobotsCheck,
+        crash_marker: CrashMarker,
+        readers: ReaderPool,
+        landings: Landings,
+        outages: OutageRetry,
+    ) -> None:
+        self._frontier = frontier
+        self._overflow = overflow
+        self._robots = robots
+        self._crash_marker = crash_marker
+        self._readers = readers
+        self._landings = landings
+        self._offer_log = offer_log
+        self._outages = outages
+        self._starts = StartTimes()
+        self._decompression = Decompression()
+
+    async def run(
+        self, lease: Lease, timing: LeaseTiming, active_job: ActiveJob, known: KnownPage | None
+    ) -> RequestResult | ReturnLease:
+        # A request known to be refused does not wait for its start, so that another request can use that start.
+        if result := unfetched_requests.before_robots(lease, active_job):
+            return await self._with_errors_callback(lease, active_job, result)
+        decision = self._robots.known(lease, active_job)
+        if result := unfetched_requests.if_forbidden(lease, decision):
+            return result
+        wait_s = timing.wait_s(lease)
+        if wait_s > 0 and await self._outages.stopped_within(wait_s):
+            return ReturnLease()
+        if decision is None or decision.access is not Access.GO:
+            decision = await self._robots.ask(lease, active_job)
+        if decision.access is Access.ASKING:
+            return ReturnLease(decision.wait_s)
+        result = await self._refusal(lease, active_job, decision)
+        if result is not None:
+            return await self._with_errors_callback(lease, active_job, result)
+        if not self._readers.has_room(lease.job) and not await self._readers.wait_for_room(lease.job):
+            return ReturnLease(NO_ROOM_WAIT_S)
+        if not await self._may_begin(lease, decision):
+            return ReturnLease()
+        return await self._fetch_and_read(lease, active_job, known, timing.late_s(lease))
+
+    async def _with_errors_callback(
+        self, lease: Lease, active_job: ActiveJob, result: RequestResult
+    ) -> RequestResult | ReturnLease:
+        """Gives a request that failed without a fetch to its errors callback, if it has one."""
+        if active_job.callbacks is None or lease.trail.options is None:
+            return result
+        mark = PageMark(self._crash_marker, lease.token)
+        mark.set()
+        try:
+            readers = JobReaders(self._readers, lease.job, mark)
+            return await active_job.callbacks.handle_failure(active_job, result, None, readers)
+        except ReadAbandoned:
+            return ReturnLease()
+        finally:
+            mark.clear()
+
+    async def _fetch_and_read(
+        self, lease: Lease, active_job: ActiveJob, known: KnownPage | None, late_s: float
+    ) -> RequestResult | ReturnLease:
+        call = active_job.call(lease, known)
+        answer = await active_job.fetcher.fetch_packed(call)
+        active_job.after_fetch(call)
+        if isinstance(answer, Failure) or answer.is_small:
+            return await self._read(lease, active_job, known, late_s, call, answer)
+        result: RequestResult | ReturnLease = ReturnLease()
+        try:
+            async with self._decompression.unpacked(answer, call) as unpacked:
+                if isinstance(unpacked, Exchange):
+                    await digest_in_thread(unpacked)
+                result = await self._read(lease, active_job, known, late_s, call, unpacked)
+        finally:
+            if isinstance(result, RequestResult) and result.capture is not None:
+                result.hold = answer.hold
+            else:
+                answer.let_go()
+        return result
+
+    async def _read(
+        self,
+        lease: Lease,
+        active_job: ActiveJob,
+        known: KnownPage | None,
+        late_s: float,
+        call: Fetch,
+        answer: Exchange | Failure,
+    ) -> RequestResult | ReturnLease:
+        big = is_big(active_job, answer)
+        if not big:
+            self._land(lease, answer, late_s)
+        try:
+            result = await self._interpret(lease, active_job, answer, known)
+        except ReadAbandoned:
+            # The request is fetched again when its job continues, or has fewer waiting pages.
+            return ReturnLease()
+        finally:
+            if big:
+                # Only now: a host that sends big pages waits until they are read, and delays no other host.
+                self._land(lease, answer, late_s)
+        complete = await self._with_sitemap(active_job, answer, result)
+        if complete is None:
+            return ReturnLease()
+        complete.capture = capture(active_job, call, answer, complete)
+        pack_small(active_job, complete)
+        return complete
+
+    async def _may_begin(self, lease: Lease, decision: RobotsDecision) -> bool:
+        """Waits for the rest of the gap. False if that takes long, or the engine is stopping."""
+        gap_s = max(lease.gap_s, decision.crawl_delay_s)
+        while gap_s and (early_s := self._starts.early_s(lease.target.host, gap_s)) > 0:
+            if early_s > WORTH_WAITING_S or await self._outages.stopped_within(early_s):
+                return False
+        self._starts.begin(lease.target.host, gap_s)
+        return True
+
+    async def _refusal(self, lease: Lease, active_job: ActiveJob, decision: RobotsDecision) -> RequestResult | None:
+        """None if the page may be fetched now; otherwise the result of the request."""
+        robots = decision.robots
+        if robots is None or not robots.unavailable_reason:
+            await self._offer_sitemaps_of(lease, active_job, robots.rules.sitemaps if robots else [])
+        if robots is not None and decision.access is Access.NOT_NOW and decision.asked and not robots.is_refused:
+            self._landings.add(unfetched_requests.robots_landing(lease, robots))
+        return unfetched_requests.by_robots(lease, active_job, decision)
+
+    async def _offer_sitemaps_of(self, lease: Lease, active_job: ActiveJob, listed: list[str]) -> None:
+        if not active_job.spec.sitemaps:
+            return
+        origin = origin_of(lease.target.url)
+        if active_job.scope.refusal(lease.target.url) or not active_job.claim_sitemaps(origin):
+            return
+        await self._offer(active_job, sitemaps_of_host(active_job, listed or [f"{origin}/sitemap.xml"]))
+
+    async def _offer(self, active_job: ActiveJob, offer: Offer) -> None:
+        await self._offer_log.keep(active_job, offer)
+        await self._overflow.offer([offer])
+
+    def _land(self, lease: Lease, answer: Exchange | Failure, late_s: float) -> None:
+        if isinstance(answer, Failure) and answer.kind in NOTHING_SENT:
+            return
+        if isinstance(answer, Failure):
+            landing = Landing(lease.token, answer.latency_s, None, answer.kind.value, late_s=late_s)
+        else:
+            wait_s = retry_after_s(answer.headers.get("retry-after"), time.time())
+            place = (answer.ip, domain_of(lease.target.host)) if answer.ip else ()
+            landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s, late_s, *place)
+        self._landings.add(landing)
+
+    async def _interpret(
+        self, lease: Lease, active_job: ActiveJob, answer: Exchange | Failure, known: KnownPage | None
+    ) -> RequestResult:
+        mark = PageMark(self._crash_marker, lease.token)
+        mark.set()
+        try:
+            return await interpret_response(
+                active_job, lease, answer, known, JobReaders(self._readers, lease.job, mark)
+            )
+        except ReadAbandoned:
+            raise
+        except ReadFailed as error:
+            return _read_failure(lease, answer, error)
+        except Exception as error:
+            # A page that we fail to read must not stop the crawl.
+            log.exception("page_unreadable", f"could not read {lease.target.url}", **active_job.about)
+            status = answer.status if isinstance(answer, Exchange) else None
+            return request_result.dead(lease, "unreadable", status, f"{type(error).__name__}: {error}")
+        finally:
+            mark.clear()
+
+    async def _with_sitemap(
+        self, active_job: ActiveJob, answer: Exchange | Failure, result: RequestResult
+    ) -> RequestResult | None:
+        """Offers the entries of a sitemap or feed part by part, before its own lease completes, so that a million
+        entries need little memory.
+
+        None if the engine stopped or the job's time ran out before all parts were offered: the sitemap is read again.
+        """
+        if result.listing is None or not isinstance(answer, Exchange):
+            return result
+        listed = listed_requests(active_job, result, answer)
+        try:
+            async with aclosing(self._sitemap_parts(active_job.id, answer.body)) as parts:
+                async for part in parts:
+                    for offer in listed.offers(part):
+                        await self._offer(active_job, offer)
+                    await asyncio.sleep(0)
+                    if self._outages.is_stopping or await self._has_ended(active_job):
+                        return None
+        except ReadAbandoned:
+            return None
+        except ReadFailed as error:
+            return _read_failure(result.lease, answer, error)
+        return result
+
+    async def _has_ended(self, active_job: ActiveJob) -> bool:
+        try:
+            return await self._outages.keep_trying(self._frontier.end_reason, active_job.id) is not None
+        except FrontierLost:
+            # The lease is lost too: the sitemap is read again when the job is back.
+            return True
+
+    async def _sitemap_parts(self, job: str, body: bytes) -> AsyncGenerator[SitemapPart, None]:
+        if is_big_sitemap(body):
+            async with aclosing(self._readers.sitemap(job, body)) as parts:
+                async for part in parts:
+                    yield part
+        else:
+            for part in read_sitemap(body):
+                yield part
+
+
+def _read_failure(lease: Lease, answer: Exchange | Failure, error: ReadFailed) -> RequestResult:
+    status = answer.status if isinstance(answer, Exchange) else None
+    result = request_result.dead(lease, error.reason, status, str(error))
+    result.why = str(error)
+    return result

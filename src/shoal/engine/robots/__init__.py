@@ -1,0 +1,1 @@
+"""Which requests may be fetched: robots.txt, exclusions and other refusals."""

@@ -1,0 +1,1 @@
+"""Saving results: archive, store, links and completed leases, in batches."""

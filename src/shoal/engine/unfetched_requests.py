@@ -1,0 +1,94 @@
+"""Requests that end without a fetch: given up, excluded by the operator, or refused by robots.txt."""
+
+from __future__ import annotations
+
+from shoal.engine import request_result
+from shoal.engine.active_job import ASSET, SITEMAP, ActiveJob
+from shoal.engine.reading.crash_marker import MAX_CRASHES
+from shoal.engine.reading.retry_policy import HOPELESS, retry_wait_s
+from shoal.engine.request_result import RequestResult
+from shoal.engine.robots.check import MAX_CRAWL_DELAY_S, Access, RobotsDecision, failure_of
+from shoal.fetch.robots import RobotsFile
+from shoal.model import Landing, Lease, Target, Trail
+from shoal.urls import Scope
+
+NOT_SOONER_S = 0.1
+"""A margin between clocks: a moment too early, and the attempt would be spent on the failure that is already known."""
+UNWANTED = {
+    "excluded": "the job's patterns were changed and no longer include it",
+    "off_scope": "the job's scope was changed and no longer covers it",
+}
+
+
+def before_robots(lease: Lease, active_job: ActiveJob) -> RequestResult | None:
+    """Ends a request before anything is sent to its host, if there is a reason."""
+    if lease.malformed:
+        return request_result.dead(lease, "malformed", None, "the queued request could not be read")
+    if lease.unreachable:
+        return request_result.dead(lease, "unreachable", None, f"{lease.target.host} never answered")
+    if lease.crashes >= MAX_CRASHES:
+        return request_result.dead(lease, "poison", None, "reading its page crashes the process")
+    if line := active_job.exclusions.line_for(lease.target.url):
+        return request_result.drop(lease, "operator", f"the operator excludes {line}", started=False)
+    if active_job.is_changed and (reason := unwanted(active_job.scope, lease.target, lease.trail)):
+        return request_result.drop(lease, reason, UNWANTED[reason], started=False)
+    return None
+
+
+def unwanted(scope: Scope, target: Target, trail: Trail) -> str | None:
+    """Why a request that was queued before its job changed no longer belongs to the job.
+
+    Seeds always belong to it, wherever they have moved to, and so do its sitemaps and the assets of its pages. In a
+    job of listed URLs only a link is deeper than they are; what a listed sitemap names is not.
+    """
+    if trail.callback == SITEMAP:
+        return None
+    reason = scope.refusal(target.url)
+    is_listed = scope.is_listed and trail.depth == 0
+    if reason == "off_scope" and (trail.parent is None or is_listed or trail.callback == ASSET):
+        return "excluded" if scope.excludes(target.url) else None
+    return reason
+
+
+def if_forbidden(lease: Lease, decision: RobotsDecision | None) -> RequestResult | None:
+    if decision is None or decision.robots is None or decision.access is not Access.FORBIDDEN:
+        return None
+    return request_result.drop(lease, "robots", why_forbidden(decision.robots), started=False)
+
+
+def by_robots(lease: Lease, active_job: ActiveJob, decision: RobotsDecision) -> RequestResult | None:
+    """None if the page may be fetched now."""
+    robots = decision.robots
+    if robots is None or decision.access is Access.GO:
+        return None
+    if forbidden := if_forbidden(lease, decision):
+        return forbidden
+    kind, status, detail = failure_of(robots)
+    if kind == "address_refused":
+        return request_result.drop(lease, kind, detail, started=decision.asked)
+    if kind in HOPELESS:
+        result = request_result.dead(lease, kind, status, detail, started=decision.asked)
+    elif lease.attempt < active_job.spec.retries:
+        # By then robots.txt is requested again, so each attempt repeats that request. The first waits are longer for
+        # this, and all of them grow one step later, so that in total they take as long as any retries.
+        wait_s = max(retry_wait_s(max(0, lease.attempt - 1)), decision.wait_s + NOT_SOONER_S)
+        result = request_result.retry(lease, kind, status, wait_s, decision.asked)
+    else:
+        result = request_result.dead(lease, kind, status, detail)
+    result.why = detail
+    return result
+
+
+def why_forbidden(robots: RobotsFile) -> str:
+    delay_s = robots.rules.crawl_delay_s
+    if delay_s > MAX_CRAWL_DELAY_S:
+        asked = f"{delay_s:,.0f} s" if delay_s < 1e9 else "for ever"
+        return f"robots.txt asks to wait {asked} between requests: more than {MAX_CRAWL_DELAY_S:g} s means to stay away"
+    return "robots.txt does not allow it"
+
+
+def robots_landing(lease: Lease, robots: RobotsFile) -> Landing:
+    """What a host's clock learns from a robots.txt that could not be fetched."""
+    failure = robots.failure.kind.value if robots.failure else None
+    latency_s = robots.failure.latency_s if robots.failure else 0.0
+    return Landing(lease.token, latency_s, robots.status, failure, robots.retry_after_s)
