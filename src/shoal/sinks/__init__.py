@@ -1,0 +1,1 @@
+"""Sinks: deliver a job's items to where people work. A sink follows the log in the store, never the engine."""

@@ -1,0 +1,171 @@
+"""Feeds one sink from the store, batch by batch. One process feeds a sink at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+from uuid import uuid4
+
+from shoal.sinks.destination import Destination, SinkBatch, SinkLost
+from shoal.sinks.read_batch import BatchPlan, plan, read_chunks, read_outdated, read_removed
+from shoal.store.crawl.change_log import ItemName
+from shoal.store.crawl.sink_state import (
+    Progress,
+    Refusal,
+    SinkKey,
+    SinkState,
+    advance,
+    hold_sink,
+    plan_batch,
+    release_sink,
+    start_over,
+)
+from shoal.store.results.items import declared_types
+from shoal.store.store import Store
+
+HOLD_S = 60.0
+"""How long a silent process keeps a sink; a batch that takes longer is delivered, and perhaps by two processes."""
+
+
+class Step(Enum):
+    DELIVERED = "delivered"
+    IDLE = "idle"
+    """Nothing is waiting in the log."""
+    ELSEWHERE = "elsewhere"
+    """Another process feeds the sink."""
+
+
+class _Collected(NamedTuple):
+    """What a destination has collected and not made durable yet."""
+
+    end: Mapping[int, int]
+    n: int
+    refusals: Sequence[Refusal]
+    tried: Sequence[ItemName]
+
+
+class SinkFeed:
+    """Not for several threads at once."""
+
+    def __init__(
+        self,
+        store: Store,
+        key: SinkKey,
+        destination: Destination,
+        earlier: Sequence[str] = (),
+        alone: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`earlier`: jobs whose items a job that refreshes replaces. `alone`: no other process can feed the sink now,
+        so that the hold of one that was killed does not count."""
+        self._store = store
+        self._key = key
+        self._destination = destination
+        self._earlier = earlier
+        self._clock = clock
+        self._alone = alone
+        self._holder = uuid4().hex
+        self._held_until = 0.0
+        self._state: SinkState | None = None
+        self._collected: _Collected | None = None
+
+    def step(self, ends: bool = False) -> Step:
+        """Delivers the next batch, if there is one.
+
+        `ends`: nothing more is coming, so that nothing should be collected any longer.
+        """
+        if self._state is None:
+            self._hold()
+        if self._state is None:
+            return Step.ELSEWHERE
+        try:
+            return Step.DELIVERED if self._deliver(self._state, ends) else Step.IDLE
+        except SinkLost:
+            self._drop_collected()
+            start_over(self._store, self._key, self._holder)
+            self._state = None
+            return Step.DELIVERED
+        except BaseException:
+            self._drop_collected()
+            self._state = None
+            raise
+
+    def close(self) -> None:
+        """Other processes may feed the sink at once."""
+        self._drop_collected()
+        try:
+            release_sink(self._store, self._key, self._holder)
+        finally:
+            self._destination.close()
+
+    def _deliver(self, state: SinkState, ends: bool) -> bool:
+        if self._planned(state).is_empty:
+            flushed = self._collected is not None and (ends or self._destination.is_full(idle=True))
+            if flushed:
+                self._flush(state)
+            else:
+                self._extend_hold()
+            return flushed
+        with self._destination.exclusive():
+            self._send(state)
+        if not self._destination.buffers or self._destination.is_full(idle=False):
+            self._flush(state)
+        return True
+
+    def _planned(self, state: SinkState) -> BatchPlan:
+        position = state.cursor if self._collected is None else self._collected.end
+        with self._store.read() as db:
+            return plan(self._store, db, state, position, retries=self._collected is None)
+
+    def _send(self, state: SinkState) -> None:
+        store, key = self._store, self._key
+        # Once more: all that is delivered must be read while nobody else can write there.
+        planned = self._planned(state)
+        if self._destination.fixed_batches and state.planned is None:
+            plan_batch(store, key, self._holder, planned.end)
+        with store.read() as db:
+            removed = read_removed(db, key.job, planned.changes)
+            if self._earlier:
+                removed += read_outdated(db, key.job, self._earlier, planned.pages)
+            types = declared_types(db, key.job)
+            chunks = read_chunks(db, key.job, planned.pages)
+            refusals = self._destination.deliver(SinkBatch(key.job, state.batch, types, chunks, removed))
+        self._collect(planned, refusals)
+
+    def _collect(self, planned: BatchPlan, refusals: Sequence[Refusal]) -> None:
+        known = self._collected or _Collected({}, 0, (), ())
+        self._collected = _Collected(
+            planned.end, known.n + planned.n, [*known.refusals, *refusals], [*known.tried, *planned.tried]
+        )
+
+    def _flush(self, state: SinkState) -> None:
+        refusals = self._destination.flush(state.batch)
+        collected, self._collected = self._collected, None
+        assert collected is not None
+        done = Progress(collected.end, collected.n, [*collected.refusals, *refusals], collected.tried)
+        now = self._clock()
+        if advance(self._store, self._key, self._holder, done, now, self._until()):
+            self._state = SinkState(self._key, done.cursor, None, state.batch + 1)
+        else:
+            # Another process has taken over. What was delivered twice has no further effect.
+            self._state = None
+
+    def _extend_hold(self) -> None:
+        if self._clock() > self._held_until - HOLD_S / 2 and not self._hold():
+            self._drop_collected()
+
+    def _hold(self) -> bool:
+        until = self._until()
+        self._state = hold_sink(self._store, self._key, self._holder, self._clock(), until, self._alone)
+        return self._state is not None
+
+    def _drop_collected(self) -> None:
+        if self._collected is not None:
+            self._collected = None
+            self._destination.discard()
+
+    def _until(self) -> float:
+        self._held_until = self._clock() + HOLD_S
+        return self._held_until

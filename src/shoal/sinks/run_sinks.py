@@ -1,0 +1,144 @@
+"""Feeds the sinks of one job beside a crawl, each in a thread of its own, until the crawl is over and all is delivered.
+
+A sink that is away or refuses everything never holds the crawl up. It is tried again and again, and its state in the
+store says what it waits for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+from shoal.errors import Unavailable, UsageError
+from shoal.sinks.feed import SinkFeed, Step
+from shoal.sinks.open_sink import open_sink
+from shoal.store.crawl.sink_state import SinkKey, note_fault, sink_statuses
+from shoal.store.jobs import Job, earlier_jobs
+from shoal.store.store import Store
+from shoal.telemetry import EventLogger
+from shoal.telemetry.mask_secrets import masked
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+IDLE_S = 1.0
+"""How often a sink that has nothing to do looks into the log."""
+RETRY_S = (1.0, 30.0)
+"""The first delay after a failure, which doubles up to the second."""
+STOP_S = 10.0
+_MOST_EARLIER = 10
+
+log = EventLogger(__name__)
+
+
+def make_feed(store: Store, job: Job, place: int, secrets: Mapping[str, str], alone: bool) -> SinkFeed:
+    """Raises UsageError."""
+    key = SinkKey(job.id, place)
+    earlier = [one.id for one in earlier_jobs(store, job.id, _MOST_EARLIER)] if job.spec.refresh else []
+    return SinkFeed(store, key, open_sink(key, job.spec.sinks[place], secrets), earlier, alone)
+
+
+class JobSinks:
+    """Make one, `start` it, and at the end `drain` or `stop` it."""
+
+    def __init__(self, store: Store, job: Job, secrets: Mapping[str, str]) -> None:
+        """No other process may work on the job."""
+        self._store = store
+        self._job = job
+        self._secrets = secrets
+        self._over = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._threads = ThreadPoolExecutor(len(job.spec.sinks), thread_name_prefix="sink")
+        self._tasks: list[asyncio.Task[None]] = []
+        self.left: str | None = None
+        """What is left to deliver after the crawl, as text for a person."""
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(self._feed(place)) for place in range(len(self._job.spec.sinks))]
+
+    def end(self) -> None:
+        """Nothing more is coming: each sink ends when it has delivered everything."""
+        self._over.set()
+
+    async def ended(self, within_s: float) -> bool:
+        """Waits so long at most; whether all have ended."""
+        _, left = await asyncio.wait(self._tasks, timeout=within_s)
+        return not left
+
+    def note_left(self) -> None:
+        """Looks into the store."""
+        found = [one for one in sink_statuses(self._store, self._job.id, time.time()) if one.behind]
+        faults = [one.fault for one in found if one.fault]
+        words = f"sink behind by {sum(one.behind for one in found):,}"
+        self.left = None if not found else f"{words}, waiting: {faults[0]}" if faults else words
+
+    async def stop(self) -> None:
+        """Each sink ends after the batch that it delivers now."""
+        self._stopping.set()
+        self._over.set()
+        done, left = await asyncio.wait(self._tasks, timeout=STOP_S)
+        for task in left:
+            # Its destination does not answer. What it was given is delivered again by the next process.
+            task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for task in done:
+            task.result()
+
+    async def _feed(self, place: int) -> None:
+        feed = None
+        delay = RETRY_S[0]
+        while not self._stopping.is_set():
+            ends = self._over.is_set()
+            try:
+                if feed is None:
+                    feed = make_feed(self._store, self._job, place, self._secrets, alone=True)
+                step = await self._in_thread(feed.step, ends)
+            except (Unavailable, UsageError) as error:
+                stuck = isinstance(error, UsageError)
+                await self._in_thread(self._note, place, error, stuck)
+                # Waiting does not mend it. A crawl that goes on tries again until its end.
+                if stuck and ends:
+                    break
+                await self._pause(delay)
+                delay = min(2 * delay, RETRY_S[1])
+                continue
+            delay = RETRY_S[0]
+            if step is not Step.DELIVERED and ends:
+                break
+            if step is not Step.DELIVERED:
+                await self._pause(IDLE_S)
+        if feed is not None:
+            await self._in_thread(self._close, feed)
+
+    async def _in_thread(self, call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **named))
+
+    def _close(self, feed: SinkFeed) -> None:
+        # A hold that cannot be given back ends by itself.
+        with suppress(Unavailable):
+            feed.close()
+
+    def _note(self, place: int, error: Exception, stuck: bool) -> None:
+        note_sink_fault(self._store, self._job, place, error, stuck)
+
+    async def _pause(self, seconds: float) -> None:
+        """Ends early if the crawl ends or the sinks are stopped, but not again for the same reason."""
+        event = self._stopping if self._over.is_set() else self._over
+        try:
+            async with asyncio.timeout(seconds):
+                await event.wait()
+        except TimeoutError:
+            pass
+
+
+def note_sink_fault(store: Store, job: Job, place: int, error: Exception, stuck: bool) -> None:
+    text = masked(str(error))
+    [known] = [one.fault for one in sink_statuses(store, job.id, time.time()) if one.place == place] or [None]
+    if known != text:
+        log.warning("sink_waits", f"job {job.id}: its sink waits: {text}", job=job.id, sink=place)
+    note_fault(store, SinkKey(job.id, place), text, stuck)
