@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from shoal.engine.beginning import seeds_of, terms_of
-from shoal.fleet.place import Fleet
-from shoal.fleet.roster import Entry, write
+from shoal.engine.job_start import seed_offers, seeds_of, terms_of
+from shoal.fleet.fleet import Fleet
+from shoal.fleet.roster import RosterEntry, write
 from shoal.frontier.contract import ALL_LANES, Caller
 from shoal.frontier.redis.shard import TAG
-from shoal.model import JobState, Lane, Lease, Offer
+from shoal.model import Completion, JobState, Lane, Lease, Outcome
 from shoal.settings import Settings
 from shoal.store.jobs import load_job, mark_seeded, set_state
 from tests.cli.conftest import Here
@@ -75,8 +75,8 @@ class FleetShell(Here):
         async def act(fleet: Fleet) -> None:
             await fleet.frontier.open_job(job, terms_of(load_job(fleet.store, job).spec, 0.0))
             set_state(fleet.store, job, JobState.RUNNING, time.time())
-            for targets in seeds_of(fleet.store, job):
-                await fleet.frontier.offer(self._caller.next(), [Offer(job, targets)])
+            for seeds in seeds_of(fleet.store, job):
+                await fleet.frontier.offer(self._caller.next(), seed_offers(load_job(fleet.store, job), seeds))
             mark_seeded(fleet.store, job)
 
         self.by_hand(act)
@@ -93,12 +93,20 @@ class FleetShell(Here):
 
         return self.by_hand(act)
 
+    def complete(self, lease: Lease) -> None:
+        """As a worker does that has stored the page."""
+
+        async def act(fleet: Fleet) -> None:
+            await fleet.frontier.complete(self._caller.next(), [Completion(lease.token, Outcome.DONE)])
+
+        self.by_hand(act)
+
     def man(self, *lanes: Lane, tended: bool = True, tend_waits_for: str | None = None, **about: Any) -> None:
         """Writes down a worker for these lanes (all, if none is named) and a tend, for as long as the test takes."""
 
         async def act(fleet: Fleet) -> None:
-            entries = [Entry("child-here-1", "child", "here", 1, lanes or ALL_LANES, **about)]
-            entries += [Entry("tend-here-2", "tend", "here", 2, waiting_for=tend_waits_for)] if tended else []
+            entries = [RosterEntry("child-here-1", "child", "here", 1, lanes or ALL_LANES, **about)]
+            entries += [RosterEntry("tend-here-2", "tend", "here", 2, waiting_for=tend_waits_for)] if tended else []
             for entry in entries:
                 await write(fleet.frontier.connection, entry)
                 await fleet.frontier.connection.command("PERSIST", f"{TAG}:roster:{entry.id}")

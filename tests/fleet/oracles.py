@@ -13,10 +13,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shoal.fleet.place import Fleet
-from shoal.practice import Entry, Shop
+from shoal.fleet.fleet import Fleet
+from shoal.practice import LogEntry, Shop
 from shoal.practice import Running as Site
-from shoal.store.figures import StoredFigures, stored_figures
+from shoal.store.results.job_figures import StoredFigures, stored_figures
 from tests.cli.conftest import Shell
 from tests.fleet.by_hand import FleetShell
 from tests.politeness import assert_polite, fetched_more_than_once
@@ -40,7 +40,7 @@ def assert_complete(fleet: FleetShell, job: str, shop: Shop, site: Site) -> None
 def items_of(shell: Shell, job: str) -> list[str]:
     """As they are exported, sorted."""
     out = shell.folder / f"items-{job}.jsonl"
-    ran = shell("export", job, "-o", out.name)
+    ran = shell("export", job, "-o", out.name, "--overwrite")
     assert ran.code == 0, ran.err
     return sorted(out.read_text().splitlines())
 
@@ -61,7 +61,7 @@ def assert_same_items(fleet: FleetShell, job: str, expected: list[str]) -> None:
     assert found == expected
 
 
-def assert_behaved(log: list[Entry], rate: float, per_host: int, repeats: int = 0) -> None:
+def assert_behaved(log: list[LogEntry], rate: float, per_host: int, repeats: int = 0) -> None:
     """I4; `repeats` is how many fetches may have been interrupted."""
     assert_polite(log, rate, per_host)
     twice = fetched_more_than_once(log)

@@ -26,6 +26,9 @@ class Proxy:
         self._to_port = to_port
         self._passes = asyncio.Event()
         self._passes.set()
+        self._holds: Callable[[bytes], bool] = lambda _: False
+        self._let_go = asyncio.Event()
+        self._let_go.set()
         self._breaks = 0
         self._ways: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -51,6 +54,14 @@ class Proxy:
 
     def mend(self) -> None:
         self._loop.call_soon_threadsafe(self._passes.set)
+
+    def hold(self, is_held: Callable[[bytes], bool]) -> None:
+        """Such pieces of what clients send, and all that the same clients send after them, until `let_go`."""
+        self._loop.call_soon_threadsafe(self._let_go.clear)
+        self._holds = is_held
+
+    def let_go(self) -> None:
+        self._loop.call_soon_threadsafe(self._let_go.set)
 
     def break_answers(self, times: int) -> None:
         """So often, the server gets what a client sends, and instead of the answer the connection is reset."""
@@ -98,6 +109,8 @@ class Proxy:
     async def _ask(self, client: asyncio.StreamReader, to_server: asyncio.StreamWriter) -> None:
         while piece := await client.read(PIECE_BYTES):
             await asyncio.sleep(self.delay_s(piece))
+            if self._holds(piece):
+                await self._let_go.wait()
             await self._passes.wait()
             to_server.write(piece)
             await to_server.drain()

@@ -19,8 +19,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from shoal.fleet.place import Fleet
-from shoal.practice import Entry, Shop, running
+from shoal.fleet.fleet import Fleet
+from shoal.practice import LogEntry, Shop, running
 from shoal.practice import Running as Site
 from shoal.store.tables import pages
 from tests.fleet import oracles
@@ -32,7 +32,6 @@ RATE = 8.0
 PER_HOST = 2
 IN_FLIGHT = PER_HOST * SHOP.hosts
 LATENCY_MS = 30.0
-ENDS_WITHIN_S = 60.0
 SPIDER = """
 from shoal import Item, Page, css, spider
 
@@ -65,7 +64,7 @@ class Shopping:
 
         return {place_of(url, self.site) for url in self.fleet.by_hand(look)}
 
-    def asked(self) -> list[Entry]:
+    def asked(self) -> list[LogEntry]:
         """What the site was asked for, robots.txt apart."""
         return [entry for entry in self.site.log() if entry.path != "/robots.txt"]
 
@@ -82,7 +81,7 @@ class Shopping:
 
     def assert_unharmed(self, repeats: int = 0) -> None:
         """I1 to I5, when the job has ended; so many fetches may have been interrupted."""
-        self.fleet.until_ended(self.job, ENDS_WITHIN_S)
+        self.fleet.until_ended(self.job)
         oracles.assert_whole(self.fleet, self.job, SHOP, self.site)
         oracles.assert_same_items(self.fleet, self.job, items_expected())
         oracles.assert_behaved(self.site.log(), RATE, PER_HOST, repeats)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from shoal.engine.ending import drop
-from shoal.engine.patience import Patience
-from shoal.fleet.care import Care
-from shoal.fleet.place import Fleet
+from shoal.engine.outage_retry import OutageRetry
+from shoal.engine.request_result import drop
+from shoal.fleet.fleet import Fleet
+from shoal.fleet.job_lifecycle import JobLifecycle
 from shoal.frontier.contract import Caller
 from shoal.model import Completion, Drop, JobState, Lease, Outcome
-from shoal.store.batch import Batch, save
-from shoal.store.jobs import unfinished
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.jobs import unfinished_jobs
 from shoal.store.writer import Writer
 from tests.fleet.by_hand import FleetShell, fleet_shell
 
@@ -33,7 +33,7 @@ def begun(fleet: FleetShell) -> str:
     """A job, and its Redis declared whole."""
     job = fleet.submit(*URLS)
     fleet.begin(job)
-    fleet.by_hand(lambda opened: opened.frontier.declare_whole())
+    fleet.by_hand(lambda opened: opened.frontier.mark_intact())
     return job
 
 
@@ -45,9 +45,11 @@ def restart(fleet: FleetShell) -> None:
 def tend_a_round(fleet: FleetShell) -> None:
     async def act(opened: Fleet) -> None:
         writer = Writer(opened.store)
-        care = Care(opened.frontier, writer, Patience(asyncio.Event(), ()), f"tend-{time.time()}", lambda: None)
-        await care.take(unfinished(opened.store))
-        await asyncio.gather(*care.under_way)
+        care = JobLifecycle(
+            opened.frontier, writer, OutageRetry(asyncio.Event(), ()), f"tend-{time.time()}", lambda: None
+        )
+        await care.advance(unfinished_jobs(opened.store))
+        await asyncio.gather(*care.running)
         writer.close()
 
     fleet.by_hand(act)
@@ -69,7 +71,7 @@ def drop_stored(fleet: FleetShell, leases: list[Lease]) -> None:
     fleet.by_hand(act)
 
 
-def test_nothing_is_leased_after_a_restart_until_it_is_compared_with_the_store(fleet: FleetShell) -> None:
+def test_after_a_restart_nothing_is_leased_until_redis_is_compared_with_the_store(fleet: FleetShell) -> None:
     job = begun(fleet)
     assert ready_in(fleet) == 0.0
     restart(fleet)
@@ -79,7 +81,7 @@ def test_nothing_is_leased_after_a_restart_until_it_is_compared_with_the_store(f
     assert fleet.figures(job)["found"] == len(URLS)
 
 
-def test_a_worker_that_sleeps_is_woken_when_leasing_goes_on(fleet: FleetShell) -> None:
+def test_a_sleeping_worker_is_woken_when_leasing_continues(fleet: FleetShell) -> None:
     begun(fleet)
     restart(fleet)
 
@@ -89,14 +91,14 @@ def test_a_worker_that_sleeps_is_woken_when_leasing_goes_on(fleet: FleetShell) -
         assert await opened.frontier.awaits_comparison()
         while not sleeping.done():
             # Again and again: it may not listen yet.
-            await opened.frontier.declare_compared()
+            await opened.frontier.mark_compared()
             await asyncio.wait([sleeping], timeout=0.1)
         return time.monotonic() - began
 
     assert fleet.by_hand(sleep_until_woken) < 20.0
 
 
-def test_what_has_ended_by_the_store_is_not_given_out_again_and_figures_add_up(fleet: FleetShell) -> None:
+def test_requests_that_ended_in_the_store_are_not_leased_again_and_figures_add_up(fleet: FleetShell) -> None:
     job = begun(fleet)
     with fleet.redis.copied() as put_back:
         leases = fleet.lease()
@@ -108,7 +110,7 @@ def test_what_has_ended_by_the_store_is_not_given_out_again_and_figures_add_up(f
     assert (figures["found"], figures["leased"], figures["dropped"]) == (3, 1, {"robots": 2})
 
 
-def test_workers_that_complete_in_time_what_they_saved_leave_redis_as_it_is(fleet: FleetShell) -> None:
+def test_redis_is_kept_if_workers_complete_saved_requests_in_time(fleet: FleetShell) -> None:
     job = begun(fleet)
     leases = fleet.lease()
     drop_stored(fleet, leases[:1])
@@ -124,7 +126,7 @@ def test_workers_that_complete_in_time_what_they_saved_leave_redis_as_it_is(flee
     assert fleet.figures(job)["leased"] == 2
 
 
-def test_a_job_that_ended_since_is_not_gone_on_with(fleet: FleetShell) -> None:
+def test_a_job_that_ended_meanwhile_is_not_continued(fleet: FleetShell) -> None:
     job = begun(fleet)
     with fleet.redis.copied() as put_back:
         fleet.end(job, JobState.CANCELLED)
@@ -134,16 +136,16 @@ def test_a_job_that_ended_since_is_not_gone_on_with(fleet: FleetShell) -> None:
     assert not fleet.by_hand(lambda opened: opened.frontier.knows(job))
 
 
-def test_a_restart_while_jobs_are_restored_is_not_taken_for_whole(fleet: FleetShell) -> None:
+def test_a_restart_during_a_restore_starts_the_restore_again(fleet: FleetShell) -> None:
     begun(fleet)
 
     async def act(opened: Fleet) -> bool:
-        await opened.frontier.is_whole()
+        await opened.frontier.is_intact()
         restart(fleet)
         assert await opened.frontier.awaits_comparison()
-        await opened.frontier.declare_compared()
+        await opened.frontier.mark_compared()
         # Of what was restored for the run before.
-        await opened.frontier.declare_whole()
-        return await opened.frontier.is_whole() or await opened.frontier.awaits_comparison()
+        await opened.frontier.mark_intact()
+        return await opened.frontier.is_intact() or await opened.frontier.awaits_comparison()
 
     assert not fleet.by_hand(act)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shoal.practice import Hostile, running
 from shoal.practice import Running as Site
-from shoal.practice.hostile.costly import SIBLINGS
+from shoal.practice.hostile.costly_pages import SIBLINGS
 from shoal.practice.hostile.site import GOOD_PATHS
 from tests.fleet.running import Running
 from tests.hostile.processes import readers_of
@@ -40,7 +40,7 @@ def submitted(fleet: Running, site: Site) -> str:
     return fleet.submit("endless.yaml", "--rate", "0")
 
 
-def test_a_page_that_is_read_for_long_holds_nothing_else_up_and_is_told(tmp_path: Path) -> None:
+def test_a_slow_page_delays_nothing_else_and_is_reported(tmp_path: Path) -> None:
     env = {"SHOAL_SILENT_S": f"{SILENT_S:g}"}
     with running(Hostile(hurried=True)) as site, Running(tmp_path, processes=1, env=env) as fleet:
         (child,) = fleet.children()
@@ -49,10 +49,11 @@ def test_a_page_that_is_read_for_long_holds_nothing_else_up_and_is_told(tmp_path
             since = time.monotonic()
             urls = [site.url(path) for path in GOOD_PATHS]
             good = fleet.submit(*urls, "--scope", "listed", "--rate", "0", "--formats", "main")
-            assert fleet.until_ended(good)["pages"] == len(GOOD_PATHS)
+            # Readers have a low priority: on a machine that is busy otherwise they take their time.
+            assert fleet.until_ended(good, within_s=240)["pages"] == len(GOOD_PATHS)
             fleet.until(lambda: time.monotonic() - since > SILENT_S + 2)
             limiting = fleet.until(lambda: fleet.figures(endless)["limiting"])
-            assert limiting.startswith("a page is being read for ")
+            assert limiting.startswith("reading a page has taken ")
             assert fleet.children() == [child]
             (entry,) = [entry for entry in fleet.roster() if entry.role == "child"]
             assert list(entry.reading) == [endless]

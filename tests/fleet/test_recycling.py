@@ -1,6 +1,6 @@
 """Celery's limits on a child and on a slice, at work: children make room for others, slices that last too long end.
 
-Those of `fleet/configuration.py` take minutes, so a worker here has an app with others.
+Those of `fleet/celery_config.py` take minutes, so a worker here has an app with others.
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ def assert_whole(fleet: Running, job: str, site: Site, twice: int) -> None:
     assert sum(visits.values()) - len(visits) <= twice, visits.most_common(twice + 1)
 
 
-def test_a_child_that_had_its_slices_makes_room_for_another_and_gives_back_what_it_holds(
-    tmp_path: Path, site: Site
-) -> None:
+def test_a_child_at_its_slice_limit_is_replaced_and_releases_its_requests(tmp_path: Path, site: Site) -> None:
     # A lease that were not given back would come back long after the test.
     with Running(tmp_path, workers=0, env={"SHOAL_SLICE_S": "1", "SHOAL_LEASE_S": "300"}) as fleet:
         manned(fleet, worker_max_tasks_per_child=2)
@@ -59,7 +57,7 @@ def test_a_child_that_had_its_slices_makes_room_for_another_and_gives_back_what_
         assert "died" not in fleet.workers[0].said
 
 
-def test_a_slice_that_lasts_too_long_is_ended_and_its_process_goes_on_with_the_next(tmp_path: Path, site: Site) -> None:
+def test_a_slice_over_its_time_limit_is_ended_and_its_process_continues(tmp_path: Path, site: Site) -> None:
     with Running(tmp_path, workers=0, env={"SHOAL_SLICE_S": "60"}) as fleet:
         manned(fleet, task_soft_time_limit=2, task_time_limit=30)
         before = fleet.children()
@@ -69,7 +67,7 @@ def test_a_slice_that_lasts_too_long_is_ended_and_its_process_goes_on_with_the_n
         assert fleet.children() == before
 
 
-def test_the_limit_of_a_slice_that_ended_while_redis_was_away_harms_nobody(tmp_path: Path, site: Site) -> None:
+def test_the_time_limit_of_a_slice_that_ended_during_an_outage_kills_no_process(tmp_path: Path, site: Site) -> None:
     with Running(tmp_path, workers=0, env={"SHOAL_SLICE_S": "2"}) as fleet:
         manned(fleet, task_soft_time_limit=3, task_time_limit=60)
         before = fleet.children()
@@ -84,7 +82,7 @@ def test_the_limit_of_a_slice_that_ended_while_redis_was_away_harms_nobody(tmp_p
         assert "ime limit" not in fleet.workers[0].said
 
 
-def test_a_process_that_does_not_end_its_slice_is_killed_and_what_it_held_returns(tmp_path: Path, site: Site) -> None:
+def test_a_process_that_does_not_end_its_slice_is_killed_and_its_requests_return(tmp_path: Path, site: Site) -> None:
     # Nobody else would notice it in time.
     env = {"SHOAL_SLICE_S": "60", "SHOAL_SILENT_S": "300", "SHOAL_LEASE_S": "300"}
     with Running(tmp_path, workers=0, env=env) as fleet:

@@ -14,6 +14,7 @@ import pytest
 
 from shoal.fleet.roster import ALIVE_S
 from shoal.frontier.redis.shard import TAG
+from shoal.model import ENDED
 from shoal.practice import Shop, running
 from tests.fleet import oracles
 from tests.fleet.proxy import Proxy
@@ -21,12 +22,11 @@ from tests.fleet.running import Running
 from tests.fleet.shopping import IN_FLIGHT, PAGES, Shopping, shopping
 
 THIRD = PAGES // 3
-BACK_WITHIN_S = 30.0
 LEAVES_WITHIN_S = 40.0
 """Twenty to end and to save what it holds, a few to say goodbye, and as many again on a busy machine."""
 LIMIT = 40
 LOST_S = 1.0
-"""What `appendfsync everysec` may lose."""
+"""What a Redis that syncs every second may lose."""
 
 
 def wipe(fleet: Running) -> None:
@@ -41,12 +41,12 @@ def start_empty(fleet: Running) -> None:
 
 
 def assert_goes_on(shop: Shopping) -> None:
-    began_at, asked = time.monotonic(), len(shop.asked())
-    shop.until_asked(asked + 2 * IN_FLIGHT)
-    assert time.monotonic() - began_at < BACK_WITHIN_S
+    """Beyond what may have been leased before; or to its end, if the rest was less."""
+    asked = len(shop.asked())
+    shop.fleet.until(lambda: len(shop.asked()) > asked + 2 * IN_FLIGHT or shop.fleet.standing(shop.job).state in ENDED)
 
 
-def test_a_redis_that_is_killed_and_comes_back_is_worked_with_again_unaided(tmp_path: Path) -> None:
+def test_workers_reconnect_to_a_killed_redis_by_themselves(tmp_path: Path) -> None:
     with shopping(tmp_path) as shop:
         shop.fleet.until_pages(shop.job, THIRD)
         stored, clocks, killed_at = shop.stored(), shop.clocks(), time.time()
@@ -59,9 +59,9 @@ def test_a_redis_that_is_killed_and_comes_back_is_worked_with_again_unaided(tmp_
         shop.assert_nothing_again(stored, killed_at)
 
 
-def test_a_frontier_that_is_lost_is_rebuilt_from_the_store(tmp_path: Path) -> None:
+def test_a_lost_frontier_is_rebuilt_from_the_store(tmp_path: Path) -> None:
     with shopping(tmp_path) as shop:
-        for pages, lose in ((THIRD, wipe), (2 * THIRD, start_empty)):
+        for pages, lose in ((PAGES // 4, wipe), (PAGES // 2, start_empty)):
             shop.fleet.until_pages(shop.job, pages)
             stored, lost_at = shop.stored(), time.time()
             lose(shop.fleet)
@@ -70,7 +70,7 @@ def test_a_frontier_that_is_lost_is_rebuilt_from_the_store(tmp_path: Path) -> No
         shop.assert_unharmed(repeats=2 * IN_FLIGHT)
 
 
-def test_records_that_make_no_sense_are_made_again_from_the_store(tmp_path: Path) -> None:
+def test_damaged_records_are_rebuilt_from_the_store(tmp_path: Path) -> None:
     with shopping(tmp_path) as shop:
         shop.fleet.until_pages(shop.job, THIRD)
         client = shop.fleet.redis.client
@@ -84,14 +84,14 @@ def test_records_that_make_no_sense_are_made_again_from_the_store(tmp_path: Path
         assert client.get(f"{TAG}:broken") is None
 
 
-def test_a_redis_that_is_behind_the_store_gives_out_nothing_that_is_stored(tmp_path: Path) -> None:
+def test_a_redis_behind_the_store_leases_nothing_that_is_stored(tmp_path: Path) -> None:
     with shopping(tmp_path) as shop:
-        shop.fleet.until_pages(shop.job, THIRD)
+        shop.fleet.until_pages(shop.job, PAGES // 4)
         with shop.fleet.redis.copied() as put_back:
-            shop.fleet.until_pages(shop.job, 2 * THIRD)
+            shop.fleet.until_pages(shop.job, PAGES // 2)
             stored, lost_at = shop.stored(), time.time()
             put_back()
-        assert len(stored) >= 2 * THIRD
+        assert len(stored) >= PAGES // 2
         assert_goes_on(shop)
         shop.assert_nothing_again(stored, lost_at)
         shop.assert_unharmed(repeats=IN_FLIGHT)
@@ -113,7 +113,7 @@ def test_a_page_limit_is_exact_when_redis_falls_behind_the_store(tmp_path: Path)
 
 
 @pytest.mark.parametrize("stands_still", [False, True], ids=["killed", "standing still"])
-def test_a_worker_that_is_told_to_end_while_redis_is_away_leaves_soon_and_the_next_has_what_it_held(
+def test_a_worker_stops_soon_while_redis_is_away_and_the_next_gets_its_requests(
     stands_still: bool, tmp_path: Path
 ) -> None:
     # A lease that were only to expire would come back long after the test.
@@ -133,7 +133,7 @@ def test_a_worker_that_is_told_to_end_while_redis_is_away_leaves_soon_and_the_ne
 @pytest.mark.parametrize(
     ("pause_s", "lease_s", "repeats"), [(14.0, 40, 0), (6.0, 3, IN_FLIGHT)], ids=["leases last", "leases expire"]
 )
-def test_a_redis_that_stands_still_is_waited_for(pause_s: float, lease_s: int, repeats: int, tmp_path: Path) -> None:
+def test_a_frozen_redis_is_waited_for(pause_s: float, lease_s: int, repeats: int, tmp_path: Path) -> None:
     with shopping(tmp_path, env={"SHOAL_LEASE_S": str(lease_s)}) as shop:
         shop.fleet.until_pages(shop.job, THIRD)
         shop.fleet.redis.stand_still()
@@ -143,7 +143,7 @@ def test_a_redis_that_stands_still_is_waited_for(pause_s: float, lease_s: int, r
         shop.assert_unharmed(repeats)
 
 
-def test_a_redis_at_its_maxmemory_slows_the_crawl_and_is_told_of(tmp_path: Path) -> None:
+def test_a_redis_at_maxmemory_slows_the_crawl_and_is_reported(tmp_path: Path) -> None:
     with shopping(tmp_path) as shop:
         redis = shop.fleet.redis.client
         shop.fleet.until_pages(shop.job, THIRD)
@@ -163,7 +163,7 @@ def test_a_redis_at_its_maxmemory_slows_the_crawl_and_is_told_of(tmp_path: Path)
         shop.assert_unharmed(repeats=0)
 
 
-def test_what_a_worker_holds_that_is_cut_off_is_done_by_another_and_its_late_word_changes_nothing(
+def test_requests_of_a_disconnected_worker_are_taken_over_and_its_late_results_are_ignored(
     tmp_path: Path,
 ) -> None:
     with shopping(tmp_path, workers=1, processes=1) as shop, way_to_redis(shop.fleet) as way:
@@ -177,7 +177,7 @@ def test_what_a_worker_holds_that_is_cut_off_is_done_by_another_and_its_late_wor
         shop.assert_unharmed(repeats=IN_FLIGHT)
 
 
-def test_a_slow_way_to_redis_breaks_no_rate_and_answers_lost_on_it_are_asked_for_again(tmp_path: Path) -> None:
+def test_a_slow_redis_connection_keeps_the_rate_and_lost_answers_are_requested_again(tmp_path: Path) -> None:
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     chance = random.Random(seed)

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,10 @@ import pytest
 import redis
 from celery import Celery
 
-from shoal.fleet.messages import REASONS, Refused, read_control, read_task
-from shoal.fleet.place import Fleet
-from shoal.fleet.tally import REFUSED, tallied
-from shoal.model import Asker
+from shoal.fleet.fleet import Fleet
+from shoal.fleet.message_checks import REASONS, RefusedMessage, read_control, read_task
+from shoal.fleet.metric_counters import REFUSED, read_counters
+from shoal.model import Requester
 from shoal.practice import Shop, running
 from shoal.store.jobs import Job, list_jobs
 from tests.fleet.running import Running
@@ -90,25 +91,25 @@ COMMANDS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("item", "reason"), [*GARBAGE.items(), *((json.dumps(m).encode(), r) for m, r in MALFORMED)])
-def test_what_is_no_message_of_ours_is_refused_with_the_reason(item: bytes, reason: str) -> None:
-    with pytest.raises(Refused) as refused:
+def test_an_invalid_message_is_refused_with_the_reason(item: bytes, reason: str) -> None:
+    with pytest.raises(RefusedMessage) as refused:
         read_task(item, "batch")
     assert refused.value.reason == reason and reason in REASONS
 
 
 @pytest.mark.parametrize(("command", "reason"), COMMANDS)
-def test_remote_control_is_taken_only_to_look(command: dict[str, Any], reason: str) -> None:
-    with pytest.raises(Refused) as refused:
+def test_only_read_only_remote_control_is_accepted(command: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RefusedMessage) as refused:
         read_control(json.dumps(command).encode())
     assert refused.value.reason == reason and reason in REASONS
 
 
 def test_a_message_that_is_too_long_is_refused_unread() -> None:
-    with pytest.raises(Refused, match="more than 8,000,000"):
+    with pytest.raises(RefusedMessage, match="more than 8,000,000"):
         read_task(b" " * 8_000_001, "batch")
 
 
-def test_of_a_message_only_what_is_needed_is_taken() -> None:
+def test_only_the_needed_fields_of_a_message_are_kept() -> None:
     headers = {"timelimit": 5, "group": {}, "stamps": [], "retries": "x", "replaced_task_nesting": "x"}
     taken = read_task(json.dumps(message(headers=headers)).encode(), "batch")
     assert taken["headers"].keys() == {"lang", "task", "id", "root_id", "retries", "timelimit"}
@@ -123,7 +124,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield running
 
 
-def test_a_worker_goes_on_and_counts_what_it_sets_aside(fleet: Running) -> None:
+def test_a_worker_continues_and_counts_discarded_messages(fleet: Running) -> None:
     (worker,) = fleet.workers
     fleet.until(lambda: "ready:" in worker.said)
     items = [*GARBAGE, *(json.dumps(each).encode() for each, _ in MALFORMED)]
@@ -132,7 +133,8 @@ def test_a_worker_goes_on_and_counts_what_it_sets_aside(fleet: Running) -> None:
         for item in items:
             broker.lpush("batch", item)
         for command in commands:
-            assert broker.publish(CONTROL, command) == 1
+            # Nobody listens for a moment after it is ready.
+            fleet.until(partial(broker.publish, CONTROL, command))
 
         def all_counted() -> bool:
             return sum(counted(fleet).values()) >= len(items) + len(commands)
@@ -143,7 +145,7 @@ def test_a_worker_goes_on_and_counts_what_it_sets_aside(fleet: Running) -> None:
     assert set(counted(fleet)) == set(REASONS) - {"too_large"}
     logged = [line for line in map(json.loads, worker.said.splitlines()) if line["event"] == "message_refused"]
     assert {line["reason"] for line in logged} == set(counted(fleet)) and len(logged) == len(counted(fleet))
-    first = "a message in batch was set aside: it is not JSON; it begins with b'garbage'"
+    first = "discarded a message in queue batch: it is not JSON; it begins with b'garbage'"
     assert any(line["message"].startswith(first) for line in logged)
     with running(SHOP) as site:
         assert fleet.until_ended(fleet.submit(site.url(), "--rate", "50"))["state"] == "done"
@@ -151,7 +153,7 @@ def test_a_worker_goes_on_and_counts_what_it_sets_aside(fleet: Running) -> None:
 
 def counted(fleet: Running) -> dict[str, int]:
     async def look(opened: Fleet) -> dict[str, int]:
-        return {series[1]: n for series, n in (await tallied(opened.frontier)).items() if series[0] == REFUSED}
+        return {series[1]: n for series, n in (await read_counters(opened.frontier)).items() if series[0] == REFUSED}
 
     return fleet.by_hand(look)
 
@@ -177,7 +179,7 @@ REFUSED_JOBS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_a_job_over_the_broker_is_refused_what_a_submitter_may_not_have(fleet: Running) -> None:
+def test_a_job_from_the_broker_cannot_have_admin_options(fleet: Running) -> None:
     before = len(jobs(fleet))
     for asked, _ in REFUSED_JOBS:
         send(fleet, **{"urls": ["http://127.0.0.1/"], **asked})
@@ -186,11 +188,13 @@ def test_a_job_over_the_broker_is_refused_what_a_submitter_may_not_have(fleet: R
     assert len(jobs(fleet)) == before
 
 
-def test_a_job_over_the_broker_is_a_submitters_and_reaches_nothing_private(fleet: Running) -> None:
-    with running(SHOP) as site:
+def test_a_job_from_the_broker_has_submitter_rights_and_reaches_no_private_address(
+    fleet: Running, tmp_path: Path
+) -> None:
+    with running(SHOP, log=tmp_path / "site.log") as site:
         send(fleet, urls=[site.url()], options={"name": "sent"})
         (job,) = fleet.until(lambda: [job for job in jobs(fleet) if job.spec.name == "sent"])
-        assert job.spec.asked_by is Asker.SUBMITTER
+        assert job.spec.asked_by is Requester.SUBMITTER
         assert fleet.until_ended(job.id)["dropped"] == {"address_refused": 1}
         assert site.log() == []
 

@@ -12,11 +12,10 @@ import pytest
 
 from shoal.errors import Unavailable
 from shoal.fleet.schedules import Schedules, Template, make_schedule, run_now
-from shoal.fleet.submit import submit_asked
-from shoal.model import Asker, JobState
+from shoal.fleet.submit import submit_request
+from shoal.model import JobState, Requester
 from shoal.settings import Settings
-from shoal.store.jobs import list_jobs, load_job, set_state
-from shoal.store.schedules import (
+from shoal.store.fleet.schedules import (
     Overlap,
     Run,
     RunState,
@@ -26,6 +25,7 @@ from shoal.store.schedules import (
     find_schedule,
     last_runs,
 )
+from shoal.store.jobs import list_jobs, load_job, set_state
 from shoal.store.store import Store
 from shoal.store.writer import Writer
 from tests.cli.crawling import until
@@ -53,15 +53,19 @@ def store(settings: Settings) -> Iterator[Store]:
         yield opened
 
 
+def hourly_cron() -> str:
+    """Every tick is half an hour away: none comes while a test runs."""
+    return f"{(time.gmtime().tm_min + 30) % 60} * * * *"
+
+
 def hourly(store: Store, settings: Settings, overlap: Overlap = Overlap.SKIP, **options: object) -> Schedule:
     template = Template([URL], None, None, options)
-    return make_schedule(store, settings, "news", "0 * * * *", "UTC", overlap, template)
+    return make_schedule(store, settings, "news", hourly_cron(), "UTC", overlap, template)
 
 
 def pass_ticks(store: Store, schedule: Schedule, hours: int) -> None:
     """As if its next tick had been so many hours ago."""
-    last = time.time() // HOUR_S * HOUR_S
-    change_schedule(store, schedule.id, lambda _: {"due_at": last - (hours - 1) * HOUR_S})
+    change_schedule(store, schedule.id, lambda _: {"due_at": schedule.due_at - hours * HOUR_S})
 
 
 def fire(store: Store, settings: Settings, times: int = 1) -> None:
@@ -79,7 +83,7 @@ def runs(store: Store, schedule: Schedule) -> list[tuple[RunState, int]]:
     return [(run.state, run.missed) for run in last_runs(store, schedule.id, 9)]
 
 
-def test_a_tick_becomes_one_job_however_many_tend(store: Store, settings: Settings) -> None:
+def test_a_tick_becomes_one_job_with_any_number_of_tends(store: Store, settings: Settings) -> None:
     schedule = hourly(store, settings)
     fire(store, settings)
     assert list_jobs(store, 9) == [], "it is not time yet"
@@ -93,7 +97,7 @@ def test_a_tick_becomes_one_job_however_many_tend(store: Store, settings: Settin
     assert find(store).due_at > time.time()
 
 
-def test_what_the_job_says_itself_wins_over_what_recrawls_have(store: Store, settings: Settings) -> None:
+def test_the_jobs_own_options_override_recrawl_defaults(store: Store, settings: Settings) -> None:
     schedule = hourly(store, settings, refresh=False, name="other", max_pages=3)
     pass_ticks(store, schedule, 1)
     fire(store, settings)
@@ -101,7 +105,7 @@ def test_what_the_job_says_itself_wins_over_what_recrawls_have(store: Store, set
     assert (spec.refresh, spec.name, spec.limits.pages) == (False, "other", 3)
 
 
-def test_ticks_that_nobody_tended_are_one_run_that_says_so(store: Store, settings: Settings) -> None:
+def test_missed_ticks_become_one_run_that_counts_them(store: Store, settings: Settings) -> None:
     schedule = hourly(store, settings)
     pass_ticks(store, schedule, 5)
     fire(store, settings)
@@ -109,7 +113,7 @@ def test_ticks_that_nobody_tended_are_one_run_that_says_so(store: Store, setting
     assert runs(store, schedule) == [(RunState.BEGUN, 4)]
 
 
-def test_skip_leaves_out_a_tick_while_an_earlier_job_runs(store: Store, settings: Settings) -> None:
+def test_skip_drops_a_tick_while_an_earlier_job_runs(store: Store, settings: Settings) -> None:
     schedule = hourly(store, settings)
     pass_ticks(store, schedule, 2)
     fire(store, settings)
@@ -135,16 +139,16 @@ def test_queue_lets_one_tick_wait_until_the_earlier_job_has_ended(store: Store, 
     assert [state for state, _ in runs(store, schedule)] == [RunState.SKIPPED, RunState.BEGUN, RunState.BEGUN]
 
 
-def test_jobs_belong_to_whom_their_schedule_does(store: Store, settings: Settings) -> None:
+def test_jobs_have_the_owner_of_their_schedule(store: Store, settings: Settings) -> None:
     template = Template([URL])
-    anns = make_schedule(store, settings, "shop", "0 * * * *", "UTC", Overlap.SKIP, template, "ann")
+    anns = make_schedule(store, settings, "shop", hourly_cron(), "UTC", Overlap.SKIP, template, "ann")
     for schedule in (anns, hourly(store, settings)):
         run_now(store, schedule)
     fire(store, settings)
     assert {(job.spec.name, job.owner) for job in list_jobs(store, 9)} == {("shop", "ann"), ("news", None)}
 
 
-def test_allow_begins_beside_an_earlier_job(store: Store, settings: Settings) -> None:
+def test_allow_starts_a_second_job_next_to_the_first(store: Store, settings: Settings) -> None:
     schedule = hourly(store, settings, Overlap.ALLOW)
     pass_ticks(store, schedule, 1)
     fire(store, settings)
@@ -153,7 +157,7 @@ def test_allow_begins_beside_an_earlier_job(store: Store, settings: Settings) ->
     assert len(list_jobs(store, 9)) == 2
 
 
-def test_a_run_whose_maker_died_is_begun_by_the_next_and_not_twice(
+def test_a_run_whose_process_died_is_started_once_by_the_next_tend(
     fleet: FleetShell, settings: Settings, store: Store
 ) -> None:
     schedule = hourly(store, settings)
@@ -163,7 +167,7 @@ def test_a_run_whose_maker_died_is_begun_by_the_next_and_not_twice(
     async def hand_over() -> None:
         async with fleet.opened() as opened:
             opened.__dict__["store"] = store
-            await submit_asked(opened, [URL], None, None, {}, run.job, by=Asker.OPERATOR)
+            await submit_request(opened, [URL], None, None, {}, run.job, by=Requester.OPERATOR)
             opened.__dict__.pop("store")
 
     asyncio.run(hand_over())
@@ -173,7 +177,7 @@ def test_a_run_whose_maker_died_is_begun_by_the_next_and_not_twice(
     assert runs(store, schedule) == [(RunState.BEGUN, 0)]
 
 
-def test_a_job_that_cannot_be_made_any_more_fails_with_the_reason(store: Store, settings: Settings) -> None:
+def test_a_job_that_is_no_longer_valid_fails_with_the_reason(store: Store, settings: Settings) -> None:
     schedule = hourly(store, settings)
     gone = Template([], None, "gone.module:news").to_json()
     change_schedule(store, schedule.id, lambda _: {"job": gone})
@@ -194,7 +198,7 @@ def test_a_run_waits_while_redis_is_away(store: Store, settings: Settings) -> No
     assert load_job(store, run.job).fleet
 
 
-def test_two_tends_make_one_job_of_a_tick(tmp_path: Path) -> None:
+def test_two_tends_make_one_job_from_a_tick(tmp_path: Path) -> None:
     with Running(tmp_path, workers=0, tends=2) as running, Store.open(running.home / "shoal.db") as store:
         schedule = hourly(store, running.settings, Overlap.ALLOW)
         for _ in range(3):
@@ -217,18 +221,18 @@ def run_again(store: Store, schedule: Schedule) -> Run:
 @pytest.mark.parametrize(
     ("by", "when_made", "at_tend", "may"),
     [
-        (Asker.ADMIN, True, False, True),
-        (Asker.ADMIN, False, True, False),
-        (Asker.SUBMITTER, True, True, False),
-        (Asker.OPERATOR, True, False, True),
+        (Requester.ADMIN, True, False, True),
+        (Requester.ADMIN, False, True, False),
+        (Requester.SUBMITTER, True, True, False),
+        (Requester.OPERATOR, True, False, True),
     ],
 )
-def test_what_a_schedules_jobs_may_reach_is_settled_when_it_is_made(
-    store: Store, settings: Settings, by: Asker, when_made: bool, at_tend: bool, may: bool
+def test_private_access_of_a_schedules_jobs_is_fixed_at_creation(
+    store: Store, settings: Settings, by: Requester, when_made: bool, at_tend: bool, may: bool
 ) -> None:
     template = Template([URL], by=by)
     allowing = replace(settings, allow_private=when_made)
-    schedule = make_schedule(store, allowing, "news", "0 * * * *", "UTC", Overlap.SKIP, template)
+    schedule = make_schedule(store, allowing, "news", hourly_cron(), "UTC", Overlap.SKIP, template)
     run = run_now(store, schedule)
     fire(store, replace(settings, allow_private=at_tend))
     spec = load_job(store, run.job).spec

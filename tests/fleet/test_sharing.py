@@ -5,30 +5,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from celery import Celery
 
-from shoal.practice import Entry, Shop, running
-from shoal.practice import Running as Site
+from shoal.practice import Shop, running
 from shoal.practice.account import ORDERS, PASSWORD
-from shoal.practice.visit import Answer, Visit
+from shoal.practice.request import Answer, Visit
 from tests.fleet import oracles
-from tests.fleet.hosting import hosting
+from tests.fleet.hosting import Meeting, hosting
 from tests.fleet.running import Running
 from tests.politeness import max_in_window
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = Shop(hosts=1, categories=3, products=24, troubled=False)
 MIDDLING = Shop(hosts=1, categories=3, products=60, troubled=False)
-MEMBER_PAGES = 40
-LINKED = 200
-"""So many that every process has time to wake up for a part of them."""
+MEMBER_PAGES = 12
+LINKED = 20
+AT_ONCE = 2
+"""As many as one process fetches at once."""
 BIG = b"<p>" + b"word " * 60_000
-AHEAD_S = 1.0
-"""A lease may have been taken so long before its start."""
 MEMBERS = """
 from shoal import Page, spider
 
@@ -51,7 +48,8 @@ def listed(page: Page):
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Two workers, whose processes fetch so little at once that a job needs several; no test here harms them."""
-    with Running(tmp_path_factory.mktemp("fleet"), workers=2, env={"SHOAL_CONCURRENCY": "2"}) as fleet:
+    env = {"SHOAL_CONCURRENCY": str(AT_ONCE)}
+    with Running(tmp_path_factory.mktemp("fleet"), workers=2, env=env) as fleet:
         yield fleet
 
 
@@ -70,28 +68,31 @@ def test_an_example_finds_what_it_finds_without_a_fleet(fleet: Running, tmp_path
 
 
 def test_a_login_opens_the_members_pages_to_every_worker(fleet: Running, tmp_path: Path) -> None:
-    with running(SMALL, log=tmp_path / "log", latency_ms=50) as site, spread_over_processes(fleet):
+    met = Meeting(SMALL.answer, AT_ONCE, lambda visit: visit.target.startswith(f"{ORDERS}?"))
+    with hosting(met.answer, hosts=1) as site:
         spider = tmp_path / "members.py"
         spider.write_text(MEMBERS.format(url=site.url("/account/login.html"), password=PASSWORD, pages=MEMBER_PAGES))
         job = fleet.submit(str(spider))
         figures = fleet.until_ended(job)
-        log = site.log()
     assert (figures["state"], figures["items"]) == ("done", MEMBER_PAGES), figures
     assert all(row["orders"] == 5 for row in fleet("items", job, "--json").lines)
-    assert {entry.status for entry in log if entry.path.startswith(ORDERS)} == {200}
+    assert met.more_than_one_came and set(met.statuses) == {200}
 
 
-def test_an_operators_word_on_a_host_reaches_all_workers_at_their_next_lease(fleet: Running, tmp_path: Path) -> None:
+def test_a_host_override_reaches_all_workers_at_their_next_lease(fleet: Running, tmp_path: Path) -> None:
     with running(MIDDLING, log=tmp_path / "log") as site:
         job, host = fleet.submit(site.url(), "--rate", "8"), f"{site.addresses[0]}:{site.port}"
         fleet.until_pages(job, 5)
-        slowed = told(fleet, host, "--rate", "2")
-        fleet.until(lambda: time.time() > slowed + 3)
-        assert 1 <= max_in_window(between(site, slowed, slowed + 3), site.addresses[0]) <= 3
-        paused = told(fleet, host, "--pause")
-        fleet.until(lambda: time.time() > paused + 2)
-        assert between(site, paused, paused + 2) == []
-        told(fleet, host, "--unpause", "--rate", "100")
+        tell(fleet, host, "--pause")
+        # What was leased before is fetched, whenever its process comes to it.
+        fleet.until(lambda: not fleet.standing(job).figures.leased)
+        paused = len(site.log())
+        time.sleep(1)
+        assert len(site.log()) == paused
+        tell(fleet, host, "--unpause", "--rate", "2")
+        fleet.until(lambda: len(site.log()) >= paused + 5)
+        assert max_in_window(site.log()[paused:], site.addresses[0]) <= 3
+        tell(fleet, host, "--rate", "100")
         fleet.until_ended(job)
         oracles.assert_whole(fleet, job, MIDDLING, site)
 
@@ -103,13 +104,15 @@ def test_the_host_a_seed_leads_to_is_in_scope_for_every_worker_and_big_pages_are
         links = {"/": [f"/{n}" for n in range(LINKED)], "/0": ["/big"], "/big": ["/behind"]}.get(visit.path, ["/"])
         body = "".join(f"<a href='{link}'>to</a>" for link in links).encode()
         known = visit.path in ("/", "/big", "/behind") or visit.path[1:].isdecimal()
-        return Answer(200 if known else 404, body + (BIG if visit.path == "/big" else b""), delay_s=0.05)
+        return Answer(200 if known else 404, body + (BIG if visit.path == "/big" else b""))
 
-    with hosting(answer, hosts=2) as site, spread_over_processes(fleet):
+    met = Meeting(answer, AT_ONCE, lambda visit: visit.path[1:].isdecimal())
+    with hosting(met.answer, hosts=2) as site:
         job = fleet.submit(site.url(), "--rate", "0", "--per-host", "4")
         figures = fleet.until_ended(job)
     assert (figures["state"], figures["pages"], figures["redirects"]) == ("done", LINKED + 3, 1), figures
     assert figures["dead"] == 0 and "offsite" not in figures["skipped"]
+    assert met.more_than_one_came
 
 
 def test_a_plain_celery_worker_and_a_foreign_program_and_lanes_kept_apart(tmp_path: Path) -> None:
@@ -131,20 +134,6 @@ def test_a_plain_celery_worker_and_a_foreign_program_and_lanes_kept_apart(tmp_pa
             oracles.assert_whole(fleet, job, SMALL, site)
 
 
-def told(fleet: Running, host: str, *words: str) -> float:
-    """When every lease that was taken before has begun."""
+def tell(fleet: Running, host: str, *words: str) -> None:
     ran = fleet("hosts", host, *words)
     assert ran.code == 0, ran.err
-    return time.time() + AHEAD_S
-
-
-def between(site: Site, since: float, until: float) -> list[Entry]:
-    return [entry for entry in site.log() if since <= entry.t_start < until]
-
-
-@contextmanager
-def spread_over_processes(fleet: Running) -> Iterator[None]:
-    """More than one process had a part in what was done meanwhile."""
-    before = {entry.id: entry.ended for entry in fleet.roster()}
-    yield
-    fleet.until(lambda: sum(entry.ended > before[entry.id] for entry in fleet.roster()) > 1)

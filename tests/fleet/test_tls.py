@@ -11,10 +11,10 @@ import pytest
 from celery import Celery
 
 from shoal.errors import Unavailable
-from shoal.fleet import slices
-from shoal.fleet.configuration import configuration
-from shoal.fleet.opening import AT_ONCE
-from shoal.frontier.redis import Bounds, RedisFrontier
+from shoal.fleet import slice_queue
+from shoal.fleet.celery_config import configuration
+from shoal.fleet.wait_for_servers import AT_ONCE
+from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.model import Lane
 from shoal.settings import Settings, next_database
 from tests.cli.conftest import Here
@@ -56,7 +56,7 @@ def untrusted(request: pytest.FixtureRequest, secure: Secure) -> str:
     return secure.url(f"?ssl_ca_certs={secure.other}" if request.param == "the CA of another" else "")
 
 
-def opened(url: str, bounds: Bounds = AT_ONCE) -> None:
+def opened(url: str, bounds: PoolLimits = AT_ONCE) -> None:
     async def open_it() -> None:
         await (await RedisFrontier.open(url, bounds)).close()
 
@@ -66,7 +66,7 @@ def opened(url: str, bounds: Bounds = AT_ONCE) -> None:
 def refusal(url: str) -> str:
     # However patient: it would not mend itself.
     with pytest.raises(Unavailable) as refused:
-        opened(url, Bounds(patience_s=600))
+        opened(url, PoolLimits(patience_s=600))
     return str(refused.value)
 
 
@@ -83,7 +83,7 @@ def test_the_frontier_says_why_and_which_parameter_to_give(untrusted: str) -> No
 
 def test_the_frontier_says_what_else_is_wrong(secure: Secure, tmp_path: Path) -> None:
     opened(secure.right)
-    assert "name the server in SHOAL_REDIS_URL as its certificate does" in refusal(
+    assert "in SHOAL_REDIS_URL, use the server name that its certificate has" in refusal(
         secure.url(f"?ssl_ca_certs={secure.trusted}", "localhost")
     )
     assert "check the files of ssl_ca_certs" in refusal(secure.url("?ssl_ca_certs=/nowhere/ca.pem"))
@@ -93,13 +93,13 @@ def test_the_frontier_says_what_else_is_wrong(secure: Secure, tmp_path: Path) ->
 
 def test_the_broker_says_the_same_and_is_never_used_unverified(untrusted: str) -> None:
     with pytest.raises(Unavailable, match=REFUSED) as refused:
-        slices.waiting(broker(untrusted), Lane.BATCH)
+        slice_queue.waiting(broker(untrusted), Lane.BATCH)
     assert "SHOAL_BROKER_URL" in str(refused.value)
 
 
 def test_a_broker_that_is_trusted_or_need_not_be_is_used(secure: Secure) -> None:
     for url in (secure.right, secure.url("?ssl_cert_reqs=none")):
-        assert slices.waiting(broker(url), Lane.BATCH) == 0
+        assert slice_queue.waiting(broker(url), Lane.BATCH) == 0
 
 
 def test_the_api_answers_with_the_reason(untrusted: str, tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_api_answers_with_the_reason(untrusted: str, tmp_path: Path) -> None
     assert REFUSED in told["detail"]
 
 
-def test_a_worker_says_it_of_its_broker(secure: Secure, tmp_path: Path) -> None:
+def test_a_worker_reports_an_untrusted_broker(secure: Secure, tmp_path: Path) -> None:
     here = Here(tmp_path)
     env = {
         "SHOAL_HOME": str(tmp_path / "home"),
@@ -122,4 +122,4 @@ def test_a_worker_says_it_of_its_broker(secure: Secure, tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
-    assert "the broker does not take slices" in log.read_text()
+    assert "the broker does not accept messages" in log.read_text()

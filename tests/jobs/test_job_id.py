@@ -7,7 +7,7 @@ import pytest
 from shoal.jobs.job_id import new_job_id
 
 
-def test_jobs_of_one_second_have_names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_of_the_same_second_have_different_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time", lambda: 1_800_000_000.5)
     names = [new_job_id() for _ in range(20)]
     assert len(set(names)) == 20

@@ -1,1 +1,1 @@
-"""Crawling in one process on SQLite: the home, a run of a job in it, and what there is to see of it."""
+"""Crawling in one process on SQLite: the home, a run of a job in it, and the Python API."""

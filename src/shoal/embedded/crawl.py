@@ -1,49 +1,51 @@
-"""One run of a job in this process, from the lock on its home to its report."""
+"""One run of a job in this process: locks the job, crawls, and reports."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from shoal.embedded.home import Home
-from shoal.engine.beginning import callbacks_of, seeds_of, terms_of, work_on
-from shoal.engine.engine import Engine
-from shoal.engine.finishing import finish
-from shoal.errors import DiskFull
-from shoal.fetch.curl import Fetcher
-from shoal.fetch.guard import Guard
-from shoal.fetch.open_files import raise_open_files
-from shoal.jobs.overview import Overview, overview
-from shoal.model import JobState, Offer
-from shoal.store.archive.sending import adopt
+from shoal.embedded.home import Home, caller_of
+from shoal.embedded.report import Report
+from shoal.engine.active_job import JobResources
+from shoal.engine.engine import Engine, ignore
+from shoal.engine.job_finish import finish
+from shoal.engine.job_start import callbacks_of, make_active_job, seed_offers, seeds_of, terms_of
+from shoal.engine.saving.result_saver import OnResult
+from shoal.errors import Busy, DiskFull, ObjectStoreAway
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.curl_fetcher import Fetcher
+from shoal.fetch.open_file_limit import raise_open_files
+from shoal.fetch.tls_policy import TlsPolicy
+from shoal.frontier.serialize import offer_of
+from shoal.jobs.job_overview import overview
+from shoal.model import ENDED, JobState
 from shoal.store.archive.spools import ALONE, Spools
+from shoal.store.crawl.job_hooks import start_offers
+from shoal.store.crawl.robots_files import disclaim_all_robots
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
+from shoal.store.results.time_series import MINUTE_S, record_series
 from shoal.store.writer import Writer
 from shoal.urls import Exclusions
 
 if TYPE_CHECKING:
-    from shoal.engine.callbacks import Callbacks
+    from shoal.engine.reading.spider_callbacks import SpiderCallbacks
+    from shoal.sinks.run_sinks import JobSinks
     from shoal.spiders.spider import Spider
 
 SECONDS_COUNTED_EVERY_S = 5.0
-WAITING_TOLD_EVERY_S = 1.0
-
-
-class Report(NamedTuple):
-    """How a run ended."""
-
-    overview: Overview
-    seconds: float
-    """Of this run."""
+WAITING_REPORTED_EVERY_S = 1.0
+KILLED_EVERY_S = 2.0
+SINKS_LOOKED_AT_EVERY_S = 0.5
 
 
 class Crawl:
-    """Make one, `await run()`; `engine` is there to be watched and stopped while it does."""
+    """Make one and `await run()`; watch or stop it through `engine` meanwhile."""
 
     def __init__(
         self,
@@ -52,110 +54,219 @@ class Crawl:
         concurrency: int,
         exclusions: Exclusions,
         spider: Spider | None = None,
+        secrets: Mapping[str, str] | None = None,
     ) -> None:
-        """A spider that is at hand need not be loaded by what the job says of it."""
+        """If `spider` is given, it is used instead of the one that the job names. The sinks of the job name secrets."""
         self._home = home
         self._spider = spider
         self._exclusions = exclusions
+        self._secrets = secrets or {}
+        self._sinks: JobSinks | None = None
         self.job_id = job_id
         self._frontier = home.frontier
         self._writer = Writer(home.store)
         self._spools = Spools(home.archive, socket.gethostname(), ALONE)
-        self.engine = Engine(self._frontier, self._writer, home.mark, concurrency, f"crawl-{os.getpid()}-{time.time()}")
+        self._lock = home.lock_of(job_id)
+        self._crash_marker = home.crash_marker_of(job_id)
+        self.engine = Engine(self._frontier, self._writer, self._crash_marker, concurrency, caller_of(job_id))
 
-    async def run(self) -> Report:
+    async def run(self, on_result: OnResult = ignore) -> Report:
+        """Calls `on_result` with every result once it is saved."""
         raise_open_files()
-        with self._home.lock.held(self.job_id):
+        with self._lock.held():
             try:
-                return await self._run(load_job(self._home.store, self.job_id))
+                job = load_job(self._home.store, self.job_id)
+                if not job.spec.sinks:
+                    return await self._run(job, on_result)
+                return await self._run_with_sinks(job, on_result)
             finally:
                 self._writer.close()
                 self._spools.close()
+                self._crash_marker.close()
 
-    async def _run(self, job: Job) -> Report:
-        # Before anything is changed: what cannot be loaded leaves the job as it is.
-        callbacks = callbacks_of(job.spec, self._spider)
-        await self._take_over(job)
-        fetcher = Fetcher(job.spec.agent, Guard(job.spec.allow_private))
-        started = time.time()
-        beside = [asyncio.create_task(work) for work in (self._count_seconds(job.id), self._tell_waiting())]
-        rest: str | None = None
+    @property
+    def drains(self) -> str | None:
+        """What is left to deliver to the job's sinks after the crawl itself has ended, as text for a person."""
+        return None if self._sinks is None else self._sinks.left
+
+    async def _run_with_sinks(self, job: Job, on_result: OnResult) -> Report:
+        # Imported here only: few crawls have sinks.
+        from shoal.sinks.run_sinks import JobSinks
+
+        self._sinks = sinks = JobSinks(self._home.store, job, self._secrets)
+        sinks.start()
         try:
-            rest = await self._work_on(job, fetcher, callbacks)
-        except DiskFull:
-            # A stop that cannot be written down is one all the same.
+            report = await self._run(job, on_result)
+            sinks.end()
+            while not self.engine.stopping and not await sinks.ended(SINKS_LOOKED_AT_EVERY_S):
+                await asyncio.to_thread(sinks.note_left)
+        finally:
+            await sinks.stop()
+        seen = await overview(self._home, job.id)
+        return report._replace(overview=replace(report.overview, sinks=seen.sinks))
+
+    async def _run(self, job: Job, on_result: OnResult) -> Report:
+        # Before any change: if the spider cannot be loaded, the job stays as it is.
+        callbacks = callbacks_of(job.spec, self._spider)
+        if job.state in ENDED:
+            # The process that ended it was killed before the spider's on_finish had ended.
+            await self._finish_hooks(callbacks)
+            self._lock.remove_when_released()
+        else:
+            await self._take_over(job)
+            shared = await self._begin(job, callbacks)
+            if shared is not None:
+                return await self._crawl(job, callbacks, shared, on_result)
+        return Report(await overview(self._home, job.id), 0.0, self._home.database)
+
+    async def _crawl(
+        self, job: Job, callbacks: SpiderCallbacks | None, shared: Mapping[str, Any], on_result: OnResult
+    ) -> Report:
+        fetcher = Fetcher(job.spec.agent, AddressGuard(job.spec.allow_private), tls=TlsPolicy.of(job.spec))
+        started = time.time()
+        works = (
+            *(self._count_seconds(job.id), self._record_series(job.id)),
+            *(self._report_waiting(), self._look_for_killed()),
+        )
+        background = [asyncio.create_task(work) for work in works]
+        reason: str | None = None
+        try:
+            resources = JobResources(fetcher, callbacks, shared, exclusions=self._exclusions)
+            reason = await self._work_on(job, resources, on_result)
+        except (DiskFull, ObjectStoreAway):
+            # A user's stop counts even if it cannot be stored.
             if not self.engine.stopping:
                 raise
         finally:
-            for task in beside:
+            for task in background:
                 task.cancel()
-            await asyncio.gather(*beside, return_exceptions=True)
-            # With a full disk neither can be written: a running job whose home nobody holds is an interrupted one.
-            with suppress(DiskFull):
+            await asyncio.gather(*background, return_exceptions=True)
+            # A full disk prevents both writes. But a running job in a home without a process counts as interrupted.
+            with suppress(DiskFull, Busy):
                 await self._frontier.pause(job.id)
-                if rest is None:
+                if reason is None:
                     set_state(self._home.store, job.id, JobState.INTERRUPTED, time.time())
             await fetcher.aclose()
-        if rest is not None:
-            await finish(self._frontier, self._home.store, job, rest)
+            if callbacks is not None:
+                await _end_callback_tasks()
+        if reason is not None:
+            await finish(self._frontier, self._home.store, job, reason)
+            await self._finish_hooks(callbacks)
+            # Nobody will repeat a call of this run.
+            await self._frontier.reap(gone=[caller_of(job.id)])
+            self._lock.remove_when_released()
         seen = await overview(self._home, job.id)
-        if rest is None:
+        if reason is None:
             seen = replace(seen, state=JobState.INTERRUPTED, limiting=None)
-        return Report(seen, time.time() - started)
+        return Report(seen, time.time() - started, self._home.database)
 
-    async def _work_on(self, job: Job, fetcher: Fetcher, callbacks: Callbacks | None) -> str | None:
+    async def _begin(self, job: Job, callbacks: SpiderCallbacks | None) -> Mapping[str, Any] | None:
+        """Runs the spider's `on_start`. None if it failed: then the job has failed."""
+        if callbacks is None or not callbacks.spider.hooks:
+            return {}
+        # Imported here only: a crawl without hooks does not need it.
+        from shoal.engine.job_hooks import begin_job
+        from shoal.spiders.job_hooks import HookFailed
+
+        try:
+            return await begin_job(self._writer, job, callbacks.spider, alone=True)
+        except HookFailed as failed:
+            await self._frontier.pause(job.id)
+            set_state(self._home.store, job.id, JobState.FAILED, time.time(), str(failed))
+            await self._finish_hooks(callbacks)
+            self._lock.remove_when_released()
+            return None
+
+    async def _finish_hooks(self, callbacks: SpiderCallbacks | None) -> None:
+        if callbacks is not None and callbacks.spider.hooks:
+            from shoal.engine.job_hooks import finish_job
+
+            await finish_job(self._writer, load_job(self._home.store, self.job_id), callbacks.spider, alone=True)
+
+    async def _work_on(self, job: Job, resources: JobResources, on_result: OnResult) -> str | None:
         if not await self._seed(job):
             return None
-        # Only now does the job's time begin: a list of a million takes a while to be offered.
+        # The job's time limit starts only now: offering a list of a million takes a while.
         await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
         home = self._home
-        work = await asyncio.to_thread(work_on, job, home.store, self._spools, fetcher, callbacks)
-        work.exclusions = self._exclusions
-        self.engine.add(work)
-        resting = await self.engine.run()
-        # Not if the engine fails: the next run takes over what this one leaves in the spool.
-        await self.engine.insist(asyncio.to_thread, self._spools.seal_all, home.store)
-        return resting.get(job.id)
+        self.engine.add(await asyncio.to_thread(make_active_job, job, home.store, self._spools, resources))
+        finished = await self.engine.run(on_result)
+        # Not if the engine fails: then the next run adopts the segments in the spool.
+        await self.engine.keep_trying(asyncio.to_thread, self._spools.seal_all, home.store)
+        return finished.get(job.id)
 
     async def _count_seconds(self, job_id: str) -> None:
-        """Every few seconds, so that a kill loses little of the count."""
+        """Adds to the job's running time every few seconds, so that a kill loses little."""
         counted = time.monotonic()
         try:
             while True:
                 await asyncio.sleep(SECONDS_COUNTED_EVERY_S)
                 now = time.monotonic()
-                await self.engine.insist(self._writer.run, add_seconds, job_id, now - counted)
+                await self.engine.keep_trying(self._writer.run, add_seconds, job_id, now - counted)
                 counted = now
         finally:
             add_seconds(self._home.store, job_id, time.monotonic() - counted)
 
-    async def _tell_waiting(self) -> None:
-        """To other terminals, by the lock: what the crawl waits for is nothing that a database could take."""
+    async def _record_series(self, job_id: str) -> None:
+        while True:
+            await asyncio.sleep(MINUTE_S)
+            figures = await self.engine.keep_trying(self._frontier.figures, job_id)
+            queue = figures.queued + figures.leased
+            await self.engine.keep_trying(self._writer.run, record_series, job_id, time.time(), queue)
+
+    async def _report_waiting(self) -> None:
+        """Shows other terminals, in the lock file, what the crawl waits for: a full disk refuses database writes."""
         try:
             while True:
-                await asyncio.sleep(WAITING_TOLD_EVERY_S)
-                self._home.lock.tell(self.engine.waiting_for, self.engine.reading_notes().get(self.job_id))
+                await asyncio.sleep(WAITING_REPORTED_EVERY_S)
+                self._lock.report(self.engine.waiting_for, self.note)
         finally:
-            self._home.lock.tell(None)
+            self._lock.report(None)
+
+    @property
+    def note(self) -> str | None:
+        """What delays the crawl, or will, as text for a person; it still works."""
+        return self.engine.slow_page_notes().get(self.job_id) or self._spools.note
+
+    async def _look_for_killed(self) -> None:
+        """Other crawls of this home may be killed at any time."""
+        while True:
+            await asyncio.sleep(KILLED_EVERY_S)
+            if await self.engine.keep_trying(self._home.take_over_killed, self.job_id):
+                await self.engine.keep_trying(self._writer.run, disclaim_all_robots)
 
     async def _take_over(self, job: Job) -> None:
-        """Nobody else can be at work here: what was leased returns, and only this job may be leased from."""
+        """No other process works on this job: its leased requests return. Other processes work on other jobs."""
         await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
-        await self._frontier.focus([job.id])
-        await self._frontier.reap(self._home.mark.left_behind(), all_leases=True)
-        self._home.mark.clear()
-        await asyncio.to_thread(adopt, self._home.store, self._home.archive)
+        self._frontier.lease_only_from([job.id])
+        self._lock.keep_when_released()
+        await self._home.take_over(job.id)
+        await self._home.take_over_killed(job.id)
+        if not self._home.has_other_crawls(job.id):
+            await self._writer.run(disclaim_all_robots)
+        if job.spec.archive:
+            await asyncio.to_thread(self._spools.check)
+        await asyncio.to_thread(self._spools.adopt, self._home.store)
         set_state(self._home.store, job.id, JobState.RUNNING, time.time())
 
     async def _seed(self, job: Job) -> bool:
-        """Offers the job's inputs; False if it was stopped before all were."""
-        # A frontier that knows nothing of a job whose inputs were offered has been lost.
+        """Offers the job's inputs; False if it was stopped before all were offered."""
+        # If the inputs were offered and the frontier does not know the job, the frontier was lost.
         if job.seeded and (await self._frontier.figures(job.id)).found:
             return True
-        for targets in seeds_of(self._home.store, job.id):
-            await self.engine.offer([Offer(job.id, targets)])
+        for seeds in seeds_of(self._home.store, job.id):
+            await self.engine.offer(seed_offers(job, seeds))
             await asyncio.sleep(0)
             if self.engine.stopping:
                 return False
-        mark_seeded(self._home.store, job.id)
+        if offers := start_offers(self._home.store, job.id):
+            await self.engine.offer([offer_of(job.id, text) for text in offers])
+        await self.engine.keep_trying(self._writer.run, mark_seeded, job.id)
         return True
+
+
+async def _end_callback_tasks() -> None:
+    """Tasks that callbacks left behind: the event loop would wait for one that ignores its cancellation."""
+    from shoal.spiders.callback_tasks import end_tasks
+
+    await end_tasks()

@@ -1,2 +1,2 @@
-"""Many processes around one Redis: Celery carries slices, permissions to lease; the frontier and the store carry the
-crawl. `celery -A shoal.fleet worker` finds its app in celery.py."""
+"""Crawls with many processes around one Redis. Celery carries only slices, which are permits to lease; the crawl itself
+is in the frontier and the store. `celery -A shoal.fleet worker` finds its app in celery.py."""

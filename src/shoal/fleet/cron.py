@@ -1,7 +1,7 @@
-"""When a schedule's ticks are: a cron expression of five fields, in a time zone.
+"""Computes the ticks of a schedule from a cron expression of five fields in a time zone.
 
-Summer time is treated as Debian's cron does: a tick that falls into the hour which is left out comes right after it,
-and one in the hour that comes twice comes once.
+Daylight saving time works as in Debian's cron: a tick in the skipped hour comes right after it, and a tick in the
+repeated hour comes once.
 """
 
 from __future__ import annotations
@@ -14,41 +14,54 @@ from cronsim import CronSim, CronSimError
 from shoal.errors import UsageError
 
 MOST_COUNTED = 1_000
+NICKNAMES = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+"""As every cron has them; @reboot is no time."""
 _FIELDS = 5
 _MOST_CHARS = 200
 
 
 class Cron:
     def __init__(self, expression: str, zone: str) -> None:
-        """Raises UsageError for one that cannot be read, or never comes."""
-        self._expression = expression
+        """Raises UsageError for an invalid expression, or one without any tick."""
+        self._expression = NICKNAMES.get(expression.strip().lower(), expression)
         try:
             self._zone = ZoneInfo(zone)
         except (ValueError, KeyError, OSError):
-            raise UsageError(f"zone {zone!r} is not known: give one as in Europe/Berlin, or UTC") from None
-        if len(expression.split()) != _FIELDS or len(expression) > _MOST_CHARS:
-            raise UsageError(f"cron {expression!r}: give minute, hour, day, month and weekday, as in '30 4 * * mon'")
+            raise UsageError(f"unknown time zone {zone!r}: give one such as Europe/Berlin or UTC") from None
+        if len(self._expression.split()) != _FIELDS or len(expression) > _MOST_CHARS:
+            raise UsageError(
+                f"cron {expression!r}: give minute, hour, day, month and weekday, such as '30 4 * * mon', "
+                f"or one of {', '.join(NICKNAMES)}"
+            )
         try:
             self.after(datetime.now(UTC).timestamp())
         except CronSimError as error:
             raise UsageError(f"cron {expression!r}: {str(error).lower()}") from None
 
     def after(self, at: float) -> float:
-        """The first tick after this moment."""
+        """The first tick after this time."""
         return self._tick(at, reverse=False)
 
     def last(self, at: float) -> float:
-        """The last tick up to this moment."""
-        # It looks for those before, to the second.
+        """The last tick at or before this time."""
+        # CronSim looks for earlier ticks only, in whole seconds.
         return self._tick(int(at) + 1, reverse=True)
 
     def next_runs(self, at: float, n: int) -> list[datetime]:
-        """The next n, in its zone."""
+        """The next n ticks, in the schedule's time zone."""
         ticks = CronSim(self._expression, datetime.fromtimestamp(at, self._zone))
         return [tick for tick, _ in zip(ticks, range(n), strict=False)]
 
     def count(self, since: float, until: float) -> int:
-        """How many ticks from the one at `since` to the one at `until`, both included; MOST_COUNTED at most."""
+        """The number of ticks from the one at `since` to the one at `until`, both included; at most MOST_COUNTED."""
         n, tick = 1, since
         while tick < until and n < MOST_COUNTED:
             n, tick = n + 1, self.after(tick)
@@ -58,4 +71,4 @@ class Cron:
         try:
             return next(CronSim(self._expression, datetime.fromtimestamp(at, self._zone), reverse)).timestamp()
         except StopIteration:
-            raise UsageError(f"cron {self._expression!r}: no such day comes in fifty years") from None
+            raise UsageError(f"cron {self._expression!r}: no such date within fifty years") from None

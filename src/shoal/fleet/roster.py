@@ -1,5 +1,5 @@
-"""Who is at work: every process of the fleet writes down every few seconds what it does, in Redis, where the entry of
-one that falls silent ends by itself.
+"""The roster of the fleet's processes in Redis: each writes every two seconds what it does, and its entry expires if it
+stops writing.
 
     {shoal:0}:roster         set of ids
     {shoal:0}:roster:<id>    an entry as JSON, for ALIVE_S
@@ -14,54 +14,58 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from shoal.errors import Unavailable
-from shoal.frontier.redis.connection import Connection
+from shoal.frontier.redis.connection_pool import RedisConnection
 from shoal.frontier.redis.shard import TAG
 from shoal.model import Lane
 
 WRITE_EVERY_S = 2.0
 ALIVE_S = 12.0
-GOODBYE_S = 2.0
+REMOVE_S = 2.0
 _IDS = f"{TAG}:roster"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RosterEntry:
     id: str
     role: str
-    """`child`, a process that crawls, or `tend`."""
+    """`child` (a process that crawls) or `tend`."""
     machine: str
     pid: int
     lanes: tuple[Lane, ...] = ()
     lane: Lane | None = None
-    """Of the slice that it works in now."""
+    """The lane of its current slice; None: it is idle."""
     in_flight: int = 0
     unstored: int = 0
     """Requests that ended there and wait to be stored."""
     ended: int = 0
-    """Requests that ended there since it began."""
+    """Requests that ended there since the process started."""
     memory_bytes: int = 0
     waiting_for: str | None = None
-    """In words, what it cannot do without."""
+    """What it waits for, such as a server."""
     unloadable: dict[str, str] = field(default_factory=dict)
-    """job -> why it cannot be worked on there."""
+    """job -> why the process cannot load it."""
     reading: dict[str, str] = field(default_factory=dict)
-    """job -> in words, the page of it whose reading takes long there."""
+    """job -> its page that takes long to parse there."""
+    archive_note: str | None = None
+    """Why segments wait in its spool; it still works."""
+    spooled_bytes: int = 0
+    """How much waits there for the archive."""
 
 
-async def write(connection: Connection, entry: Entry) -> None:
+async def write(connection: RedisConnection, entry: RosterEntry) -> None:
     await connection.command("SET", f"{_IDS}:{entry.id}", json.dumps(asdict(entry)), "PX", int(ALIVE_S * 1000))
     await connection.command("SADD", _IDS, entry.id)
 
 
-async def remove(connection: Connection, id: str, *keys: str) -> None:
-    """With other keys of that process. If Redis is away, they end by themselves."""
+async def remove(connection: RedisConnection, id: str, *keys: str) -> None:
+    """Removes the entry and other keys of that process. If Redis is away, they expire."""
     with suppress(Unavailable, TimeoutError):
-        async with asyncio.timeout(GOODBYE_S):
+        async with asyncio.timeout(REMOVE_S):
             await connection.command("DEL", f"{_IDS}:{id}", *keys)
             await connection.command("SREM", _IDS, id)
 
 
-async def entries(connection: Connection) -> list[Entry]:
+async def entries(connection: RedisConnection) -> list[RosterEntry]:
     ids = sorted(id.decode() for id in await connection.command("SMEMBERS", _IDS))
     if not ids:
         return []
@@ -72,11 +76,11 @@ async def entries(connection: Connection) -> list[Entry]:
     return [_entry(json.loads(text)) for text in texts if text is not None]
 
 
-def serving(roster: list[Entry], lane: Lane) -> list[Entry]:
+def serving(roster: list[RosterEntry], lane: Lane) -> list[RosterEntry]:
     return [entry for entry in roster if lane in entry.lanes]
 
 
-def _entry(fields: dict[str, Any]) -> Entry:
+def _entry(fields: dict[str, Any]) -> RosterEntry:
     lanes = tuple(Lane(lane) for lane in fields.pop("lanes"))
     lane = fields.pop("lane")
-    return Entry(lanes=lanes, lane=Lane(lane) if lane else None, **fields)
+    return RosterEntry(lanes=lanes, lane=Lane(lane) if lane else None, **fields)

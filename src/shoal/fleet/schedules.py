@@ -1,7 +1,7 @@
-"""Jobs that begin by the clock: a schedule is checked when it is made, and its ticks are turned into jobs by tend.
+"""Schedules start jobs at set times. A schedule is validated when it is made; tend submits a job at each tick.
 
-Ticks that passed while nobody tended count as one, the latest. A job of a schedule is a recrawl: unless it says
-otherwise it has the schedule's name and asks only for what changed since the last one.
+Ticks that were missed while no tend ran count as one, the latest. By default a scheduled job is a recrawl: it has the
+schedule's name and fetches only what changed since the last one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from typing import Any, Self
 
 from shoal.errors import Unavailable, UnknownJob, UsageError
 from shoal.fleet.cron import Cron
-from shoal.fleet.place import Fleet
-from shoal.fleet.submit import privileges, read_asked, submit
+from shoal.fleet.fleet import Fleet
+from shoal.fleet.submit import privileges, read_request, submit
 from shoal.jobs.job_id import new_job_id
-from shoal.model import Asker, JobSpec
+from shoal.model import JobSpec, Requester
 from shoal.settings import Settings
-from shoal.spiders.sources import Sources
-from shoal.store.jobs import load_job
-from shoal.store.schedules import (
+from shoal.spiders.input_sources import Sources
+from shoal.store.fleet.schedules import (
     Overlap,
     Run,
     RunState,
@@ -38,44 +37,45 @@ from shoal.store.schedules import (
     note_tick,
     unfinished_job,
 )
+from shoal.store.jobs import load_job
 from shoal.store.store import Store
 from shoal.store.writer import Writer
-from shoal.telemetry import Events
+from shoal.telemetry import EventLogger
 
-log = Events(__name__)
+log = EventLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What to submit at every tick: as `submit_asked` takes it."""
+    """The job to submit at every tick, with the fields of a submit."""
 
     urls: Sequence[str | None] = ()
     rules: Mapping[str, Any] | None = None
     spider: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    by: Asker = Asker.OPERATOR
+    by: Requester = Requester.OPERATOR
 
     def checked(self, settings: Settings, name: str) -> Template:
-        """With what a recrawl has by default, and what its maker may reach. Raises UsageError for what could not be
-        submitted now."""
-        whole = replace(self, options={"name": name, "refresh": True, **self.options})
-        spec = _spec(*whole._asked(settings))
+        """Adds the defaults of a recrawl and the private access of its owner. Raises UsageError for a job that could
+        not be submitted now."""
+        template = replace(self, options={"name": name, "refresh": True, **self.options})
+        spec = _spec(*template._asked(settings))
         if spec.credentials:
-            raise UsageError("a schedule keeps no passwords of URLs: give it a header 'Authorization: …' instead")
+            raise UsageError("a schedule cannot store passwords in URLs: use a header 'Authorization: …' instead")
         private = {"allow_private": True} if spec.allow_private else {}
-        return replace(whole, options={**whole.options, **private})
+        return replace(template, options={**template.options, **private})
 
     def read(self, settings: Settings) -> tuple[Sources, Callable[[], JobSpec]]:
-        """Of one that was checked: what it may reach was settled then, and whoever reads it adds nothing."""
+        """For a checked template, which already has its private access: the reading process grants no more."""
         return self._asked(replace(settings, allow_private=False))
 
     def given_by_admin(self, settings: Settings) -> list[str]:
-        """What it has that an admin gave it, or whoever holds the servers, and no submitter may. Raises UsageError for
-        one that cannot be submitted any more."""
-        return [] if self.by is Asker.SUBMITTER else privileges(_spec(*self.read(settings)), settings.max_rate)
+        """The privileges in it that only an admin or the operator may give. Raises UsageError for a job that can no
+        longer be submitted."""
+        return [] if self.by is Requester.SUBMITTER else privileges(_spec(*self.read(settings)), settings.max_rate)
 
     def _asked(self, settings: Settings) -> tuple[Sources, Callable[[], JobSpec]]:
-        return read_asked(settings, self.urls, self.rules, self.spider, self.options, self.by)
+        return read_request(settings, self.urls, self.rules, self.spider, self.options, self.by)
 
     def to_json(self) -> str:
         return json.dumps({**asdict(self), "urls": list(self.urls)})
@@ -83,7 +83,7 @@ class Template:
     @classmethod
     def from_json(cls, text: str) -> Self:
         raw = json.loads(text)
-        return cls(**{**raw, "by": Asker(raw["by"])})
+        return cls(**{**raw, "by": Requester(raw["by"])})
 
 
 def _spec(sources: Sources, spec_once_read: Callable[[], JobSpec]) -> JobSpec:
@@ -102,7 +102,7 @@ def make_schedule(
     template: Template,
     owner: str | None = None,
 ) -> Schedule:
-    """Raises UsageError for whatever about it cannot work."""
+    """Raises UsageError if any part of it is invalid."""
     now = time.time()
     due_at = Cron(cron, zone).after(now)
     job = template.checked(settings, name).to_json()
@@ -112,20 +112,20 @@ def make_schedule(
 
 
 def amend_schedule(store: Store, id: str, given: Mapping[str, Any]) -> None:
-    """Changes what is given of it, by the names of its fields; one that is gone stays gone. Raises UsageError."""
+    """Changes the given fields; does nothing if the schedule was removed. Raises UsageError."""
 
     def change(schedule: Schedule) -> Mapping[str, Any]:
         if not given.keys() & {"cron", "zone", "paused"}:
             return given
         now = {**asdict(schedule), **given}
-        # From now on: what passed by the old clock, or while it was paused, is not made up for.
+        # Counted from now: ticks of the old expression, or during a pause, are not made up for.
         return {**given, "due_at": Cron(now["cron"], now["zone"]).after(time.time())}
 
     change_schedule(store, id, change)
 
 
 def run_now(store: Store, schedule: Schedule) -> Run:
-    """To be begun at tend's next round. Raises UsageError if an earlier job stands in its way."""
+    """Adds a run that tend starts in its next round. Raises UsageError if an earlier job blocks it."""
     if schedule.overlap is Overlap.SKIP and (busy := unfinished_job(store, schedule.id)):
         raise UsageError(f"schedule {schedule.name!r}: job {busy} has not ended, and its overlap is skip")
     run = Run(schedule.id, time.time(), new_job_id(), RunState.DUE)
@@ -134,21 +134,21 @@ def run_now(store: Store, schedule: Schedule) -> Run:
 
 
 class Schedules:
-    """Tend's part."""
+    """Starts the jobs of schedules; tend calls it every round."""
 
     def __init__(self, settings: Settings, writer: Writer) -> None:
         self._settings = settings
         self._writer = writer
 
     async def fire(self) -> None:
-        """Can be repeated after whatever ended it. Raises Unavailable."""
+        """Safe to repeat after an interruption. Raises Unavailable."""
         now = time.time()
         for schedule in await self._writer.read(due_schedules, now):
             await self._note(schedule, now)
         waiting: set[str] = set()
         for schedule, run in await self._writer.read(due_runs):
             if schedule.id in waiting:
-                await self._end(schedule, run, RunState.SKIPPED, "the run before it waits to begin")
+                await self._end(schedule, run, RunState.SKIPPED, "the previous run is still waiting to start")
             elif not await self._begin(schedule, run):
                 waiting.add(schedule.id)
 
@@ -157,13 +157,13 @@ class Schedules:
         tick = cron.last(now)
         missed = cron.count(schedule.due_at, tick) - 1
         if missed:
-            words = f"schedule {schedule.name}: {missed} ticks passed while nobody tended; one run is for all"
-            log.warning("ticks_missed", words, schedule=schedule.id, missed=missed)
+            text = f"schedule {schedule.name}: missed {missed} ticks while no tend ran; one run replaces them all"
+            log.warning("ticks_missed", text, schedule=schedule.id, missed=missed)
         run = Run(schedule.id, tick, new_job_id(), RunState.DUE, missed)
         await self._writer.run(note_tick, schedule, run, cron.after(now))
 
     async def _begin(self, schedule: Schedule, run: Run) -> bool:
-        """False: it waits."""
+        """Returns False if the run must wait."""
         busy = await self._writer.read(unfinished_job, schedule.id)
         if busy and schedule.overlap is Overlap.SKIP:
             await self._end(schedule, run, RunState.SKIPPED, f"job {busy} had not ended")
@@ -175,7 +175,7 @@ class Schedules:
 
     async def _submit(self, schedule: Schedule, run: Run) -> None:
         try:
-            # A long list takes a while to be read: not on the event loop.
+            # In a thread: reading a long list would block the event loop.
             await asyncio.to_thread(_submitted, self._settings, self._writer.store, schedule, run)
         except UsageError as error:
             await self._end(schedule, run, RunState.FAILED, str(error))
@@ -188,26 +188,26 @@ class Schedules:
     async def _end(self, schedule: Schedule, run: Run, state: RunState, reason: str | None = None) -> None:
         await self._writer.run(end_run, run, state, reason)
         if state is RunState.BEGUN:
-            words = f"schedule {schedule.name}: job {run.job} begins"
-            log.info("schedule_fired", words, schedule=schedule.id, job=run.job)
+            text = f"schedule {schedule.name}: job {run.job} is submitted"
+            log.info("schedule_fired", text, schedule=schedule.id, job=run.job)
         else:
-            words = f"schedule {schedule.name}: its run is {state}: {reason}"
-            log.warning("schedule_skipped", words, schedule=schedule.id, state=state.value)
+            text = f"schedule {schedule.name}: the run is {state}: {reason}"
+            log.warning("schedule_skipped", text, schedule=schedule.id, state=state.value)
 
 
 def _submitted(settings: Settings, store: Store, schedule: Schedule, run: Run) -> None:
     with suppress(UnknownJob):
-        # Whoever claimed it before may have come so far.
+        # The tend that claimed the run before may have submitted the job.
         load_job(store, run.job)
         return
     template = Template.from_json(schedule.job)
     sources, spec_once_read = template.read(settings)
 
-    async def hand_over() -> None:
+    async def submit_run() -> None:
         fleet = Fleet(settings, store)
         try:
             await submit(fleet, sources, spec_once_read, run.job, schedule.owner)
         finally:
             await fleet.close()
 
-    asyncio.run(hand_over())
+    asyncio.run(submit_run())

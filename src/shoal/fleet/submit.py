@@ -10,41 +10,38 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import NeedsAdmin, Unavailable, UsageError
-from shoal.fleet.place import Fleet
+from shoal.fleet.fleet import Fleet
 from shoal.jobs.job_id import new_job_id
-from shoal.model import Asker, JobSpec, Lane, Politeness
+from shoal.model import JobSpec, Lane, Requester
+from shoal.model.option import Admin, Option
+from shoal.model.options import OPTIONS, check_sent
 from shoal.settings import Settings
-from shoal.spiders.naming import SPIDER_MODULE
-from shoal.spiders.sources import BadLine, Sources, given_urls, no_urls
-from shoal.spiders.wish import Wish
+from shoal.spiders.build_job_spec import JobDraft
+from shoal.spiders.input_sources import BadLine, Sources, given_urls, no_urls
+from shoal.spiders.spider_reference import SPIDER_MODULE
+from shoal.spiders.url_lists import reason_words
 from shoal.store.jobs import create_job
-from shoal.telemetry import Events, request_id
+from shoal.telemetry import EventLogger, request_id
 
 if TYPE_CHECKING:
     from shoal.spiders.spider import Spider
 
-log = Events(__name__)
-_LEADING = frozenset({"scope", "include", "exclude", "sitemaps", "allow_trap"})
-"""Options that decide which links are followed; how many are is decided by limits."""
-
+log = EventLogger(__name__)
+_PLAIN = JobSpec("")
+"""With every default."""
+BAD_SHOWN = 3
+_SELECTING_LINKS = {name for name, option in OPTIONS.items() if option.selects_links}
 _TASK_TYPES: dict[str, tuple[type, ...]] = {
     "urls": (list,),
     "rules": (dict, NoneType),
     "spider": (str, NoneType),
     "options": (dict, NoneType),
 }
-_ADMINS = {
-    "allow_private": "allow_private",
-    "ignore_robots": "politeness.robots",
-    "proxy": "proxies",
-    "header": "headers",
-    "cookie": "cookies",
-}
-"""Options that only an admin may give -> what the API calls them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,7 @@ async def submit(
     return Submitted(id, sources.good, sources.duplicates, sources.bad_count, sources.bad)
 
 
-async def submit_asked(
+async def submit_request(
     fleet: Fleet,
     urls: Sequence[str | None],
     rules: Mapping[str, Any] | None,
@@ -84,10 +81,10 @@ async def submit_asked(
     options: Mapping[str, Any],
     id: str | None = None,
     *,
-    by: Asker,
+    by: Requester,
 ) -> Submitted:
-    """As `read_asked` takes it; the job belongs to nobody. Raises UsageError."""
-    sources, spec_once_read = read_asked(fleet.settings, urls, rules, spider, options, by)
+    """Takes what `read_request` takes; the job belongs to nobody. Raises UsageError."""
+    sources, spec_once_read = read_request(fleet.settings, urls, rules, spider, options, by)
     return await submit(fleet, sources, spec_once_read, id)
 
 
@@ -99,79 +96,90 @@ async def submit_task(fleet: Fleet, asked: Mapping[str, Any]) -> Submitted:
     urls, rules, options = asked.get("urls", []), asked.get("rules"), asked.get("options") or {}
     if not all(isinstance(url, str) for url in urls):
         raise UsageError("urls of shoal.submit must be a list of texts")
-    if needing := admins_options(options, rules, fleet.settings.max_rate):
+    if needing := options_for_admins(options, rules, fleet.settings.max_rate):
         raise NeedsAdmin(f"over the broker no job may have {', '.join(needing)}: an admin can submit it over the API")
-    return await submit_asked(fleet, urls, rules, asked.get("spider"), options, by=Asker.SUBMITTER)
+    return await submit_request(fleet, urls, rules, asked.get("spider"), options, by=Requester.SUBMITTER)
 
 
-def admins_options(options: Mapping[str, Any], rules: Mapping[str, Any] | None, max_rate: float) -> list[str]:
+def options_for_admins(options: Mapping[str, Any], rules: Mapping[str, Any] | None, max_rate: float) -> list[str]:
     """Which of a job's options, or of those in its rules, only an admin may give, by their names in the API.
 
     A spider's own are not looked at: the operator has chosen it.
     """
     said = rules.get("options") if rules else None
     given = {**(said if isinstance(said, Mapping) else {}), **options}
-    needing = [name for option, name in _ADMINS.items() if given.get(option)]
-    rate = given.get("rate")
-    if isinstance(rate, int | float) and (rate == 0 or rate > max_rate):
-        needing.append(f"politeness.rate above {max_rate:g}")
-    # It goes before the jobs of everybody else, for as long as there is anything to fetch.
-    if given.get("lane") == Lane.EXPRESS:
-        needing.append("lane express")
-    return needing
+    reasons = (_needs_admin(option, given.get(name), max_rate) for name, option in OPTIONS.items())
+    return [reason for reason in reasons if reason is not None]
 
 
-def read_asked(
+def _needs_admin(option: Option, value: Any, max_rate: float) -> str | None:
+    match option.admin:
+        case Admin.ANY if value:
+            return option.field
+        case Admin.FAST if isinstance(value, int | float) and (value == 0 or value > max_rate):
+            return f"{option.field} above {max_rate:g}"
+        # Many of them at a time take much of a worker's memory.
+        case Admin.LARGER if isinstance(value, int | float) and value > option.default:
+            return f"{option.field} above {option.default}"
+        # It goes before the jobs of everybody else, for as long as there is anything to fetch.
+        case Admin.EXPRESS if value == Lane.EXPRESS:
+            return f"{option.field} {value}"
+    return None
+
+
+def read_request(
     settings: Settings,
     urls: Sequence[str | None],
     rules: Mapping[str, Any] | None,
     spider: str | None,
     options: Mapping[str, Any],
-    by: Asker,
+    by: Requester,
     urls_follow: bool = False,
 ) -> tuple[Sources, Callable[[], JobSpec]]:
-    """What `submit` takes, of what another program asks for in plain JSON: options by the names of the flags, with _
-    for -.
+    """What `submit` takes, from what another program sends as plain JSON.
 
     Rules are data; a spider is named by its import path, and only of a module that SHOAL_SPIDERS lists. No URL is
     taken for the name of a file. With `urls_follow` a job that has no URL waits for those that are appended. Raises
     UsageError.
     """
     loaded = _spider(rules, spider, settings.spiders)
-    wish = Wish.of(_checked(options), loaded, settings.allow_private and by is not Asker.SUBMITTER, by)
-    given = [*(loaded.urls if loaded else ()), *urls]
+    check_sent(options)
+    draft = JobDraft.of(options, loaded, settings.allow_private and by is not Requester.SUBMITTER, by)
+    loaded = draft.spider
+    given = [*urls, *(loaded.urls if loaded else ())]
     waits = urls_follow and not given
     if loaded is not None and not given and not waits:
         raise UsageError(f"the spider {loaded.name} names no URL to start from: give one")
-    sources = no_urls(wish.params, wish.group) if waits else given_urls(given, wish.params, wish.group)
-    spec = wish.spec(sources, None)
-    if by is Asker.SUBMITTER:
-        goes_on = spec.limits.allow_more_than(Wish.of({}, loaded, allow_private=False).limits)
-        leads_elsewhere = bool(urls or options.keys() & _LEADING or goes_on)
+    sources = no_urls(draft.params, draft.group) if waits else given_urls(given, draft.params, draft.group)
+    spec = draft.spec(sources, None)
+    if by is Requester.SUBMITTER:
+        goes_on = spec.limits.allow_more_than(JobDraft.of({}, loaded, allow_private=False).limits)
+        leads_elsewhere = bool(urls or options.keys() & _SELECTING_LINKS or goes_on)
         _check_privileges(spec, settings.max_rate, leads_elsewhere)
 
     def spec_once_read() -> JobSpec:
         if not sources.good and not waits:
-            raise UsageError("none of the urls can be fetched")
+            raise UsageError(f"none of the urls can be fetched: {_bad_urls(sources)}")
         return replace(spec, credentials=sources.credentials, agent=settings.user_agent)
 
     return sources, spec_once_read
 
 
+def _bad_urls(sources: Sources) -> str:
+    """The first of them, with the reasons."""
+    shown = [f"{bad.spelt!r} {reason_words(bad.reason)}" for bad in sources.bad[:BAD_SHOWN]]
+    more = sources.bad_count - len(shown)
+    return "; ".join([*shown, *([f"and {more:,} more"] if more else [])])
+
+
 def privileges(spec: JobSpec, max_rate: float) -> list[str]:
     """What the job has that over the API only an admin may give it, by its names there."""
-    had = {
-        "allow_private": spec.allow_private,
-        "politeness.robots": not spec.politeness.robots,
-        "proxies": spec.proxies,
-        "headers": spec.headers,
-        "cookies": spec.cookies,
-        "credentials": spec.credentials,
-    }
+    fields = [option.field for option in OPTIONS.values() if option.admin is Admin.ANY]
+    had = [field for field in (*fields, "credentials") if attrgetter(field)(spec) != attrgetter(field)(_PLAIN)]
     # The usual rate is nobody's gift, however low the operator's limit is.
-    most, rate = max(max_rate, Politeness().rate), spec.politeness.rate
+    most, rate = max(max_rate, _PLAIN.politeness.rate), spec.politeness.rate
     hasty = [f"politeness.rate above {most:g}"] if rate == 0 or rate > most else []
-    return [name for name, value in had.items() if value] + hasty
+    return had + hasty
 
 
 def _check_privileges(spec: JobSpec, max_rate: float, leads_elsewhere: bool) -> None:
@@ -195,14 +203,6 @@ def _spider(rules: Mapping[str, Any] | None, spider: str | None, allowed: Sequen
     if found is None or found["module"] not in allowed:
         known = ", ".join(allowed) or "none"
         raise UsageError(f"spider {spider!r} is not package.module:name of a module in SHOAL_SPIDERS (it has: {known})")
-    from shoal.spiders.loading import load_spider
+    from shoal.spiders.load_spider import load_spider
 
     return load_spider(spider)
-
-
-def _checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    # Only here: `shoal submit` has its options checked already.
-    from shoal.spiders.rules.asking import check_options
-
-    check_options(options)
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}

@@ -1,7 +1,6 @@
-"""A whole fleet on this machine: a Redis of its own unless one is named, tend, a worker and the API, kept running
-together.
+"""Runs a whole fleet on this machine: its own Redis unless the settings name one, tend, a worker and the API.
 
-While it runs, commands of the same home find the fleet by the file that it holds there.
+While it runs, commands with the same home find the fleet by a file there.
 """
 
 from __future__ import annotations
@@ -19,73 +18,74 @@ from pathlib import Path
 from typing import IO
 
 from shoal.errors import Unavailable
-from shoal.file_lock import taken
-from shoal.fleet.configuration import configuration
-from shoal.fleet.glance import Glance, Glances
-from shoal.fleet.life import signs
-from shoal.fleet.listening import check_port
-from shoal.fleet.own_redis import own_redis
-from shoal.fleet.place import Fleet
-from shoal.fleet.supervision import Part, kill_group, left_behind
-from shoal.jobs.place import make_folder
+from shoal.file_lock import try_lock
+from shoal.fleet.celery_config import configuration
+from shoal.fleet.fleet import Fleet
+from shoal.fleet.fleet_status import FleetStatus, FleetStatusReader
+from shoal.fleet.heartbeat_files import last_heartbeats
+from shoal.fleet.local_redis import local_redis
+from shoal.fleet.port_check import check_port
+from shoal.fleet.supervisor import SupervisedProcess, kill_group, left_behind
+from shoal.jobs.deployment import make_folder
 from shoal.settings import UP_FILE, Settings, next_database
 
 LOOK_EVERY_S = 0.25
-LOOK_AROUND_EVERY_S = 2.0
+STATUS_EVERY_S = 2.0
 API_HOST = "127.0.0.1"
 REDIS_WITHIN_S = 20.0
 END_WITHIN_S = {"api": 25.0, "worker": 40.0, "tend": 10.0, "redis": 20.0}
-"""In the order in which they end: workers while there is still somebody to give their requests back to."""
+"""In the order in which they are stopped: workers before Redis, so that they can release their requests."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LocalFleetOptions:
     workers: int
-    """Processes that crawl; 0: none, and no worker."""
+    """The number of worker processes; 0: no worker."""
     lanes: Sequence[str]
     concurrency: int | None
     port: int
-    """Of the API, on loopback."""
+    """The port of the API, on loopback."""
     verbose: bool
 
 
-class Up:
-    def __init__(self, settings: Settings, wanted: Wanted, say: Callable[[str], None]) -> None:
-        """Raises Unavailable if another holds the home, or no Redis is to be had; UsageError if the port is taken."""
+class LocalFleet:
+    def __init__(self, settings: Settings, wanted: LocalFleetOptions, say: Callable[[str], None]) -> None:
+        """Raises Unavailable if another `shoal up` holds the home, or Redis is not installed; UsageError if the port is
+        taken."""
         if settings.redis_url is not None:
-            # Else each role would find the fault, and be started again and again.
+            # Otherwise each process would find the error itself, and be restarted again and again.
             configuration(settings)
         make_folder(settings.home)
         self._say = say
         self._held = _hold(settings.home)
         if left_behind(settings.home, "api") is None:
-            # Otherwise that one has the port, as a rule, and is ended before another begins.
+            # Otherwise an old API usually has the port, and is stopped before the new one starts.
             check_port(API_HOST, wanted.port)
         self._redis_at = time.monotonic()
-        self._redis: Part | None = None
+        self._redis: SupervisedProcess | None = None
         if settings.redis_url is None:
             settings = self._with_own_redis(settings)
         self.settings = settings
         self.api_url = f"http://{API_HOST}:{wanted.port}"
         self.began_at = time.monotonic()
         self.started = asyncio.Event()
-        self.seen = Glance()
+        self.seen = FleetStatus()
         self.fleet = Fleet(settings)
-        self._glances = Glances(self.fleet)
+        self._status_reader = FleetStatusReader(self.fleet)
         roles = self._tend(wanted), self._worker(wanted), self._api(wanted)
         self.parts = [part for part in (self._redis, *roles) if part]
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Until told to stop; what it started runs on until `end`."""
+        """Runs until `stopping` is set; its processes run until `end`."""
         await self._end_leftovers()
         for part in self.parts:
             part.start()
             if part is self._redis:
                 await self._until_redis_answers()
-        self._tell_commands()
-        self.seen = await self._glances.take()
+        self._write_up_file()
+        self.seen = await self._status_reader.read()
         self.started.set()
-        looking = asyncio.create_task(self._look_around())
+        reading = asyncio.create_task(self._read_status())
         try:
             while not stopping.is_set():
                 for part in self.parts:
@@ -93,11 +93,12 @@ class Up:
                         self._say(news)
                 await asyncio.sleep(LOOK_EVERY_S)
         finally:
-            looking.cancel()
-            await asyncio.gather(looking, return_exceptions=True)
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
 
     async def end(self, at_once: asyncio.Event) -> None:
-        """Workers give back what they cannot end; the Redis of ours writes down what it has, even at once."""
+        """Stops all processes. Workers release what they cannot finish; our own Redis saves its data even if stopped at
+        once."""
         for part in reversed(self.parts):
             if at_once.is_set() and part is not self._redis:
                 part.kill()
@@ -109,7 +110,7 @@ class Up:
                     part.kill()
                 await asyncio.sleep(0.05)
         await self.fleet.close()
-        # Without its lock the file says nothing; removed, it could be taken and lost by another that starts just now.
+        # The file stays: without its lock it means nothing, and removing it would race with another `shoal up`.
         self._held.close()
 
     async def _end_leftovers(self) -> None:
@@ -117,7 +118,7 @@ class Up:
             pid = left_behind(self.settings.home, name)
             if pid is None:
                 continue
-            self._say(f"{name}, process {pid}, was left by an earlier shoal up: it is ended")
+            self._say(f"{name}, process {pid}, was left behind by an earlier shoal up: stopping it")
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
             deadline = time.monotonic() + within_s
@@ -136,24 +137,24 @@ class Up:
                 if time.monotonic() > deadline or self._redis.pid is None:
                     raise
 
-    async def _look_around(self) -> None:
+    async def _read_status(self) -> None:
         while True:
-            self.seen = await self._glances.take()
+            self.seen = await self._status_reader.read()
             if self.seen.redis_answers:
                 self._redis_at = time.monotonic()
-            await asyncio.sleep(LOOK_AROUND_EVERY_S)
+            await asyncio.sleep(STATUS_EVERY_S)
 
-    def _tell_commands(self) -> None:
-        """Whoever runs a command in this home need not be told by hand what this fleet stands on."""
+    def _write_up_file(self) -> None:
+        """Writes the fleet's URLs, so that commands in this home find the fleet by themselves."""
         names = ("redis_url", "broker_url", "database_url", "archive_url")
-        told = {name: value for name in names if (value := getattr(self.settings, name)) is not None}
+        urls = {name: value for name in names if (value := getattr(self.settings, name)) is not None}
         parts = [part.name for part in self.parts]
-        self._held.write(json.dumps({"pid": os.getpid(), "settings": told, "parts": parts}))
+        self._held.write(json.dumps({"pid": os.getpid(), "settings": urls, "parts": parts, "api": self.api_url}))
         self._held.flush()
 
     def _with_own_redis(self, settings: Settings) -> Settings:
-        redis = own_redis(settings.home)
-        self._redis = Part(
+        redis = local_redis(settings.home)
+        self._redis = SupervisedProcess(
             "redis",
             [redis.program, "-"],
             os.environ,
@@ -165,41 +166,41 @@ class Up:
         broker_url = settings.broker_url or next_database(redis.url)
         return replace(settings, redis_url=redis.url, broker_url=broker_url)
 
-    def _tend(self, wanted: Wanted) -> Part:
+    def _tend(self, wanted: LocalFleetOptions) -> SupervisedProcess:
         return self._role("tend", [], wanted)
 
-    def _worker(self, wanted: Wanted) -> Part | None:
+    def _worker(self, wanted: LocalFleetOptions) -> SupervisedProcess | None:
         if not wanted.workers:
             return None
-        words = ["--processes", str(wanted.workers), "--lanes", ",".join(wanted.lanes)]
-        words += ["--concurrency", str(wanted.concurrency)] if wanted.concurrency else []
-        return self._role("worker", words, wanted)
+        options = ["--processes", str(wanted.workers), "--lanes", ",".join(wanted.lanes)]
+        options += ["--concurrency", str(wanted.concurrency)] if wanted.concurrency else []
+        return self._role("worker", options, wanted)
 
-    def _api(self, wanted: Wanted) -> Part:
-        # gunicorn looks after its own processes: this one only has to be there.
+    def _api(self, wanted: LocalFleetOptions) -> SupervisedProcess:
+        # gunicorn supervises its own processes: its main process only has to exist.
         return replace(
             self._role("api", ["--port", str(wanted.port)], wanted), progressed_at=lambda pid: time.monotonic()
         )
 
-    def _role(self, name: str, words: list[str], wanted: Wanted) -> Part:
-        command = [sys.executable, "-m", "shoal", name, *words, *(["--verbose"] if wanted.verbose else [])]
+    def _role(self, name: str, options: list[str], wanted: LocalFleetOptions) -> SupervisedProcess:
+        command = [sys.executable, "-m", "shoal", name, *options, *(["--verbose"] if wanted.verbose else [])]
         home = self.settings.home
-        return Part(name, command, self._environment(), home, self._progress, END_WITHIN_S[name])
+        return SupervisedProcess(name, command, self._environment(), home, self._progress, END_WITHIN_S[name])
 
     def _environment(self) -> dict[str, str]:
-        names = ("home", "redis_url", "broker_url", "database_url", "archive_url")
+        names = ("home", "redis_url", "broker_url", "database_url", "archive_url", "spool_bytes")
         values = {name: getattr(self.settings, name) for name in names}
         return os.environ | {f"SHOAL_{name.upper()}": str(value) for name, value in values.items() if value}
 
     def _progress(self, pid: int) -> float | None:
-        return next((sign.progressed_at for sign in signs(self.settings.home) if sign.pid == pid), None)
+        return next((sign.progressed_at for sign in last_heartbeats(self.settings.home) if sign.pid == pid), None)
 
 
 def _hold(home: Path) -> IO[str]:
-    """Raises Unavailable if another holds it. The lock ends with the process, however it ends."""
+    """Locks the home for this `shoal up`. Raises Unavailable if another holds it. The lock ends with the process."""
     file = os.fdopen(os.open(home / UP_FILE, os.O_RDWR | os.O_CREAT, 0o600), "r+")
-    if taken(file):
+    if try_lock(file):
         file.truncate(0)
         return file
     pid = json.loads(file.read() or "{}").get("pid", "?")
-    raise Unavailable(f"`shoal up` runs in {home} already: process {pid}; end it there, or take another --home")
+    raise Unavailable(f"`shoal up` runs in {home} already: process {pid}; stop it, or choose another --home")

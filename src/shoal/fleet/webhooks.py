@@ -1,11 +1,11 @@
-"""Tells whoever asked for it when the state of a job changes: by POST, signed, at least once, and not for ever.
+"""Sends webhooks when the state of a job changes: a signed POST, at least once, with a limited number of attempts.
 
-    Webhook-Id          the same over all attempts, for whoever wants each once
+    Webhook-Id          the same for all attempts, so that receivers can ignore repeats
     Webhook-Timestamp   seconds since the epoch
     Webhook-Signature   v1,<base64 of HMAC-SHA256 over "id.timestamp.body" with the secret>
 
-An answer of 2xx is success, and no redirect is followed. Whatever address a job may crawl, its webhook leads to a
-private one only by the setting of the process that tells it, and never if a mere submitter asked for the job.
+A 2xx answer is success; redirects are not followed. Whatever addresses the job may crawl, its webhook may have a
+private address only if the setting of the sending process allows it, and never if a submit token made the job.
 """
 
 from __future__ import annotations
@@ -15,67 +15,70 @@ import hmac
 import json
 import time
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 from shoal.errors import Unavailable
-from shoal.fetch.curl import Fetcher
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.curl_fetcher import Fetcher
+from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FailureKind
-from shoal.fetch.guard import Guard
-from shoal.fetch.transfer import Fetch
-from shoal.model import Asker
+from shoal.model import Requester
 from shoal.settings import Settings
-from shoal.store.columns import iso_time
-from shoal.store.webhooks import Delivery, claim_deliveries, note_delivered, note_fault
+from shoal.store.fleet.webhooks import Delivery, claim_deliveries, note_delivered, note_fault
+from shoal.store.results.columns import iso_time
+from shoal.store.results.job_figures import brief_figures
 from shoal.store.writer import Writer
-from shoal.telemetry import Events
+from shoal.telemetry import EventLogger
 
 AT_ONCE = 20
 DEADLINE_S = 10.0
 ANSWER_BYTES = 64_000
-"""What an answer says besides its status is read no further."""
+"""The rest of an answer's body is not read."""
 OWN_KEY = "SHOAL_ALLOW_PRIVATE=on at tend"
 
-log = Events(__name__)
+log = EventLogger(__name__)
 
 
 class Webhooks:
     def __init__(self, settings: Settings, writer: Writer) -> None:
         self._writer = writer
-        self._fetcher = Fetcher(settings.user_agent, Guard(settings.allow_private, OWN_KEY))
-        public = Guard(way_out=f"a job of an admin together with {OWN_KEY}")
+        self._fetcher = Fetcher(settings.user_agent, AddressGuard(settings.allow_private, OWN_KEY))
+        public = AddressGuard(way_out=f"a job of an admin together with {OWN_KEY}")
         self._public_fetcher = Fetcher(settings.user_agent, public)
-        self._under_way: set[asyncio.Task[None]] = set()
+        self._sending: set[asyncio.Task[None]] = set()
 
     async def deliver(self) -> None:
-        """Begins what is due and does not wait for it. Raises Unavailable."""
-        for task in [task for task in self._under_way if task.done()]:
-            self._under_way.remove(task)
+        """Starts to send the due webhooks and does not wait for them. Raises Unavailable."""
+        for task in [task for task in self._sending if task.done()]:
+            self._sending.remove(task)
             task.result()
-        room = AT_ONCE - len(self._under_way)
+        room = AT_ONCE - len(self._sending)
         due = await self._writer.run(claim_deliveries, time.time(), room) if room > 0 else []
         for _, of_one_job in groupby(sorted(due, key=attrgetter("job")), attrgetter("job")):
-            self._under_way.add(asyncio.create_task(self._tell(list(of_one_job))))
+            self._sending.add(asyncio.create_task(self._send(list(of_one_job))))
 
     async def close(self) -> None:
-        """What is under way is cut off, and told once more by the next tend."""
-        for task in self._under_way:
+        """Cancels running deliveries; the next tend repeats them."""
+        for task in self._sending:
             task.cancel()
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await asyncio.gather(*self._sending, return_exceptions=True)
         await self._fetcher.aclose()
         await self._public_fetcher.aclose()
 
-    async def _tell(self, deliveries: Sequence[Delivery]) -> None:
-        """One after the other, so that states come in their order unless one has to be repeated."""
+    async def _send(self, deliveries: Sequence[Delivery]) -> None:
+        """Sends one after the other, so that states arrive in order unless one is repeated."""
         for delivery in deliveries:
-            fetcher = self._public_fetcher if delivery.asked_by is Asker.SUBMITTER else self._fetcher
-            answer = await fetcher.fetch(_call(delivery, int(time.time())))
+            fetcher = self._public_fetcher if delivery.asked_by is Requester.SUBMITTER else self._fetcher
             try:
+                figures = await self._writer.read(brief_figures, delivery.job)
+                answer = await fetcher.fetch(_call(delivery, figures, int(time.time())))
                 await self._note(delivery, answer)
             except Unavailable:
-                # Claimed as it is, it is told once more later.
+                # It stays claimed, and is sent again later.
                 return
 
     async def _note(self, delivery: Delivery, answer: Exchange | Failure) -> None:
@@ -84,13 +87,13 @@ class Webhooks:
             return await self._writer.run(note_delivered, delivery.id, time.time())
         refused = isinstance(answer, Failure) and answer.kind is FailureKind.ADDRESS_REFUSED
         if await self._writer.run(note_fault, delivery, time.time(), fault, refused):
-            words = f"job {delivery.job}: its webhook was not told of {delivery.said['state']}: {fault}"
-            log.warning("webhook_given_up", words, job=delivery.job, delivery=delivery.id)
+            text = f"job {delivery.job}: gave up on the webhook for state {delivery.payload['state']}: {fault}"
+            log.warning("webhook_given_up", text, job=delivery.job, delivery=delivery.id)
 
 
-def _call(delivery: Delivery, at: int) -> Fetch:
-    said = {"delivery": delivery.id, **delivery.said, "at": iso_time(delivery.said["at"])}
-    body = json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")
+def _call(delivery: Delivery, figures: Mapping[str, Any], at: int) -> Fetch:
+    content = {"delivery": delivery.id, **delivery.payload, "at": iso_time(delivery.payload["at"]), "figures": figures}
+    body = json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")
     headers = {"Webhook-Id": delivery.id, "Webhook-Timestamp": str(at)}
     if delivery.webhook.secret is not None:
         headers["Webhook-Signature"] = signature(delivery.webhook.secret, delivery.id, at, body)

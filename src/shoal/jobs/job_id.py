@@ -1,4 +1,4 @@
-"""Names for new jobs."""
+"""Ids for new jobs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _CHARS = 11
 
 
 def new_job_id() -> str:
-    """Later jobs sort after earlier ones of the same home for some years. To type, its first letters are enough."""
+    """Sorts after the ids of earlier jobs, for some years. Users may type only the first letters."""
     seconds = int(time.time())
     head = "".join(_DIGITS[seconds >> shift & 31] for shift in (25, 20, 15, 10, 5, 0))
-    # Among a hundred of one second two are the same once in six thousand times.
+    # 100 ids in one second collide with p = 1/6,000.
     return head + "".join(choice(_DIGITS) for _ in range(_CHARS - len(head)))
 
 
 def is_job_id(name: str) -> bool:
-    """A whole one, and not the beginning of one."""
+    """Whether this is a complete id, not the beginning of one."""
     return len(name) == _CHARS and set(name) <= set(_DIGITS)

@@ -1,0 +1,52 @@
+"""What a run in this process gives back: the job's figures, and its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from shoal.errors import UsageError
+from shoal.jobs.job_overview import Overview
+from shoal.store.results.items import item_table
+from shoal.store.results.listings import list_pages
+from shoal.store.store import Store
+
+
+class Report(NamedTuple):
+    """The result of a run."""
+
+    overview: Overview
+    seconds: float
+    """The duration of this run."""
+    database: Path
+    """Of the home: the data is read from there, so that a report of a million items is small."""
+
+    def __repr__(self) -> str:
+        """Short: the figures of a job are a page long."""
+        seen, stored = self.overview, self.overview.stored
+        return (
+            f"<Report of {seen.job.spec.name} ({seen.job.id}): {seen.state}, pages={stored.pages}, "
+            f"items={stored.items}, dead={stored.dead}, seconds={self.seconds:.1f}>"
+        )
+
+    def items(self) -> Iterator[dict[str, Any]]:
+        """The job's items in crawl order, with the same fields as in an export."""
+        with Store.open(self.database) as store, item_table(store, self.overview.job.id, {}) as rows:
+            for row in rows:
+                yield dict(row)
+
+    def pages(self) -> Iterator[dict[str, Any]]:
+        """The job's page records, in crawl order."""
+        with Store.open(self.database) as store:
+            yield from map(dict, list_pages(store, self.overview.job.id, {}))
+
+    def to_pandas(self, what: Literal["items", "pages"] = "items") -> Any:
+        """A DataFrame of the items or the pages. Raises UsageError without pandas."""
+        try:
+            # By name: it is no dependency, and type checkers need not know it.
+            pandas = import_module("pandas")
+        except ImportError:
+            raise UsageError("to_pandas() needs pandas, which is not installed: pip install pandas") from None
+        return pandas.DataFrame(list(self.pages() if what == "pages" else self.items()))

@@ -1,0 +1,304 @@
+"""The crawling part of a worker's child process: an event loop in its own thread, which keeps its connections and its
+requests in flight between slices.
+
+A slice runs in Celery's thread and permits the loop to lease for a while. An unexpected exception ends the process:
+Celery starts another, and the leases return.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import threading
+import time
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from typing import Any
+
+from shoal.engine.engine import SAVE_S, Engine
+from shoal.engine.periodic_tasks import DRAIN_S
+from shoal.engine.request_result import RequestResult
+from shoal.errors import Unavailable
+from shoal.fetch.open_file_limit import raise_open_files
+from shoal.fleet import roster
+from shoal.fleet.fleet import wake_tend
+from shoal.fleet.heartbeat_files import Heartbeat, machine
+from shoal.fleet.load_worker_jobs import FleetJobLoader
+from shoal.fleet.metric_counters import Counters
+from shoal.fleet.outage_log import OutageLog
+from shoal.fleet.shared_stop_flag import stop_requested, stopping_since
+from shoal.fleet.slice_queue import is_work
+from shoal.fleet.wait_for_servers import ServerWait
+from shoal.frontier.contract import ALL_LANES
+from shoal.frontier.redis import RedisFrontier
+from shoal.model import Lane
+from shoal.settings import Settings
+from shoal.spiders.run_event_loop import run_to_end
+from shoal.store.archive.archive_folders import Archive
+from shoal.store.archive.spools import ON_A_FLEET, Spools
+from shoal.store.writer import Writer
+from shoal.telemetry import EventLogger
+from shoal.urls.exclusions import read_exclusions
+
+LOOK_EVERY_S = 0.25
+IDLE_S = 2.0
+"""A slice that finds no work for this long ends."""
+UNLOAD_AFTER_S = 120.0
+TEND_SPOOLS_S = 5.0
+FINISH_EVERY_S = 2.0
+EXIT_FAULT = 70
+
+log = EventLogger(__name__)
+
+
+class WorkerChild:
+    def __init__(self, settings: Settings, lanes: Sequence[Lane]) -> None:
+        self._settings = settings
+        self._lanes = tuple(lanes)
+        self._heartbeat = Heartbeat(settings.home, "child")
+        self._loop = _new_event_loop()
+        self._ready = asyncio.Event()
+        self._stopping = False
+        self._ended = threading.Event()
+        self._lane: Lane | None = None
+        self._news = asyncio.Event()
+        self._busy_at = 0.0
+        """When its slice last found work."""
+        self._reported_ended = 0
+        self._is_express_over = False
+        self._tally = Counters(self._heartbeat.id)
+        self._spool_outages = OutageLog(log)
+        self._thread = threading.Thread(target=self._run, name="crawl", daemon=True)
+        self._thread.start()
+
+    def slice(self, lane: Lane) -> bool:
+        """Leases from this lane and every better one for the length of a slice. Returns whether work is left."""
+        slice = asyncio.run_coroutine_threadsafe(self._slice(lane), self._loop)
+        try:
+            return slice.result()
+        finally:
+            # A slice that Celery interrupts must not revoke the permit of the next one.
+            slice.cancel()
+
+    def end(self) -> None:
+        """Saves the requests in flight that finish in time, and releases the others."""
+        self._stopping = True
+        # The time counts from the stop signal: its slice may have waited for a server since then.
+        since = stopping_since() or time.monotonic()
+        self._ended.wait(max(0.0, since + DRAIN_S + SAVE_S - time.monotonic()))
+
+    def _run(self) -> None:
+        try:
+            run_to_end(self._loop, self._loop.run_until_complete, self._work())
+            if not self._is_over():
+                raise RuntimeError("the crawl ended without a stop request")
+            self._ended.set()
+            # A slice may still wait for its result.
+            self._loop.run_forever()
+        except BaseException:
+            # Any exception: the process must not continue without its crawl.
+            log.exception("crawl_failed", "the crawl of this process failed; the process exits and is replaced")
+            os._exit(EXIT_FAULT)
+
+    async def _work(self) -> None:
+        raise_open_files()
+        opening = ServerWait(self._settings, self._heartbeat, self._is_over)
+        store, frontier = await opening.store(), await opening.frontier()
+        if store is None or frontier is None:
+            return
+        settings = self._settings
+        writer = Writer(store)
+        archive = Archive.at(settings.archive_url, settings.home, settings.spool_bytes)
+        spools = self._spools = Spools(archive, machine(), ON_A_FLEET)
+        exclusions = read_exclusions(settings.exclusions)
+        source = FleetJobLoader(
+            store, writer, spools, exclusions, settings.spiders, settings.allow_private, frontier.cancel
+        )
+        self._engine = Engine(
+            frontier, writer, self._heartbeat.crash_marker, settings.concurrency, self._heartbeat.id, source
+        )
+        self._connection = frontier.connection
+        self._ready.set()
+        background = self._begin(
+            self._beat(),
+            self._enrol(frontier),
+            self._unload_idle(),
+            self._tend(writer, spools),
+            self._run_on_finish(source),
+        )
+        try:
+            await self._engine.serve(self._note_result)
+            await self._engine.unload_idle(0.0)
+            await self._seal(writer, spools)
+        finally:
+            for task in background:
+                task.cancel()
+            await asyncio.gather(*background, return_exceptions=True)
+            await source.close()
+            writer.close()
+            spools.close()
+        await self._tally.flush(frontier)
+        await roster.remove(frontier.connection, self._heartbeat.id)
+        await frontier.close()
+        store.close()
+        self._end_heartbeat()
+
+    def _begin(self, *works: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
+        """Starts background tasks; the process ends if one of them fails."""
+        tasks = [asyncio.create_task(work) for work in works]
+        for task in tasks:
+            task.add_done_callback(self._end_if_failed)
+        return tasks
+
+    def _end_heartbeat(self) -> None:
+        if self._engine.is_idle:
+            self._heartbeat.end()
+        else:
+            # Leases that could not be released return when the next worker on this machine finds this one dead.
+            self._heartbeat.crash_marker.clear()
+
+    async def _slice(self, lane: Lane) -> bool:
+        deadline = time.monotonic() + self._settings.slice_s
+        while not self._ready.is_set():
+            if self._is_over() or time.monotonic() > deadline:
+                return not self._is_over()
+            await asyncio.sleep(LOOK_EVERY_S)
+        lanes = ALL_LANES[: ALL_LANES.index(lane) + 1]
+        began_at = self._busy_at = time.monotonic()
+        self._engine.permit(lanes)
+        self._work_in(lane)
+        try:
+            # The engine waits for Redis without limit, but a slice does not.
+            async with asyncio.timeout(deadline - time.monotonic()):
+                await self._until_idle(lanes)
+            return False
+        except TimeoutError:
+            return self._busy_at > began_at and not self._engine.stopping
+        finally:
+            self._work_in(None)
+            self._engine.permit(())
+
+    async def _until_idle(self, lanes: Sequence[Lane]) -> None:
+        """Returns early on a stop request, after which it waits for no server."""
+        with suppress(Unavailable):
+            while not self._engine.stopping and time.monotonic() - self._busy_at < IDLE_S:
+                if not self._engine.is_idle or await self._is_there_work(lanes):
+                    self._busy_at = time.monotonic()
+                await self._wake_tend()
+                await asyncio.sleep(LOOK_EVERY_S)
+
+    def _note_result(self, end: RequestResult) -> None:
+        lane = self._engine.lane_of(end.lease.job)
+        self._tally.add(lane, end)
+        if lane is Lane.EXPRESS and not self._engine.is_held(end.lease.job):
+            self._is_express_over = True
+
+    async def _wake_tend(self) -> None:
+        """Wakes tend once when this process runs out of work, since a job may have ended; for express jobs also while
+        others run."""
+        is_done = self._engine.is_idle and self._engine.ended > self._reported_ended
+        if is_done or self._is_express_over:
+            self._reported_ended, self._is_express_over = self._engine.ended, False
+            await self._engine.keep_trying(wake_tend, self._connection)
+
+    def _work_in(self, lane: Lane | None) -> None:
+        self._lane = lane
+        self._news.set()
+
+    async def _is_there_work(self, lanes: Sequence[Lane]) -> bool:
+        return is_work(await self._engine.ready_in(lanes))
+
+    async def _beat(self) -> None:
+        """Reports when the engine last made progress; that it reports at all shows that the loop runs."""
+        while True:
+            engine = self._engine
+            excused = engine.waiting_for is not None or (self._lane is None and engine.is_idle)
+            self._heartbeat.progressed(time.monotonic() if excused else engine.progressed_at, engine.waiting_for)
+            if self._is_over():
+                engine.stop()
+            await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _enrol(self, frontier: RedisFrontier) -> None:
+        while True:
+            self._news.clear()
+            await self._engine.keep_trying(roster.write, frontier.connection, self._entry())
+            await self._engine.keep_trying(self._tally.send, frontier)
+            try:
+                # The start and end of a slice are written at once, so that tend sends no slice to a busy process.
+                async with asyncio.timeout(roster.WRITE_EVERY_S):
+                    await self._news.wait()
+            except TimeoutError:
+                pass
+
+    def _entry(self) -> roster.RosterEntry:
+        engine = self._engine
+        return roster.RosterEntry(
+            id=self._heartbeat.id,
+            role="child",
+            machine=machine(),
+            pid=os.getpid(),
+            lanes=self._lanes,
+            lane=self._lane,
+            in_flight=engine.in_flight,
+            unstored=engine.unstored,
+            ended=engine.ended,
+            memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            waiting_for=engine.waiting_for,
+            unloadable=dict(engine.unloadable),
+            reading=engine.slow_page_notes(),
+            archive_note=self._spools.note,
+            spooled_bytes=self._spools.waiting_bytes,
+        )
+
+    async def _unload_idle(self) -> None:
+        while True:
+            await asyncio.sleep(UNLOAD_AFTER_S / 4)
+            await self._engine.keep_trying(self._engine.unload_idle, UNLOAD_AFTER_S)
+
+    async def _tend(self, writer: Writer, spools: Spools) -> None:
+        """Moves full segments, and segments of dead processes, to the archive. Retries failures and logs each once."""
+        while True:
+            await asyncio.sleep(TEND_SPOOLS_S)
+            try:
+                await writer.run(spools.adopt)
+                await writer.run(spools.seal_due)
+                fault = spools.note
+            except Unavailable as reason:
+                fault = f"segments wait in the spool: {reason}"
+            if fault is None:
+                self._spool_outages.over()
+            else:
+                self._spool_outages.waits(fault)
+
+    async def _run_on_finish(self, jobs: FleetJobLoader) -> None:
+        """Only a process that can load a spider can run its hook: tend ends jobs, but loads no spider."""
+        while True:
+            await asyncio.sleep(FINISH_EVERY_S)
+            with suppress(Unavailable):
+                await jobs.finish_ended()
+
+    async def _seal(self, writer: Writer, spools: Spools) -> None:
+        try:
+            await writer.run(spools.seal_all)
+        except Unavailable as error:
+            text = f"segments stay in the spool until another worker on this machine archives them: {error}"
+            log.warning("segments_left", text)
+
+    def _end_if_failed(self, task: asyncio.Task[None]) -> None:
+        fault = None if task.cancelled() else task.exception()
+        # After a stop request it waits for no server.
+        if fault is not None and not (self._is_over() and isinstance(fault, Unavailable)):
+            log.error("crawl_failed", f"the process exits and is replaced: {fault!r}")
+            os._exit(EXIT_FAULT)
+
+    def _is_over(self) -> bool:
+        return self._stopping or stop_requested()
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()

@@ -1,0 +1,194 @@
+"""A job's overview: its figures from the frontier and the store, and its current state.
+
+Frontier and store are two databases, and nobody can read both at one moment. But each result is stored before its
+request ends in the frontier. So outcomes are counted in one snapshot of the store. The frontier is read after that, and
+knows what was found and what is queued. The rest is in progress. So the figures of an overview always add up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from shoal.jobs.deployment import Deployment, JobStatus
+from shoal.jobs.job_series import job_series
+from shoal.jobs.no_items import why_no_items
+from shoal.jobs.why_slow import why_slow
+from shoal.model import ENDED, Figures, JobState, ScopeKind
+from shoal.store.archive.segment_table import size_of
+from shoal.store.crawl.job_hooks import on_finish_failure
+from shoal.store.crawl.sink_state import sink_statuses
+from shoal.store.fleet.tokens import token_name
+from shoal.store.fleet.webhooks import LastDelivery, last_deliveries
+from shoal.store.jobs import Job, load_job
+from shoal.store.results.columns import iso_time
+from shoal.store.results.job_figures import Failures, StoredFigures, UnmatchedSelector, stored_figures
+from shoal.store.results.listings import nofollow_starts
+from shoal.store.store import Store
+from shoal.telemetry.mask_secrets import masked
+from shoal.urls.traps import allowing
+
+MOST_UNMATCHED = 20
+MOST_STARTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SinkFigures:
+    url: str
+    behind: int
+    behind_s: float
+    delivered: int
+    refused: int
+    fault: str | None
+    stuck: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    job: Job
+    state: JobState
+    frontier: Figures
+    """Agrees with `stored`."""
+    stored: StoredFigures
+    archive_bytes: int
+    limiting: str | None
+    webhook: LastDelivery | None = None
+    """None: the job has no webhook."""
+    owner: str | None = None
+    """The name of the token that owns the job, or its id if the token was removed; None: no owner."""
+    pid: int | str | None = None
+    """The process of this machine that crawls it."""
+
+    on_finish: str | None = None
+    """Why the spider's `on_finish` failed."""
+    nofollow_starts: Sequence[str] = ()
+    """The first start pages whose links were not followed, because they are nofollow."""
+    sinks: list[SinkFigures] = field(default_factory=list)
+    """In the order in which the job names them."""
+    why_slow: str | None = None
+    """What holds a running job back, with figures."""
+
+    @property
+    def sinks_behind(self) -> int:
+        """Changed items that a sink has not got yet; of several sinks, of the one that is furthest behind."""
+        return max((sink.behind for sink in self.sinks), default=0)
+
+    @property
+    def failures(self) -> list[Failures]:
+        return self.stored.failures
+
+    @property
+    def unmatched(self) -> list[UnmatchedSelector]:
+        """Not for items that were extracted again: the selectors were those of the crawl."""
+        return [] if self.job.extracted_by is not None else self.stored.unmatched[:MOST_UNMATCHED]
+
+    @property
+    def no_items(self) -> str | None:
+        """Why a spider or rules found no items, in words."""
+        return why_no_items(self.job, self.state, self.stored)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The job figures of the API and of --json, in this order."""
+        job, frontier, stored = self.job, self.frontier, self.stored
+        return {
+            "id": job.id,
+            "name": job.spec.name,
+            "state": self.state.value,
+            "lane": job.spec.lane.value,
+            "created_at": iso_time(job.created_at),
+            "started_at": iso_time(job.started_at) if job.started_at else None,
+            "finished_at": iso_time(job.finished_at) if job.finished_at else None,
+            "found": frontier.found,
+            "queued": frontier.queued,
+            "leased": frontier.leased,
+            "pages": frontier.pages,
+            "redirects": frontier.redirects,
+            "dead": frontier.dead,
+            "dropped": dict(frontier.dropped),
+            "skipped": stored.skipped,
+            "items": stored.items,
+            "bytes": stored.bytes,
+            "by_status": stored.by_status,
+            "hosts": stored.hosts,
+            "archive_bytes": self.archive_bytes,
+            "unarchived": stored.unarchived,
+            "limiting": self.limiting,
+            "why_slow": self.why_slow,
+            "traps": [{**asdict(trap), "allow": allowing(trap.rule)} for trap in stored.traps],
+            "overrides": job.spec.overrides,
+            "user_agent": job.spec.user_agent,
+            "version": job.version,
+            "webhook": asdict(self.webhook) if self.webhook else None,
+            "owner": self.owner,
+            "rejected_items": stored.rejected,
+            "no_items": self.no_items,
+            "unmatched": [asdict(one) for one in self.unmatched],
+            "on_finish_error": self.on_finish,
+            "merged": stored.merged,
+            "nofollow_starts": list(self.nofollow_starts),
+            "sinks": [asdict(sink) for sink in self.sinks],
+        }
+
+
+async def overview(place: Deployment, job_id: str) -> Overview:
+    stored = stored_figures(place.store, job_id)
+    return with_stored(place, await place.job_status(load_job(place.store, job_id)), stored)
+
+
+def with_stored(place: Deployment, status: JobStatus, stored: StoredFigures) -> Overview:
+    """`stored` was counted before the status was read."""
+    store, job = place.store, status.job
+    if status.state in ENDED and _ended(stored) != _ended(status.figures):
+        # It ended in between. Now its figures are complete.
+        stored = stored_figures(store, job.id)
+    archive_bytes = size_of(store, place.archive, job.id)
+    webhook = last_deliveries(store, job.id) if job.spec.webhook else None
+    owner = None if job.owner is None else token_name(store, job.owner) or job.owner
+    return Overview(
+        job,
+        status.state,
+        agreeing(status, stored),
+        stored,
+        archive_bytes,
+        status.limiting,
+        webhook,
+        owner,
+        status.pid,
+        on_finish_failure(store, job.id) if job.spec.spider else None,
+        nofollow_starts(store, job.id, MOST_STARTS) if _follows_all_links(job) else (),
+        _sinks(store, job) if job.spec.sinks else [],
+        why_slow(status, job_series(store, job)) if status.limiting and status.state not in ENDED else None,
+    )
+
+
+def _sinks(store: Store, job: Job) -> list[SinkFigures]:
+    names = [masked(text) for text in job.spec.sinks]
+    return [
+        SinkFigures(names[one.place], one.behind, one.behind_s, one.delivered, one.refused, one.fault, one.stuck)
+        for one in sink_statuses(store, job.id, time.time())
+    ]
+
+
+def agreeing(status: JobStatus, stored: StoredFigures) -> Figures:
+    """The frontier's figures with the outcomes that the store has. Without an outcome there, a request is leased."""
+    known = status.figures
+    # The frontier itself drops records that it cannot read.
+    dropped = {reason: n for reason, n in known.dropped.items() if reason not in stored.dropped} | stored.dropped
+    figures = replace(known, pages=stored.pages, redirects=stored.redirects, dead=stored.dead, dropped=dropped)
+    waiting = _ended(figures) + known.queued
+    at_rest = status.state in ENDED or not known.pending_known
+    leased = known.leased if at_rest else max(0, known.found - waiting)
+    return replace(figures, leased=leased, found=waiting + leased)
+
+
+def _ended(figures: Figures | StoredFigures) -> int:
+    return figures.pages + figures.redirects + figures.dead + sum(figures.dropped.values())
+
+
+def _follows_all_links(job: Job) -> bool:
+    """Unlike a spider or rules, and a list; and it obeys nofollow."""
+    spec = job.spec
+    by_itself = spec.spider is None and spec.rules is None and spec.scope is not ScopeKind.LISTED
+    return by_itself and spec.politeness.obeys_nofollow

@@ -1,0 +1,66 @@
+"""Masks the secrets of a job, or of its options, for users who may read jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from shoal.model import JobSpec, Webhook
+from shoal.model.options import OPTIONS
+from shoal.model.request_options import HIDDEN
+from shoal.store.jobs import Job
+from shoal.telemetry.mask_secrets import is_secret
+
+
+def without_secrets(job: Job) -> Job:
+    """Still shows which headers, cookies, proxies and rules exist. Masks rules, which may contain any secret."""
+    spec = job.spec
+    shown = replace(
+        spec,
+        headers={name: _shown_header(name, value) for name, value in spec.headers.items()},
+        cookies=tuple(f"{cookie.partition('=')[0]}={HIDDEN}" for cookie in spec.cookies),
+        cookie_file=_hidden(spec.cookie_file),
+        proxies=(HIDDEN,) * len(spec.proxies),
+        credentials=dict.fromkeys(spec.credentials, HIDDEN),
+        arguments=shown_arguments(spec),
+        rules=_hidden(spec.rules),
+        webhook=_shown_webhook(spec),
+    )
+    return replace(job, spec=shown, extracted_by=_hidden(job.extracted_by))
+
+
+def options_without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Takes options by their flag names; still shows which are set, and how many values they have."""
+    shown = {name: _masked(value) if OPTIONS[name].secret else value for name, value in options.items()}
+    if "argument" in shown:
+        shown["argument"] = [_shown_argument(text) for text in shown["argument"]]
+    return shown
+
+
+def shown_arguments(spec: JobSpec) -> dict[str, str | list[str]]:
+    """Arguments of a spider, without those that are secrets by their name."""
+    return {name: HIDDEN if is_secret(name) else value for name, value in spec.arguments.items()}
+
+
+def _shown_argument(text: str) -> str:
+    name = text.partition("=")[0]
+    return f"{name}={HIDDEN}" if is_secret(name) else text
+
+
+def _masked(value: str | Sequence[str]) -> str | list[str]:
+    return HIDDEN if isinstance(value, str) else [HIDDEN] * len(value)
+
+
+def _shown_header(name: str, value: str) -> str:
+    # Every host sees the user agent, and it belongs to the job's record.
+    return value if name.lower() == "user-agent" else HIDDEN
+
+
+def _hidden(text: str | None) -> str | None:
+    return None if text is None else HIDDEN
+
+
+def _shown_webhook(spec: JobSpec) -> Webhook | None:
+    # The URL itself is often the secret.
+    return None if spec.webhook is None else Webhook(HIDDEN, _hidden(spec.webhook.secret))
