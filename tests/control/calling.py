@@ -12,22 +12,24 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from shoal.control.app import create_app
-from shoal.control.bridge import NAME, Bridge
+from shoal.control.async_bridge import NAME, Bridge
 from shoal.control.problems import MEDIA
-from shoal.control.slots import slot
-from shoal.jobs.place import make_folder
+from shoal.control.thread_slots import slot
+from shoal.frontier.redis.shard import TAG
+from shoal.jobs.deployment import make_folder
 from shoal.settings import Settings
-from shoal.store.tokens import Scope, add_token
+from shoal.store.fleet.tokens import TokenScope, add_token
+from tests.frontier.redis_server import RedisServer
 
 
 @dataclass
 class Api:
     client: FlaskClient
     bridge: Bridge
-    tokens: dict[Scope, str]
+    tokens: dict[TokenScope, str]
 
     def __call__(
-        self, method: str, path: str, body: Any = None, scope: Scope = Scope.ADMIN, **named: Any
+        self, method: str, path: str, body: Any = None, scope: TokenScope = TokenScope.ADMIN, **named: Any
     ) -> TestResponse:
         headers = {"Authorization": f"Bearer {self.tokens[scope]}", **named.pop("headers", {})}
         if body is not None and "data" not in named:
@@ -51,7 +53,7 @@ def api_over(settings: Settings) -> Iterator[Api]:
     app = create_app(settings)
     bridge: Bridge = app.extensions[NAME]
     try:
-        tokens = {scope: add_token(bridge.store, scope, scope) for scope in Scope}
+        tokens = {scope: add_token(bridge.store, scope, scope) for scope in TokenScope}
         yield Api(app.test_client(), bridge, tokens)
     finally:
         bridge.close()
@@ -64,6 +66,12 @@ def slots_taken(api: Api) -> Iterator[None]:
         while held.enter_context(slot()):
             pass
         yield
+
+
+def forget_submits(redis: RedisServer) -> None:
+    """Every token has its whole share of submits again, whatever was asked for in the same minute."""
+    for key in redis.client.scan_iter(f"{TAG}:submits:*"):
+        redis.client.delete(key)
 
 
 def problem(answered: TestResponse, status: int) -> dict[str, Any]:

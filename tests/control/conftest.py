@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.frontier.redis.shard import TAG
-from tests.control.calling import Api, api_over
+from tests.control.calling import Api, api_over, forget_submits
 from tests.control.live import Live, living
 from tests.fleet.by_hand import FleetShell
 from tests.frontier.redis_server import RedisServer
@@ -49,8 +48,5 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 @pytest.fixture(autouse=True)
 def whole_share(request: pytest.FixtureRequest) -> None:
-    """Every test has its token's whole share of submits, whatever those before it asked for in the same minute."""
     if "live" in request.fixturenames:
-        redis = request.getfixturevalue("live").fleet.redis.client
-        for key in redis.scan_iter(f"{TAG}:submits:*"):
-            redis.delete(key)
+        forget_submits(request.getfixturevalue("live").fleet.redis)

@@ -16,15 +16,15 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
-from shoal.fleet.place import Fleet
+from shoal.fleet.fleet import Fleet
 from shoal.practice import Running as Site
 from shoal.practice import Shop, running
-from shoal.store.tokens import Scope, add_token
+from shoal.store.fleet.tokens import TokenScope, add_token
 from tests.fleet.running import Running
 from tests.frontier.redis_server import free_port
 
 SHOP = Shop(hosts=2, categories=3, products=24, troubled=False)
-START_S = 60.0
+START_S = 120.0
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Live:
     fleet: Running
     site: Site
     url: str
-    tokens: dict[Scope, str]
+    tokens: dict[TokenScope, str]
     pid: int
     """Of gunicorn's process that answers."""
 
@@ -41,16 +41,16 @@ class Live:
         return self.site.url(f"/?n={number}")
 
     def send(
-        self, method: str, path: str, body: Any = None, media: str = "", scope: Scope = Scope.ADMIN
+        self, method: str, path: str, body: Any = None, media: str = "", scope: TokenScope = TokenScope.ADMIN
     ) -> tuple[int, bytes]:
         """A body that is iterable is sent in chunks."""
         given = {"Authorization": f"Bearer {self.tokens[scope]}", **({"Content-Type": media} if media else {})}
-        with closing(HTTPConnection(self.url.removeprefix("http://"), timeout=60)) as connection:
+        with closing(HTTPConnection(self.url.removeprefix("http://"), timeout=START_S)) as connection:
             connection.request(method, f"/api/v1{path}", body, given, encode_chunked=not isinstance(body, bytes))
             answered = connection.getresponse()
             return answered.status, answered.read()
 
-    def call(self, method: str, path: str, body: Any = None, scope: Scope = Scope.ADMIN) -> tuple[int, Any]:
+    def call(self, method: str, path: str, body: Any = None, scope: TokenScope = TokenScope.ADMIN) -> tuple[int, Any]:
         status, text = self.send(method, path, json.dumps(body).encode(), "application/json", scope)
         return status, json.loads(text or b"null")
 
@@ -64,7 +64,7 @@ class Live:
 @contextmanager
 def living(folder: Path) -> Iterator[Live]:
     with (
-        running(SHOP) as site,
+        running(SHOP, log=folder / "site.log") as site,
         Running(folder, processes=1) as fleet,
         serving(fleet.environment, folder) as (url, pid),
     ):
@@ -83,7 +83,7 @@ def serving(environment: dict[str, str], folder: Path) -> Iterator[tuple[str, in
         yield f"http://127.0.0.1:{port}", process.pid
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(START_S)
         log.close()
 
 
@@ -94,8 +94,8 @@ def memory_bytes(parent: int) -> int:
     return sum(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
-async def make_tokens(fleet: Fleet) -> dict[Scope, str]:
-    return {scope: add_token(fleet.store, f"live-{scope}", scope) for scope in Scope}
+async def make_tokens(fleet: Fleet) -> dict[TokenScope, str]:
+    return {scope: add_token(fleet.store, f"live-{scope}", scope) for scope in TokenScope}
 
 
 def _await(port: int, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -12,15 +12,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from shoal.fleet.place import Fleet
-from shoal.store.tokens import Scope, add_token
+from shoal.fleet.fleet import Fleet
+from shoal.store.fleet.tokens import TokenScope, add_token
 from tests.control.live import serving
 from tests.control.test_openapi import CONFIG, EXAMPLES
 from tests.fleet.by_hand import fleet_shell
 
 
 async def _make_token(fleet: Fleet) -> str:
-    return add_token(fleet.store, "schemathesis", Scope.ADMIN)
+    return add_token(fleet.store, "schemathesis", TokenScope.ADMIN)
 
 
 def main(options: list[str]) -> int:

@@ -17,7 +17,9 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 
-from shoal.store.tokens import Scope
+from shoal.store.crawl.inputs import seed_targets
+from shoal.store.fleet.tokens import TokenScope
+from shoal.store.jobs import load_job
 from tests.cli.conftest import Ran
 from tests.cli.in_process import run_here
 from tests.control.calling import Api, api_over
@@ -43,7 +45,7 @@ class Afar:
 
     def __call__(self, *args: str, **env: str) -> Ran:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
-        told = {"SHOAL_API_URL": self.url, "SHOAL_TOKEN": self.api.tokens[Scope.ADMIN], "COLUMNS": "80"}
+        told = {"SHOAL_API_URL": self.url, "SHOAL_TOKEN": self.api.tokens[TokenScope.ADMIN], "COLUMNS": "80"}
         return run_here(self.folder, {**clean, "HOME": str(self.folder), **told, **env}, *args)
 
     def answer(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
@@ -77,7 +79,7 @@ def afar(api: Api, tmp_path: Path) -> Iterator[Afar]:
         yield afar
 
 
-def test_watching_goes_on_when_the_errors_cannot_be_counted(afar: Afar) -> None:
+def test_watch_continues_when_errors_cannot_be_counted(afar: Afar) -> None:
     job = afar.api.submit(URL)
 
     def away() -> tuple[str, bytes]:
@@ -91,14 +93,14 @@ def test_watching_goes_on_when_the_errors_cannot_be_counted(afar: Afar) -> None:
 
 
 @pytest.mark.parametrize(("ending", "command"), [("spec", "job"), ("overview", "job"), ("explanation", "explain")])
-def test_an_api_of_another_version_is_said_to_be_one(afar: Afar, ending: str, command: str) -> None:
+def test_an_api_with_another_version_is_reported(afar: Afar, ending: str, command: str) -> None:
     job = afar.api.submit(URL)
     afar.instead[ending] = lambda: ("200 OK", json.dumps({"id": job, "colour": "red"}).encode())
     ran = afar(command, job, *([URL] if command == "explain" else []))
-    assert ran.code == 2 and "of another version" in ran.err
+    assert ran.code == 2 and "runs another version" in ran.err
 
 
-def test_what_to_type_next_leads_to_the_same_place(afar: Afar) -> None:
+def test_suggested_commands_use_the_same_api(afar: Afar) -> None:
     job = afar.api.submit(URL)
     prefix = f"shoal --api {afar.url} "
     told = [
@@ -111,7 +113,7 @@ def test_what_to_type_next_leads_to_the_same_place(afar: Afar) -> None:
     assert "shoal " not in shown.replace(prefix, "")
 
 
-def test_without_a_job_it_says_how_one_is_begun_there(afar: Afar, fleet: FleetShell, tmp_path: Path) -> None:
+def test_without_a_job_it_says_how_to_submit_one(afar: Afar, fleet: FleetShell, tmp_path: Path) -> None:
     assert f"no job in {afar.url} yet: `shoal submit URL`" in afar("jobs").err
     own = afar("jobs", SHOAL_API_URL="", SHOAL_REDIS_URL=fleet.redis.url, SHOAL_HOME=str(fleet.home)).err
     assert "`shoal submit URL`" in own and "demo" not in own
@@ -120,7 +122,7 @@ def test_without_a_job_it_says_how_one_is_begun_there(afar: Afar, fleet: FleetSh
     assert f"`shoal --home {home} crawl URL`" in crawled and "shoal demo" in crawled
 
 
-def test_a_spider_without_urls_is_no_job_here_or_there(
+def test_a_spider_without_urls_is_refused_locally_and_by_the_api(
     fleet: FleetShell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "startless").mkdir()
@@ -133,26 +135,53 @@ def test_a_spider_without_urls_is_no_job_here_or_there(
         assert "names no URL to start from" in there.err and api.get("/jobs")["jobs"] == []
 
 
-def test_a_spider_of_the_fleet_cannot_be_tried_dry_from_afar(afar: Afar) -> None:
+def test_arguments_of_a_spider_are_checked_by_the_api_and_stored_with_the_job(
+    fleet: FleetShell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "argued").mkdir()
+    (tmp_path / "argued/shop.py").write_text(
+        "from shoal import spider\n@spider('https://x.test/{place}')\n"
+        "def shop(page, place: str, limit: int = 1): yield\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    body = {"spider": "argued.shop:shop"}
+    with api_over(replace(fleet.settings, spiders=("argued.shop",))) as api, served(api, tmp_path) as afar:
+        sent = afar("submit", "argued.shop:shop", "-a", "place=here", "-a", "limit=5", "--json")
+        assert sent.code == 0, sent.err
+        refused = afar("submit", "argued.shop:shop", "-a", "limt=5")
+        assert refused.code == 2 and "needs place" in refused.err and "did you mean limit?" in refused.err
+        made = api("POST", "/jobs", {**body, "arguments": {"place": "there", "limit": 7}})
+        assert made.status_code == 201, made.text
+        assert "needs place" in api("POST", "/jobs", body).get_json()["detail"]
+        assert "'many'" in api("POST", "/jobs", {**body, "arguments": {"place": "a", "limit": "many"}}).text
+        ids = (json.loads(sent.out)["id"], made.get_json()["id"])
+        specs = [load_job(api.bridge.store, id).spec for id in ids]
+        (first, *_), (second, *_) = (seed_targets(api.bridge.store, id, -1, 5) for id in ids)
+    assert [spec.arguments for spec in specs] == [{"place": "here", "limit": "5"}, {"place": "there", "limit": "7"}]
+    assert first.target and first.target.url == "https://x.test/here"
+    assert second.target and second.target.url == "https://x.test/there"
+
+
+def test_a_fleet_spider_cannot_be_dry_run_through_an_api(afar: Afar) -> None:
     for command in (["submit"], ["schedule", "add", "daily", "--cron", "30 4 * * *"]):
         ran = afar(*command, "shops.books:books", "--dry-run")
-        assert ran.code == 2 and "shops.books:books is loaded where it runs" in ran.err
+        assert ran.code == 2 and "cannot load shops.books:books here" in ran.err
 
 
-def test_a_host_is_asked_for_by_its_name_alone(afar: Afar) -> None:
+def test_a_host_is_read_by_name(afar: Afar) -> None:
     afar.instead["hosts"] = lambda: ("500 Internal Server Error", b"{}")
     ran = afar("hosts", "nowhere.example")
-    assert ran.code == 2 and "there is no host 'nowhere.example' here" in ran.err and afar.instead
+    assert ran.code == 2 and "unknown host 'nowhere.example'" in ran.err and afar.instead
 
 
 @pytest.mark.parametrize(
     ("status", "code", "words", "state"),
     [
-        ("403 Forbidden", 2, "not for you; job {job}, which was to have the list, is cancelled", "cancelled"),
-        ("429 Too Many Requests", 5, "the others are for {url}/api/v1/jobs/{job}/urls", "waiting"),
+        ("403 Forbidden", 2, "not for you; job {job} is cancelled, because its list could not be sent", "cancelled"),
+        ("429 Too Many Requests", 5, "send the others to {url}/api/v1/jobs/{job}/urls", "waiting"),
     ],
 )
-def test_a_list_that_is_not_taken_is_told_of_with_its_job(
+def test_a_list_that_the_api_refuses_is_reported_with_its_job(
     afar: Afar, status: str, code: int, words: str, state: str
 ) -> None:
     (afar.folder / "urls.txt").write_text(f"{URL}\n/bad\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shoal.control.bodies import JSON_BYTES
+from shoal.control.request_bodies import JSON_BYTES
 from tests.control.calling import Api, problem
 
 URL = "https://example.com/"
@@ -46,7 +46,7 @@ def test_a_wrong_field_is_named(api: Api, body: Any, field: str) -> None:
         {"rules": {"name": "x", "start": [URL]}, "spider": "a.b:c"},
     ],
 )
-def test_what_only_the_crawl_can_judge_is_refused_too(api: Api, options: dict[str, Any]) -> None:
+def test_values_that_only_the_crawl_can_validate_are_refused_too(api: Api, options: dict[str, Any]) -> None:
     problem(api("POST", "/jobs", {"urls": [URL], **options}), 422)
 
 
@@ -63,7 +63,7 @@ def test_what_only_the_crawl_can_judge_is_refused_too(api: Api, options: dict[st
     ],
     ids=["empty", "cut", "nonsense", "utf8", "deep list", "deep object", "nul"],
 )
-def test_what_is_no_json_is_told(api: Api, data: bytes) -> None:
+def test_invalid_json_is_reported(api: Api, data: bytes) -> None:
     problem(api("POST", "/jobs", data=data, headers=JSON), 400)
 
 
@@ -73,7 +73,7 @@ def test_rules_nested_thousands_deep_are_refused(api: Api, depth: int, status: i
     problem(api("POST", "/jobs", data=deep, headers=JSON), status)
 
 
-def test_text_that_no_database_takes_does_no_harm(api: Api) -> None:
+def test_text_that_a_database_cannot_store_does_no_harm(api: Api) -> None:
     answered = api(
         "POST", "/jobs", data=b'{"urls": ["https://example.com/"], "name": "a\\u0000b\\ud800"}', headers=JSON
     )
@@ -84,11 +84,11 @@ def test_text_that_no_database_takes_does_no_harm(api: Api) -> None:
 @pytest.mark.parametrize(
     "path", ["/jobs/%00", "/jobs/%ff", "/jobs/none", "/jobs/..%2f..", "/jobs/none/pages", "/nothing"]
 )
-def test_what_is_not_there_is_not_found(api: Api, path: str) -> None:
+def test_unknown_paths_are_not_found(api: Api, path: str) -> None:
     problem(api("GET", path), 404)
 
 
-def test_a_method_that_a_path_has_not_says_which_it_has(api: Api) -> None:
+def test_an_unsupported_method_lists_the_allowed_ones(api: Api) -> None:
     answered = api("PUT", "/jobs")
     problem(answered, 405)
     assert {"GET", "POST"} <= set(answered.headers["Allow"].split(", "))
@@ -110,12 +110,62 @@ def test_a_wrong_parameter_is_named(api: Api, asked: str) -> None:
     assert told["errors"][0]["field"] == asked.partition("=")[0]
 
 
-def test_a_field_that_there_is_not_is_told_in_words(api: Api) -> None:
-    told = problem(api("POST", "/jobs", {"urls": [URL], "limits": {"page": 1}}), 422)
-    assert told["detail"] == "limits.page: there is no such field"
+def test_an_unknown_field_is_named(api: Api) -> None:
+    told = problem(api("POST", "/jobs", {"urls": [URL], "colour": 1}), 422)
+    assert told["detail"] == "colour: unknown field"
 
 
-def test_every_answer_carries_the_callers_request_id_or_a_new_one(api: Api) -> None:
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ({"max_page": 1}, "max_page: unknown field; did you mean max_pages?"),
+        ({"limits": {"page": 1}}, "limits.page: unknown field; did you mean limits.pages?"),
+        ({"robots": False}, "robots: unknown field; did you mean ignore_robots?"),
+        ({"Rate": 1}, "Rate: unknown field; did you mean rate?"),
+        ({"x" * 100_000: 1}, f"{'x' * 60}…: unknown field"),
+    ],
+)
+def test_an_unknown_field_is_answered_with_the_nearest_known_one(api: Api, body: Any, detail: str) -> None:
+    assert problem(api("POST", "/jobs", {"urls": [URL], **body}), 422)["detail"] == detail
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "detail"),
+    [
+        (
+            "/jobs",
+            {"urls": [URL], "spider": "nope"},
+            "spider: not in the expected form. package.module:name, of a module",
+        ),
+        ("/jobs", {"urls": [URL], "webhook": "foo"}, "webhook.url: not in the expected form. "),
+        (
+            "/schedules",
+            {"name": "x", "cron": "@dayly", "job": {"urls": [URL]}},
+            "cron: not in the expected form. Minute, hour, day of the month, month, weekday: `30 4 * * mon`; or",
+        ),
+        ("/jobs", {"urls": ["http//x", "a,b"]}, "none of the urls can be fetched: 'http//x' "),
+        ("/jobs", {"urls": [URL], "arguments": {"a": 1}}, "the argument a is for a spider, and the job has none"),
+        ("/jobs", {"urls": [URL], "name": "last"}, "a job cannot have the name last: "),
+        ("/schedules", {"name": "last", "cron": "@daily", "job": {"urls": [URL]}}, "a job cannot have the name last: "),
+    ],
+)
+def test_a_value_that_does_not_fit_is_answered_in_words(api: Api, path: str, body: Any, detail: str) -> None:
+    assert problem(api("POST", path, body), 422)["detail"].startswith(detail)
+
+
+def test_an_unknown_field_of_a_schedules_job_is_answered_with_its_place(api: Api) -> None:
+    order = {"name": "x", "cron": "1 1 * * *", "spyder": "a:b", "job": {"urls": [URL], "max_depht": 1}}
+    detail = problem(api("POST", "/schedules", order), 422)["detail"]
+    assert "job.max_depht: unknown field; did you mean job.max_depth?" in detail
+    assert "spyder: unknown field; did you mean job.spider?" in detail
+
+
+def test_an_unknown_parameter_is_answered_with_the_nearest_known_one(api: Api) -> None:
+    told = problem(api("GET", f"/jobs/{api.submit(URL)}/pages?statsu=200"), 422)
+    assert told["detail"] == "statsu: unknown parameter; did you mean status?"
+
+
+def test_every_answer_has_the_callers_request_id_or_a_new_one(api: Api) -> None:
     for path in ("/jobs", "/jobs/none", "/nothing"):
         assert api("GET", path, headers={"X-Request-Id": "abc-1"}).headers["X-Request-Id"] == "abc-1"
     ids = {api("GET", "/jobs", headers={"X-Request-Id": bad}).headers["X-Request-Id"] for bad in ("a b", "x" * 200)}

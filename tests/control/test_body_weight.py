@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from shoal.control.bodies import FIELDS, HELD_BYTES, NAME, SMALL_BYTES, Held, whole_body
-from shoal.control.problems import FAULTS_TOLD, Problem
+from shoal.control.problems import FAULTS_SHOWN, Problem
+from shoal.control.request_bodies import FIELDS, HELD_BYTES, NAME, SMALL_BYTES, HeldBytes, whole_body
 from tests.control.calling import Api, problem
 
 WIDE_CHARACTER = "😀"
@@ -24,10 +24,10 @@ def refused(api: Api, body: bytes | dict[str, Any], status: int) -> dict[str, An
 
 
 @pytest.mark.parametrize(("text", "weight"), [("a", 3), ("é", 5), (r"\u00e9", 5), ("😀", 8), (r"\ud83d\ude00", 8)])
-def test_a_text_weighs_what_its_widest_character_makes_of_it(api: Api, text: str, weight: int) -> None:
+def test_a_text_is_weighed_by_its_widest_character(api: Api, text: str, weight: int) -> None:
     app, length = api.client.application, 1 << 20
     body = b'{"name": "' + b"a" * length + text.encode() + b'"}'
-    held: Held = app.extensions[NAME]
+    held: HeldBytes = app.extensions[NAME]
     room = int(2.5 * weight * length)
     held.change(HELD_BYTES - room)
     with ExitStack() as opened:
@@ -43,29 +43,29 @@ def test_a_text_weighs_what_its_widest_character_makes_of_it(api: Api, text: str
         assert data == body, "what was held is let go of"
 
 
-def test_the_first_faults_are_told_and_the_others_counted(api: Api) -> None:
+def test_the_first_faults_are_listed_and_the_others_counted(api: Api) -> None:
     told = refused(api, {f"unknown{n}": 1 for n in range(100)}, 422)
-    assert len(told["errors"]) == FAULTS_TOLD and told["more_errors"] == 100 - FAULTS_TOLD
-    assert told["errors"][0] == {"field": "unknown0", "reason": "there is no such field"}
+    assert len(told["errors"]) == FAULTS_SHOWN and told["more_errors"] == 100 - FAULTS_SHOWN
+    assert told["errors"][0] == {"field": "unknown0", "reason": "unknown field"}
     assert told["detail"].endswith("and 97 more")
     few = refused(api, {"unknown": 1}, 422)
-    assert "more_errors" not in few and few["detail"] == "unknown: there is no such field"
+    assert "more_errors" not in few and few["detail"] == "unknown: unknown field"
 
 
-def test_more_fields_than_anybody_has_are_refused_before_they_are_looked_at(api: Api) -> None:
+def test_too_many_fields_are_refused_before_parsing(api: Api) -> None:
     fields = b",".join(b'"f%d" : 1' % n for n in range(FIELDS + 1))
     for body in (b"{%b}", b'{"headers": {%b}}', b'{"rules": {%b}}'):
         assert f"{FIELDS:,} fields" in refused(api, body % fields, 413)["detail"]
 
 
-def test_of_a_list_the_first_fault_is_told(api: Api) -> None:
+def test_only_the_first_fault_of_a_list_is_reported(api: Api) -> None:
     for name in ("urls", "include", "proxies", "keep_params"):
         told = refused(api, {name: [1] * 200_000}, 422)
         assert [fault["field"] for fault in told["errors"]] == [f"{name}[0]"]
 
 
 @pytest.mark.parametrize("length", [3_000, 2 * SMALL_BYTES])
-def test_no_name_or_text_comes_back_longer_than_a_person_reads(api: Api, length: int) -> None:
+def test_long_names_and_texts_are_shortened_in_errors(api: Api, length: int) -> None:
     long = WIDE_CHARACTER * length
     field = refused(api, {long: 1}, 422)["errors"][0]["field"]
     assert field.startswith(WIDE_CHARACTER) and len(field) < 100
@@ -73,6 +73,6 @@ def test_no_name_or_text_comes_back_longer_than_a_person_reads(api: Api, length:
         refused(api, body, 422)
 
 
-def test_parameters_of_a_query_are_told_likewise(api: Api) -> None:
+def test_faults_of_query_parameters_are_limited_too(api: Api) -> None:
     told = problem(api("GET", "/jobs?" + "&".join(f"p{n}=1" for n in range(200))), 422)
-    assert len(told["errors"]) == FAULTS_TOLD and told["more_errors"] == 200 - FAULTS_TOLD
+    assert len(told["errors"]) == FAULTS_SHOWN and told["more_errors"] == 200 - FAULTS_SHOWN

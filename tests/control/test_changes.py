@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from shoal.fleet.place import Fleet
+from shoal.fleet.fleet import Fleet
 from shoal.frontier.contract import Caller
 from shoal.model import JobState, Lane, Offer, ScopeKind, Trail, reached
+from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import load_job
-from shoal.store.tokens import Scope
 from shoal.urls import Params, target
 from tests.cli.crawling import until
 from tests.control.calling import Api, api_over, problem
@@ -45,7 +45,7 @@ def offer(fleet: FleetShell, id: str, urls: list[str]) -> None:
     fleet.by_hand(act)
 
 
-def test_what_is_given_changes_and_the_rest_stays(api: Api, fleet: FleetShell) -> None:
+def test_only_given_fields_change(api: Api, fleet: FleetShell) -> None:
     id = begun(api, fleet, limits={"pages": 9, "depth": 2}, exclude=["*/a"], politeness={"per_host": 1})
     body = {"limits": {"pages": None, "bytes": 500}, "politeness": {"rate": 4.5}, "lane": "express", "priority": 3}
     assert change(api, id, body) == {"id": id, "version": 2}
@@ -70,7 +70,7 @@ def test_the_frontier_has_the_new_terms_at_once_and_workers_a_later_edition(api:
     assert first.gap_s > second.gap_s == 0.0
     assert second.edition > first.edition
     job = load_job(api.bridge.store, id)
-    assert job.told == job.version == 2
+    assert job.frontier_version == job.version == 2
 
 
 def test_a_paused_job_stays_paused(api: Api, fleet: FleetShell) -> None:
@@ -81,37 +81,40 @@ def test_a_paused_job_stays_paused(api: Api, fleet: FleetShell) -> None:
     assert load_job(api.bridge.store, id).state is JobState.PAUSED
 
 
-def test_a_job_that_has_not_begun_begins_with_its_change(api: Api) -> None:
+def test_a_job_that_has_not_started_starts_with_its_change(api: Api) -> None:
     id = api.submit(URL)
     change(api, id, {"limits": {"pages": 3}})
     job = load_job(api.bridge.store, id)
-    assert (job.spec.limits.pages, job.version, job.told) == (3, 2, 1)
+    assert (job.spec.limits.pages, job.version, job.frontier_version) == (3, 2, 1)
 
 
-def test_a_limited_job_goes_on_with_a_higher_limit_and_no_other_change(api: Api, fleet: FleetShell) -> None:
+def test_a_limited_job_continues_only_with_a_higher_limit(api: Api, fleet: FleetShell) -> None:
     id = begun(api, fleet, limits={"pages": 3})
     fleet.end(id, JobState.LIMITED, reached("pages"))
     for body in ({"limits": {"pages": 2}}, {"priority": 1}):
         problem(api("PATCH", f"/jobs/{id}", body), 409)
     change(api, id, {"limits": {"pages": 5}})
     job = load_job(api.bridge.store, id)
-    assert (job.state, job.finished_at, job.spec.limits.pages, job.told) == (JobState.RUNNING, None, 5, job.version)
+    assert (job.state, job.finished_at, job.spec.limits.pages, job.frontier_version) == (
+        JobState.RUNNING,
+        None,
+        5,
+        job.version,
+    )
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/resume"), ("PATCH", "")])
-def test_a_job_that_a_limit_ended_is_told_the_call_that_lets_it_go_on(
-    api: Api, fleet: FleetShell, method: str, path: str
-) -> None:
+def test_a_limited_job_names_the_call_that_continues_it(api: Api, fleet: FleetShell, method: str, path: str) -> None:
     id = begun(api, fleet, limits={"pages": 9, "pages_per_host": 3})
     fleet.end(id, JobState.LIMITED, reached("pages_per_host"))
     told = problem(api(method, f"/jobs/{id}{path}", {}), 409)["detail"]
-    way_on = f'PATCH /api/v1/jobs/{id} with {{"limits": {{"pages_per_host": N}}}}, N above 3'
+    way_on = f'PATCH /api/v1/jobs/{id} with {{"max_pages_per_host": N}}, N above 3'
     assert reached("pages_per_host") in told and told.endswith(way_on)
     change(api, id, {"limits": {"pages_per_host": 4}})
     assert load_job(api.bridge.store, id).state is JobState.RUNNING
 
 
-def test_of_many_changes_at_once_none_is_lost(api: Api, fleet: FleetShell) -> None:
+def test_no_concurrent_change_is_lost(api: Api, fleet: FleetShell) -> None:
     id = begun(api, fleet)
     bodies: list[dict[str, Any]] = [
         {"limits": {"pages": 11}},
@@ -125,17 +128,17 @@ def test_of_many_changes_at_once_none_is_lost(api: Api, fleet: FleetShell) -> No
     assert sorted(one["version"] for one in told) == [2, 3, 4, 5, 6]
     job = load_job(api.bridge.store, id)
     assert (job.spec.limits.pages, job.spec.limits.bytes, job.spec.politeness.per_host) == (11, 22, 3)
-    assert (job.spec.priority, job.spec.exclude, job.version, job.told) == (4, ("*/b",), 6, 6)
+    assert (job.spec.priority, job.spec.exclude, job.version, job.frontier_version) == (4, ("*/b",), 6, 6)
 
 
-def test_a_change_to_a_version_that_has_passed_is_refused(api: Api, fleet: FleetShell) -> None:
+def test_a_change_to_an_old_version_is_refused(api: Api, fleet: FleetShell) -> None:
     id = begun(api, fleet)
     assert change(api, id, {"priority": 1}, query="?version=1")["version"] == 2
     assert "version 1" in problem(api("PATCH", f"/jobs/{id}?version=1", {"priority": 2}), 409)["detail"]
     assert load_job(api.bridge.store, id).spec.priority == 1
 
 
-def test_a_preview_tells_what_a_new_exclusion_would_drop_and_changes_nothing(api: Api, fleet: FleetShell) -> None:
+def test_a_preview_counts_what_a_new_exclusion_would_drop_and_changes_nothing(api: Api, fleet: FleetShell) -> None:
     id = begun(api, fleet)
     offer(fleet, id, QUEUED)
     told = change(api, id, {"exclude": ["*/films/*"]}, query="?preview=true")
@@ -147,7 +150,7 @@ def test_a_preview_tells_what_a_new_exclusion_would_drop_and_changes_nothing(api
     assert change(api, api.submit(URL), {"exclude": ["*"]}, query="?preview=true")["queued"] == 0
 
 
-def test_a_preview_tells_what_a_narrower_scope_would_drop(api: Api, fleet: FleetShell) -> None:
+def test_a_preview_counts_what_a_narrower_scope_would_drop(api: Api, fleet: FleetShell) -> None:
     id = begun(api, fleet, scope="any")
     offer(fleet, id, [*QUEUED, "https://blog.example.com/a", "https://example.org/a", "https://example.org/b"])
     for scope, dropped in (("any", 0), ("domain", 2), ("host", 3), ("prefix", 3), ("listed", 63)):
@@ -179,7 +182,7 @@ def test_a_preview_of_a_long_queue_is_an_estimate(api: Api, fleet: FleetShell) -
         {"urls": [URL]},
     ],
 )
-def test_what_cannot_be_changed_is_refused_with_its_field(api: Api, fleet: FleetShell, body: dict[str, Any]) -> None:
+def test_an_invalid_change_is_refused_with_its_field(api: Api, fleet: FleetShell, body: dict[str, Any]) -> None:
     id = begun(api, fleet)
     assert next(iter(body)) in problem(api("PATCH", f"/jobs/{id}", body), 422)["detail"]
     assert load_job(api.bridge.store, id).version == 1
@@ -187,12 +190,12 @@ def test_what_cannot_be_changed_is_refused_with_its_field(api: Api, fleet: Fleet
 
 def test_a_rate_above_the_operators_needs_an_admin(shared_api: Api, fleet: FleetShell) -> None:
     id = begun(shared_api, fleet)
-    problem(shared_api("PATCH", f"/jobs/{id}", {"politeness": {"rate": 0}}, scope=Scope.SUBMIT), 403)
-    change(shared_api, id, {"politeness": {"rate": 1}}, scope=Scope.SUBMIT)
-    problem(shared_api("PATCH", f"/jobs/{id}", {"priority": 1}, scope=Scope.READ), 403)
+    problem(shared_api("PATCH", f"/jobs/{id}", {"politeness": {"rate": 0}}, scope=TokenScope.SUBMIT), 403)
+    change(shared_api, id, {"politeness": {"rate": 1}}, scope=TokenScope.SUBMIT)
+    problem(shared_api("PATCH", f"/jobs/{id}", {"priority": 1}, scope=TokenScope.READ), 403)
 
 
-def test_a_job_that_has_ended_or_is_not_there_is_not_changed(api: Api, fleet: FleetShell) -> None:
+def test_an_ended_or_unknown_job_cannot_be_changed(api: Api, fleet: FleetShell) -> None:
     id = begun(api, fleet)
     fleet.end(id, JobState.DONE)
     problem(api("PATCH", f"/jobs/{id}", {"priority": 1}), 409)

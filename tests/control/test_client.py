@@ -9,17 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from shoal.client import BATCH, Client, Job
+from shoal.client import BATCH, Client
 from shoal.control.app import ROUTES
-from shoal.control.models.exclusions import ExclusionsShown
-from shoal.control.models.fleet import HostShown, Stats, TokenShown, WorkerShown
-from shoal.control.models.jobs import Created, JobFigures
-from shoal.control.models.records import Explained, LetterShown, PageShown
-from shoal.control.models.schedules import ScheduleShown
-from shoal.control.models.scrape import Scraped, StillScraping
-from shoal.control.models.urls import Appended
 from shoal.errors import ApiError, Unavailable, UsageError
-from shoal.store.tokens import Scope
+from shoal.store.fleet.tokens import TokenScope
 from tests.control.live import Live
 from tests.fleet.proxy import Proxy
 from tests.frontier.redis_server import free_port
@@ -39,7 +32,7 @@ CALLED = {
 
 @pytest.fixture
 def shoal(live: Live) -> Iterator[Client]:
-    with Client(live.url, live.tokens[Scope.ADMIN]) as client:
+    with Client(live.url, live.tokens[TokenScope.ADMIN]) as client:
         yield client
 
 
@@ -62,31 +55,12 @@ def test_a_job_from_submit_to_export(live: Live, shoal: Client, tmp_path: Path) 
     assert unknown.value.status == 404
 
 
-def test_what_the_types_say_is_what_the_api_tells() -> None:
-    from shoal import client
-
-    assert Job.__annotations__.keys() == JobFigures.model_fields.keys()
-    assert client.Submitted.__annotations__.keys() == Created.model_fields.keys()
-    assert client.Appended.__annotations__.keys() == Appended.model_fields.keys()
-    assert client.Host.__annotations__.keys() == HostShown.model_fields.keys()
-    assert client.Schedule.__annotations__.keys() == ScheduleShown.model_fields.keys()
-    assert client.Token.__annotations__.keys() == TokenShown.model_fields.keys()
-    assert client.Page.__annotations__.keys() == PageShown.model_fields.keys()
-    assert client.Letter.__annotations__.keys() == LetterShown.model_fields.keys()
-    assert client.Explained.__annotations__.keys() == Explained.model_fields.keys()
-    assert client.Scraped.__annotations__.keys() == Scraped.model_fields.keys()
-    assert client.StillScraping.__annotations__.keys() == StillScraping.model_fields.keys()
-    assert client.Worker.__annotations__.keys() == WorkerShown.model_fields.keys()
-    assert client.Stats.__annotations__.keys() == Stats.model_fields.keys()
-    assert client.Exclusions.__annotations__.keys() == ExclusionsShown.model_fields.keys()
-
-
-def test_every_call_of_the_api_is_one_of_the_client() -> None:
+def test_every_api_call_has_a_client_method() -> None:
     calls = {operation.name for routes in ROUTES for operation in routes.operations if operation.scope}
     assert [name for name in sorted(calls) if not hasattr(Client, CALLED.get(name, name))] == []
 
 
-def test_any_number_of_urls_is_appended_and_each_bad_one_told_by_its_place(shoal: Client) -> None:
+def test_any_number_of_urls_is_appended_and_bad_ones_are_listed_by_line(shoal: Client) -> None:
     job = shoal.submit([NOWHERE], lane="slow")["id"]
     shoal.pause(job)
     urls = (f"{NOWHERE}{number}" if number % 4_000 else "/bad" for number in range(1, BATCH + 5_001))
@@ -96,13 +70,13 @@ def test_any_number_of_urls_is_appended_and_each_bad_one_told_by_its_place(shoal
     shoal.cancel(job)
 
 
-def test_a_file_is_appended_as_it_is(shoal: Client) -> None:
+def test_a_file_is_appended_unchanged(shoal: Client) -> None:
     job = shoal.submit(urls_follow=True, lane="slow")["id"]
     assert shoal.job(job)["state"] == "waiting"
     told = shoal.append_lines(job, io.BytesIO(b"shop,site\nOne,example.invalid/1\nTwo,\n"), column="site")
     assert (told["accepted"], told["rejected"]) == (1, [{"line": 3, "url": "", "reason": "empty"}])
     shoal.pause(job)
-    assert "goes on" in shoal.resume(job) and "cancelled" in shoal.cancel(job)
+    assert "continues" in shoal.resume(job) and "cancelled" in shoal.cancel(job)
 
 
 def test_every_item_and_page_is_listed_over_any_number_of_cursors(live: Live, shoal: Client) -> None:
@@ -118,7 +92,7 @@ def test_every_item_and_page_is_listed_over_any_number_of_cursors(live: Live, sh
     assert len([json.loads(line) for line in lines]) == figures["items"]
 
 
-def test_dead_letters_are_listed_and_tried_again(shoal: Client) -> None:
+def test_dead_letters_are_listed_and_retried(shoal: Client) -> None:
     job = shoal.submit(["http://127.0.0.1:9/"], retries=0)["id"]
     assert shoal.wait(job, timeout_s=60)["state"] == "failed"
     (letter,) = shoal.dead(job)
@@ -126,7 +100,17 @@ def test_dead_letters_are_listed_and_tried_again(shoal: Client) -> None:
     assert (shoal.retry(job, host="example.com"), shoal.retry(job)) == (0, 1)
 
 
-def test_a_job_that_does_not_end_in_time_is_told_of(shoal: Client) -> None:
+def test_a_job_with_a_slash_in_its_name_is_steered_and_removed_by_it(shoal: Client) -> None:
+    name = "team/new books"
+    id = shoal.submit([NOWHERE], name=name, lane="slow")["id"]
+    assert shoal.job(name)["id"] == id
+    shoal.cancel(name)
+    shoal.remove(name, confirm=id)
+    with pytest.raises(ApiError):
+        shoal.job(id)
+
+
+def test_waiting_for_a_job_raises_after_the_timeout(shoal: Client) -> None:
     job = shoal.submit([NOWHERE], lane="slow")["id"]
     shoal.pause(job)
     with pytest.raises(TimeoutError, match=r"paused after 0\.1 s"):
@@ -137,7 +121,7 @@ def test_a_job_is_changed_while_it_runs_and_its_dead_letters_are_counted_and_for
     job = shoal.submit([NOWHERE, f"{NOWHERE}a.pdf"], lane="slow")["id"]
     version = shoal.job(job)["version"]
     assert shoal.change(job, version=version, limits={"pages": 7}) == version + 1
-    with pytest.raises(ApiError, match="not of version"):
+    with pytest.raises(ApiError, match="no longer at version"):
         shoal.change(job, version=version, limits={"pages": 8})
     assert shoal.preview(job, exclude=["*.pdf"])["version"] == version + 1
     assert (shoal.spec("last")["spec"]["limits"]["pages"], shoal.overview(job)["job"]["version"]) == (7, version + 1)
@@ -149,7 +133,7 @@ def test_a_job_is_changed_while_it_runs_and_its_dead_letters_are_counted_and_for
     assert (shoal.purge(failed, host="example.com"), shoal.purge(failed)) == (0, 1)
 
 
-def test_the_fleet_is_seen_and_steered(live: Live, shoal: Client) -> None:
+def test_the_fleet_is_read_and_controlled(live: Live, shoal: Client) -> None:
     assert shoal.stats()["workers"] == 1 and shoal.workers()
     before = shoal.exclusions()
     more = shoal.set_exclusions([*before["lines"], "excluded.example"], version=before["version"])
@@ -161,7 +145,7 @@ def test_the_fleet_is_seen_and_steered(live: Live, shoal: Client) -> None:
     assert shoal.change_token("live-read", "read")["scope"] == "read"
 
 
-def test_what_is_not_read_to_its_end_does_not_stand_in_the_way_of_the_next_call(live: Live, shoal: Client) -> None:
+def test_a_response_that_is_not_read_to_its_end_does_not_block_the_next_call(live: Live, shoal: Client) -> None:
     job = shoal.submit([live.page(number) for number in range(700, 703)], scope="listed", politeness=POLITE)["id"]
     shoal.wait(job, timeout_s=60)
     rows = shoal.rows(job, "pages")
@@ -187,10 +171,10 @@ def test_an_error_has_the_fields_of_the_problem(live: Live, shoal: Client) -> No
     assert refused.value.status == 401
 
 
-def test_an_answer_that_never_came_makes_no_second_job(live: Live) -> None:
+def test_a_lost_answer_creates_no_second_job(live: Live) -> None:
     with (
         Proxy(int(live.url.rpartition(":")[2])) as between,
-        Client(f"http://127.0.0.1:{between.port}", live.tokens[Scope.ADMIN]) as shoal,
+        Client(f"http://127.0.0.1:{between.port}", live.tokens[TokenScope.ADMIN]) as shoal,
     ):
         between.break_answers(2)
         job = shoal.submit([NOWHERE], name="only-once", lane="slow")["id"]
@@ -198,10 +182,10 @@ def test_an_answer_that_never_came_makes_no_second_job(live: Live) -> None:
         assert [made["id"] for made in shoal.jobs(name="only-once")] == [job]
 
 
-def test_an_export_that_breaks_off_leaves_no_file(live: Live, tmp_path: Path) -> None:
+def test_an_interrupted_export_leaves_no_file(live: Live, tmp_path: Path) -> None:
     with (
         Proxy(int(live.url.rpartition(":")[2])) as between,
-        Client(f"http://127.0.0.1:{between.port}", live.tokens[Scope.ADMIN], patience_s=0.1) as shoal,
+        Client(f"http://127.0.0.1:{between.port}", live.tokens[TokenScope.ADMIN], patience_s=0.1) as shoal,
     ):
         job = shoal.submit([NOWHERE], lane="slow")["id"]
         between.break_answers(1)
@@ -216,6 +200,6 @@ def test_an_api_that_is_away_is_named() -> None:
         shoal.job("x")
 
 
-def test_what_is_no_format_is_refused(shoal: Client, tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused(shoal: Client, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\.parquet"):
         shoal.export("x", tmp_path / "pages.xml")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from shoal.control.client_address import ClientAddresses
-from shoal.control.connection_bounds import OTHER_FILES, Bound, Bounds, ConnectionSet
+from shoal.control.connection_limits import OTHER_FILES, ConnectionLimit, ConnectionLimits, ConnectionSet
 
 
 @dataclass(eq=False)
@@ -15,8 +15,8 @@ class Opened:
     address: str | None
 
 
-def test_the_oldest_of_an_address_gives_way_to_its_next() -> None:
-    some = ConnectionSet[Opened](Bound(10, 2))
+def test_the_oldest_connection_of_an_address_is_closed_for_its_next() -> None:
+    some = ConnectionSet[Opened](ConnectionLimit(10, 2))
     first, other, second = Opened("a"), Opened("b"), Opened("a")
     for one in (other, first, second):
         some.add(one)
@@ -26,23 +26,23 @@ def test_the_oldest_of_an_address_gives_way_to_its_next() -> None:
     assert some.has_room_for("a") and list(some) == [other, second]
 
 
-def test_the_oldest_of_all_gives_way_if_there_are_too_many_in_all() -> None:
-    some = ConnectionSet[Opened](Bound(3, 2))
+def test_the_oldest_connection_is_closed_at_the_total_limit() -> None:
+    some = ConnectionSet[Opened](ConnectionLimit(3, 2))
     all = [Opened(address) for address in ("a", None, "b")]
     for one in all:
         some.add(one)
     assert some.oldest_in_the_way("c") is some.oldest_in_the_way(None) is all[0]
 
 
-def test_what_has_no_address_is_bounded_only_by_the_total() -> None:
-    some = ConnectionSet[Opened](Bound(4, 1))
+def test_a_connection_without_address_has_only_the_total_limit() -> None:
+    some = ConnectionSet[Opened](ConnectionLimit(4, 1))
     for _ in range(3):
         some.add(Opened(None))
     assert some.has_room_for(None)
 
 
 def test_a_process_with_few_files_has_fewer_connections() -> None:
-    bounds = Bounds()
+    bounds = ConnectionLimits()
     assert bounds.within(bounds.files + OTHER_FILES) is bounds
     few = bounds.within(OTHER_FILES + bounds.files // 10)
     assert few.files <= bounds.files // 10 and few.waiting.per_address == 10

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from shoal.control.bodies import JSON_BYTES
-from shoal.store.tokens import Scope
+from shoal.control.request_bodies import JSON_BYTES
+from shoal.store.fleet.tokens import TokenScope
 from tests.control.live import Live, memory_bytes
 
 JSON, LINES = "application/json", "text/plain"
@@ -22,8 +22,8 @@ LONG = JSON_BYTES - (1 << 20)
 def begin(live: Live, path: str, media: str, length: int) -> socket.socket:
     """A POST whose body is still to come."""
     host, port = live.url.removeprefix("http://").split(":")
-    sock = socket.create_connection((host, int(port)), timeout=30)
-    head = f"POST /api/v1{path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {live.tokens[Scope.ADMIN]}\r\n"
+    sock = socket.create_connection((host, int(port)), timeout=120)
+    head = f"POST /api/v1{path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {live.tokens[TokenScope.ADMIN]}\r\n"
     sock.sendall(f"{head}Content-Type: {media}\r\nContent-Length: {length}\r\n\r\n".encode())
     return sock
 
@@ -44,7 +44,7 @@ def crawling(live: Live) -> Iterator[str]:
     assert ended == {"state": "done", "pages": 40, "dead": 0, "queued": 0}
 
 
-def test_what_cannot_be_read_or_is_not_there_is_refused(live: Live) -> None:
+def test_invalid_requests_and_unknown_paths_are_refused(live: Live) -> None:
     with crawling(live) as job:
         for body in (b"[" * 1_000_000, b'{"rules":' * 15_000, b'{"urls": ["\xff\xfe"]}', b"{"):
             status, told = live.send("POST", "/jobs", body, JSON)
@@ -57,12 +57,12 @@ def test_what_cannot_be_read_or_is_not_there_is_refused(live: Live) -> None:
         assert live.send("POST", f"/jobs/{other}/urls", bytes(range(256)) * 40, LINES)[0] == 422
 
 
-def test_two_gigabytes_are_refused_at_their_announcement(live: Live) -> None:
+def test_two_gigabytes_are_refused_by_content_length(live: Live) -> None:
     with crawling(live), begin(live, "/jobs", JSON, 2 << 30) as sock:
         assert status_of(sock) == 413
 
 
-def test_clients_that_drip_do_not_hold_the_crawl_up(live: Live) -> None:
+def test_slow_clients_do_not_delay_the_crawl(live: Live) -> None:
     with ExitStack() as dripping, crawling(live) as job:
         fed = live.submit(live.page(3), scope="listed")
         socks = [begin(live, "/jobs", JSON, 1_000) for _ in range(6)]
@@ -73,7 +73,7 @@ def test_clients_that_drip_do_not_hold_the_crawl_up(live: Live) -> None:
         assert live.call("GET", f"/jobs/{job}")[0] == 200
 
 
-def test_many_long_bodies_at_once_are_bounded_in_their_sum(live: Live) -> None:
+def test_many_large_bodies_are_limited_in_total(live: Live) -> None:
     before = memory_bytes(live.pid)
     statuses = []
     with crawling(live), ExitStack() as opened:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from shoal.practice.visit import Answer, Visit, not_found
-from shoal.store.remembered import RobotsRecord, claim_robots, disclaim_robots, save_robots
-from shoal.store.tokens import Scope
+from shoal.practice.request import Answer, Visit, not_found
+from shoal.store.crawl.robots_files import RobotsRecord, claim_robots, disclaim_robots, save_robots
+from shoal.store.fleet.tokens import TokenScope
 from tests.cli.crawling import until
 from tests.control.calling import Api, problem
 from tests.control.live import Live
@@ -22,7 +22,7 @@ def begun(api: Api, fleet: FleetShell) -> None:
     assert len(fleet.lease()) == len(NAMES)
 
 
-def test_hosts_come_by_name_in_parts(api: Api, fleet: FleetShell) -> None:
+def test_hosts_are_listed_by_name_in_parts(api: Api, fleet: FleetShell) -> None:
     begun(api, fleet)
     seen: list[str] = []
     path = "/hosts?limit=3"
@@ -37,7 +37,7 @@ def test_hosts_come_by_name_in_parts(api: Api, fleet: FleetShell) -> None:
     assert api.get("/hosts?limit=7")["next"] is None
 
 
-def test_a_host_tells_what_is_known_of_its_robots_txt(api: Api, fleet: FleetShell) -> None:
+def test_a_host_shows_its_robots_txt(api: Api, fleet: FleetShell) -> None:
     begun(api, fleet)
     store = api.bridge.store
     texts = {
@@ -48,9 +48,9 @@ def test_a_host_tells_what_is_known_of_its_robots_txt(api: Api, fleet: FleetShel
         "https://d.test": (200, b"User-agent: other\nDisallow: /\n"),
     }
     for origin, (status, body) in texts.items():
-        save_robots(store, RobotsRecord(origin, status, body, 1_000_000.0))
-    assert claim_robots(store, "https://e.test", time.time(), 60)
-    disclaim_robots(store, "https://e.test")
+        save_robots(store, [RobotsRecord(origin, status, body, 1_000_000.0)])
+    assert claim_robots(store, ["https://e.test"], time.time(), 60)
+    disclaim_robots(store, ["https://e.test"])
     shown = {host["host"]: host["robots"] for host in api.get("/hosts")["hosts"]}
     assert shown["a.test"] == [
         {
@@ -68,7 +68,7 @@ def test_a_host_tells_what_is_known_of_its_robots_txt(api: Api, fleet: FleetShel
     assert shown["f.test"] == []
 
 
-def test_a_word_on_a_host_changes_what_is_given_and_is_answered_with_its_clock(api: Api, fleet: FleetShell) -> None:
+def test_a_host_override_changes_only_given_fields_and_returns_the_host(api: Api, fleet: FleetShell) -> None:
     begun(api, fleet)
     told = api("PATCH", "/hosts/A.test", {"rate": 0.5}).get_json()
     assert (told["host"], told["rate"], told["paused"], told["robots"]) == ("a.test", 0.5, False, [])
@@ -78,7 +78,7 @@ def test_a_word_on_a_host_changes_what_is_given_and_is_answered_with_its_clock(a
     assert (told["rate"], told["paused"]) == (None, False)
 
 
-def test_of_a_host_that_nobody_has_met_it_says_so_and_names_near_ones(api: Api, fleet: FleetShell) -> None:
+def test_an_unknown_host_is_404_with_similar_names(api: Api, fleet: FleetShell) -> None:
     assert "when a job" in problem(api("PATCH", "/hosts/a.test", {"paused": True}), 404)["detail"]
     begun(api, fleet)
     assert "a.test" in problem(api("PATCH", "/hosts/aa.test", {"paused": True}), 404)["detail"]
@@ -87,12 +87,12 @@ def test_of_a_host_that_nobody_has_met_it_says_so_and_names_near_ones(api: Api, 
 
 def test_one_host_is_shown_by_its_name(api: Api, fleet: FleetShell) -> None:
     begun(api, fleet)
-    told = api.get("/hosts/A.test", scope=Scope.READ)
+    told = api.get("/hosts/A.test", scope=TokenScope.READ)
     assert told in api.get("/hosts")["hosts"] and told["host"] == "a.test"
     assert "a.test" in problem(api("GET", "/hosts/aa.test"), 404)["detail"]
 
 
-def test_workers_follow_a_word_on_a_host_with_their_next_lease(live: Live) -> None:
+def test_workers_apply_a_host_override_at_their_next_lease(live: Live) -> None:
     visits: list[float] = []
 
     def answer(visit: Visit) -> Answer:
@@ -113,6 +113,6 @@ def test_workers_follow_a_word_on_a_host_with_their_next_lease(live: Live) -> No
         assert len(visits) == before, "at the job's own rate there would be twenty more"
         assert live.call("PATCH", f"/hosts/{host}", {"paused": False, "rate": 4})[0] == 200
         until(lambda: len(visits) >= before + 5)
-        assert visits[before + 4] - visits[before] > 4 / 4 * 0.8
+        assert visits[before + 4] - visits[before] > 0.5, "at the job's own rate it would be a fifth of a second"
         assert live.call("POST", f"/jobs/{job}/cancel")[0] == 200
         assert live.call("PATCH", f"/hosts/{host}", {"rate": None})[0] == 200

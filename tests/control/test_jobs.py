@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from shoal.fleet.place import Fleet
+from shoal.fleet.fleet import Fleet
 from shoal.frontier.redis.shard import TAG
 from shoal.model import JobState, Lane, PageRecord, ScopeKind
-from shoal.store.archive.archive import Archive
-from shoal.store.archive.segments import OPEN, STORED, Segment, save_segment
-from shoal.store.batch import Batch, save
+from shoal.store.archive.archive_folders import Archive
+from shoal.store.archive.segment_table import OPEN, STORED, Segment, save_segment
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.job_removal import sweep_segments
 from shoal.store.jobs import load_job
-from shoal.store.removal import sweep_segments
 from shoal.store.tables import metadata
 from tests.control.calling import Api, problem
 from tests.fleet.by_hand import FleetShell
@@ -24,7 +24,7 @@ from tests.fleet.by_hand import FleetShell
 URL = "https://example.com/"
 
 
-def test_a_job_is_stored_whole_and_what_is_no_url_is_told_with_the_reason(api: Api) -> None:
+def test_a_job_is_stored_and_invalid_urls_are_listed_with_the_reason(api: Api) -> None:
     answered = api("POST", "/jobs", {"urls": [URL, URL, "mailto:x"], "name": "shop"})
     made = answered.get_json()
     assert answered.status_code == 201
@@ -99,11 +99,11 @@ def test_rules_are_data_and_a_spider_must_be_on_the_list(api: Api) -> None:
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "@/etc/passwd", "/etc/passwd", ""])
-def test_no_url_is_taken_for_a_file_of_the_server(api: Api, url: str) -> None:
+def test_a_url_never_opens_a_file_of_the_server(api: Api, url: str) -> None:
     problem(api("POST", "/jobs", {"urls": [url]}), 422)
 
 
-def test_the_list_goes_on_where_a_cursor_says_newest_first(api: Api) -> None:
+def test_the_list_continues_at_the_cursor_newest_first(api: Api) -> None:
     made = [api.submit(URL, name=f"job {n}", lane="express" if n == 1 else "slow") for n in range(5)]
     first = api.get("/jobs?limit=2")
     second = api.get(f"/jobs?limit=2&cursor={first['next']}")
@@ -129,7 +129,7 @@ def test_a_job_is_paused_resumed_and_cancelled_for_good(api: Api, fleet: FleetSh
         problem(api("POST", f"/jobs/{id}/{wish}"), 409)
 
 
-def test_figures_are_those_that_the_command_tells(api: Api, fleet: FleetShell) -> None:
+def test_figures_match_those_of_the_command(api: Api, fleet: FleetShell) -> None:
     id = api.submit(URL, "https://example.org/")
     fleet.begin(id)
     told = api.get(f"/jobs/{id}")
@@ -137,7 +137,7 @@ def test_figures_are_those_that_the_command_tells(api: Api, fleet: FleetShell) -
     assert (told["found"], told["queued"]) == (2, 2)
 
 
-def test_a_job_of_the_home_is_not_the_fleets(api: Api, fleet: FleetShell) -> None:
+def test_a_job_of_the_home_is_unknown_to_the_fleet(api: Api, fleet: FleetShell) -> None:
     from shoal.model import JobSpec
     from shoal.store.jobs import create_job
 
@@ -187,6 +187,29 @@ def test_a_removed_job_leaves_no_row_no_key_and_no_segment(api: Api, fleet: Flee
     kept = [key for key in fleet.redis.client.keys(f"{TAG}:*") if id.encode() in key]
     assert kept == []
     problem(api("DELETE", f"/jobs/{id}"), 404)
+
+
+def test_a_repeated_call_that_removes_a_job_by_name_removes_no_other(api: Api) -> None:
+    first, second = api.submit(URL, name="shop"), api.submit(URL, name="shop")
+    for id in (first, second):
+        api("POST", f"/jobs/{id}/cancel")
+    for name in ("shop", "last", second[:-1]):
+        assert f"?confirm={second}" in problem(api("DELETE", f"/jobs/{name}"), 409)["detail"]
+        assert f"?confirm={second}" in problem(api("DELETE", f"/jobs/{name}?confirm={first}"), 409)["detail"]
+    assert api("DELETE", f"/jobs/shop?confirm={second}").status_code == 204
+    assert f"names job {first}" in problem(api("DELETE", f"/jobs/shop?confirm={second}"), 409)["detail"]
+    assert api("DELETE", f"/jobs/{first}").status_code == 204
+    problem(api("DELETE", f"/jobs/{first}"), 404)
+    problem(api("DELETE", f"/jobs/shop?confirm={first}"), 404)
+
+
+def test_a_name_with_a_slash_fits_into_a_path(api: Api) -> None:
+    id, other = api.submit(URL, name="team/ü b/pages"), api.submit(URL, name="team%2Fb")
+    for name in ("team%2F%C3%BC%20b%2Fpages", "team%2f%c3%bc%20b%2fpages"):
+        assert api.get(f"/jobs/{name}")["id"] == id
+        assert api.get(f"/jobs/{name}/pages?limit=1")["pages"] == []
+    assert api.get("/jobs/team%252Fb")["id"] == other
+    problem(api("GET", "/jobs/team/%C3%BC%20b/pages"), 404)
 
 
 def test_a_segment_that_a_worker_still_holds_is_removed_when_it_reaches_the_archive(

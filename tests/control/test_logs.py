@@ -52,7 +52,7 @@ def test_every_event_is_documented_and_no_other() -> None:
     assert documented_events() - names == set()
 
 
-def test_a_bug_is_answered_without_its_words_and_logged_under_the_requests_id(
+def test_a_bug_is_answered_without_details_and_logged_with_the_request_id(
     api: Api, caplog: pytest.LogCaptureFixture
 ) -> None:
     def bug() -> str:
@@ -115,14 +115,14 @@ def test_followed_lines_come_as_they_are_written(tmp_path: Path) -> None:
         process.terminate()
 
 
-def test_where_nothing_is_logged_that_is_said(tmp_path: Path) -> None:
+def test_without_log_events_it_says_so(tmp_path: Path) -> None:
     shell = Here(tmp_path)
-    for asked, told in (((), "nothing is logged in"), (("nosuch",), "nothing is logged about 'nosuch' in")):
+    for asked, told in (((), "no log events in"), (("nosuch",), "no log events about 'nosuch' in")):
         ran = shell("logs", *asked)
         assert (ran.code, ran.out) == (0, "") and ran.err.startswith(f"{told} {shell.home}: ")
 
 
-def test_stderr_has_words_if_asked_for_and_the_file_json_and_neither_a_password(tmp_path: Path) -> None:
+def test_stderr_can_be_text_the_file_is_json_and_neither_has_passwords(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     env = {"SHOAL_REDIS_URL": f"redis://:hunter2@127.0.0.1:{free_port()}/0"}
     for form in ("text", "json"):
@@ -140,6 +140,6 @@ def test_stderr_has_words_if_asked_for_and_the_file_json_and_neither_a_password(
 
 
 def test_an_embedded_crawl_loads_nothing_of_it() -> None:
-    code = "import sys, shoal.cli.crawl, shoal.cli.run, shoal.cli.submit; print(*sys.modules)"
+    code = "import sys, shoal.cli.commands.crawl, shoal.cli.run_job, shoal.cli.commands.submit; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"structlog", "prometheus_client", "flask"}.isdisjoint(loaded)

@@ -10,9 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import shoal
 from shoal.control.metrics import KEPT_S, exposition
-from shoal.engine.ending import dead
-from shoal.fleet.place import Fleet
-from shoal.fleet.tally import Tally, tallied
+from shoal.engine.request_result import dead
+from shoal.fleet.fleet import Fleet
+from shoal.fleet.metric_counters import Counters, read_counters
 from shoal.frontier.contract import Caller
 from shoal.frontier.redis.shard import TAG
 from shoal.model import Lane
@@ -32,7 +32,7 @@ def scraped(api: Api) -> str:
     return text
 
 
-def test_who_asks_again_at_once_is_told_the_same(api: Api) -> None:
+def test_metrics_are_cached_for_a_moment(api: Api) -> None:
     first = api.client.get("/metrics")
     assert first.status_code == 200 and first.content_type.startswith("text/plain")
     began = time.monotonic()
@@ -42,7 +42,7 @@ def test_who_asks_again_at_once_is_told_the_same(api: Api) -> None:
     assert samples(scraped(api))["shoal_jobs", ("queued",)] == 1
 
 
-def test_the_numbers_of_an_idle_fleet_are_there_documented_and_to_the_liking_of_promtool(api: Api) -> None:
+def test_all_metrics_of_an_idle_fleet_are_documented_and_pass_promtool(api: Api) -> None:
     text = scraped(api)
     told = samples(text)
     assert told["shoal_up", ("redis",)] == told["shoal_up", ("database",)] == 1
@@ -56,7 +56,7 @@ def test_the_numbers_of_an_idle_fleet_are_there_documented_and_to_the_liking_of_
     assert named == families
 
 
-def test_what_is_queued_and_leased_is_told_by_lane_with_its_age(api: Api, fleet: FleetShell) -> None:
+def test_queued_and_leased_requests_are_counted_by_lane_with_their_age(api: Api, fleet: FleetShell) -> None:
     fleet.redis.client.set(f"{TAG}:clock", "2000000000")
     job = api.submit("http://a.test/1", "http://a.test/2", "http://b.test/1", lane="express")
     fleet.begin(job)
@@ -84,7 +84,7 @@ def test_a_paused_job_keeps_nobody_waiting(api: Api, fleet: FleetShell) -> None:
     assert told["shoal_requests_queued", ("batch",)] == 1 and told["shoal_queue_age_seconds", ("batch",)] == 0
 
 
-def test_who_is_at_work_is_told_by_lane_and_role(api: Api, fleet: FleetShell) -> None:
+def test_processes_are_counted_by_lane_and_role(api: Api, fleet: FleetShell) -> None:
     fleet.man(Lane.BATCH, in_flight=5, unstored=7, waiting_for="Redis")
     told = samples(scraped(api))
     assert told["shoal_workers", ("batch",)] == 1 and told["shoal_workers", ("express",)] == 0
@@ -93,11 +93,11 @@ def test_who_is_at_work_is_told_by_lane_and_role(api: Api, fleet: FleetShell) ->
     assert told["shoal_processes_waiting", ()] == 1
 
 
-def test_what_is_sent_again_because_nobody_confirmed_it_counts_once(fleet: FleetShell, api: Api) -> None:
+def test_counts_that_are_sent_twice_count_once(fleet: FleetShell, api: Api) -> None:
     job = api.submit("http://a.test/1")
     fleet.begin(job)
     (lease,) = fleet.lease()
-    tally = Tally("child-1")
+    tally = Counters("child-1")
     tally.add(Lane.BATCH, dead(lease, "http", 503, "gone"))
 
     async def act(place: Fleet) -> None:
@@ -105,7 +105,7 @@ def test_what_is_sent_again_because_nobody_confirmed_it_counts_once(fleet: Fleet
         call, counts = Caller("child-2").next(), {"ended batch dead": 2}
         for _ in range(3):
             await place.frontier.count(call, counts)
-        assert await tallied(place.frontier) == {("ended", "batch", "dead"): 3, ("failed", "batch", "503"): 1}
+        assert await read_counters(place.frontier) == {("ended", "batch", "dead"): 3, ("failed", "batch", "503"): 1}
 
     fleet.by_hand(act)
     assert samples(scraped(api))["shoal_attempts_failed_total", ("503", "batch")] == 1
@@ -121,7 +121,7 @@ def test_without_redis_it_still_answers_and_says_so(tmp_path: Path) -> None:
     assert not any(name.startswith("shoal_requests") for name, _ in told)
 
 
-def test_of_a_full_redis_nobody_is_told_to_be_gone(tmp_path: Path) -> None:
+def test_a_full_redis_reports_no_process_counts(tmp_path: Path) -> None:
     """It takes no word of who is at work, and whoever watches `shoal_workers` would look for the wrong fault."""
     with fleet_shell(tmp_path) as fleet, api_over(fleet.settings) as api:
         scraped(api)
@@ -140,7 +140,7 @@ def pages_of(told: Samples) -> dict[str, float]:
     }
 
 
-def test_a_crawl_is_counted_whole_and_its_workers_may_be_gone(tmp_path: Path) -> None:
+def test_a_crawl_is_counted_completely_after_its_workers_ended(tmp_path: Path) -> None:
     shop = Shop(hosts=1, categories=2, products=20, troubled=False)
     with running(shop, log=tmp_path / "site.log") as site, Running(tmp_path, processes=1) as fleet:
         job = fleet.submit(site.url(), "--rate", "0")

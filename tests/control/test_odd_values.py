@@ -12,18 +12,15 @@ from urllib.parse import quote
 import pytest
 from werkzeug.test import TestResponse
 
-from shoal.control.app import ROUTES
-from shoal.control.models.problems import ProblemDetails
+from shoal.client.responses.fleet import ProblemDetails
+from shoal.control.response_schemas import adapter
 from shoal.control.routes import Operation
-from shoal.frontier.redis.shard import TAG
 from shoal.model import fingerprint_hex
-from shoal.store.batch import Batch, save
-from tests.control.calling import Api, api_over
-from tests.control.test_records import page, with_dead
+from tests.control.calling import Api, forget_submits
+from tests.control.whole_api import OPERATIONS, api_with_job
 from tests.fleet.by_hand import FleetShell, fleet_shell
 from tests.store.postgres_server import PostgresServer, fresh_database
 
-OPERATIONS = [operation for routes in ROUTES for operation in routes.operations]
 URL = "https://example.com/"
 JOB = {"urls": [URL]}
 BODIES: dict[str, Any] = {
@@ -84,30 +81,31 @@ def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def api(fleet: FleetShell) -> Iterator[Api]:
-    with api_over(fleet.settings) as api:
-        yield api
+def whole(fleet: FleetShell) -> Iterator[tuple[Api, str]]:
+    with api_with_job(fleet) as whole:
+        yield whole
 
 
 @pytest.fixture(scope="module")
-def job(api: Api, fleet: FleetShell) -> str:
-    id = with_dead(api)
-    save(api.bridge.store, Batch(id, pages=[page(id, n) for n in range(5)]))
-    fleet.begin(id)
-    return id
+def api(whole: tuple[Api, str]) -> Api:
+    return whole[0]
+
+
+@pytest.fixture(scope="module")
+def job(whole: tuple[Api, str]) -> str:
+    return whole[1]
 
 
 def ask(api: Api, fleet: FleetShell, operation: Operation, path: str, **named: Any) -> TestResponse:
     if operation.counted:
-        for counter in fleet.redis.client.keys(f"{TAG}:submits:*"):
-            fleet.redis.client.delete(counter)
+        forget_submits(fleet.redis)
     return api(operation.method, path.removeprefix("/api/v1"), **named)
 
 
 def check(answered: TestResponse, sent: object) -> None:
     assert answered.status_code != 500, (sent, answered.text)
     if answered.status_code >= 400:
-        ProblemDetails.model_validate(answered.get_json())
+        adapter(ProblemDetails).validate_python(answered.get_json())
     assert "Location" not in answered.headers, sent
 
 

@@ -12,9 +12,9 @@ from werkzeug.test import TestResponse
 from shoal.control.app import ROUTES
 from shoal.control.routes import API, Operation
 from shoal.model import JobState
+from shoal.store.fleet.schedules import find_schedule
+from shoal.store.fleet.tokens import TokenScope, add_token, find_token
 from shoal.store.jobs import load_job
-from shoal.store.schedules import find_schedule
-from shoal.store.tokens import Scope, add_token, find_token
 from tests.control.calling import Api, problem
 from tests.fleet.by_hand import FleetShell
 
@@ -81,7 +81,7 @@ class Tenants:
 
 
 def _tenants(api: Api) -> Tenants:
-    return Tenants(api, *(add_token(api.bridge.store, name, Scope.SUBMIT) for name in ("ann", "bob")))
+    return Tenants(api, *(add_token(api.bridge.store, name, TokenScope.SUBMIT) for name in ("ann", "bob")))
 
 
 @pytest.fixture
@@ -113,16 +113,17 @@ def test_every_call_is_of_a_job_or_of_a_schedule_or_known_to_be_of_neither() -> 
     assert {one.name for one in OPERATIONS} == named | OF_NO_JOB
 
 
-def test_another_submitters_job_is_answered_like_one_that_there_is_not(tenants: Tenants) -> None:
+def test_another_tokens_job_is_answered_like_an_unknown_one(tenants: Tenants) -> None:
     job = tenants.submit(tenants.ann)
+    unknown = job[:-1] + ("0" if job[-1] != "0" else "1")
     for operation in OF_JOBS:
-        others, none = (problem(asked(tenants, tenants.bob, operation, id), 404) for id in (job, "nojobnow"))
-        assert others["detail"].replace(job, "") == none["detail"].replace("nojobnow", ""), operation.name
+        others, none = (problem(asked(tenants, tenants.bob, operation, id), 404) for id in (job, unknown))
+        assert others["detail"].replace(job, "") == none["detail"].replace(unknown, ""), operation.name
     left = load_job(tenants.api.bridge.store, job)
     assert (left.state, left.version, left.spec.priority) == (JobState.QUEUED, 1, 0)
 
 
-def test_another_submitters_schedule_is_answered_like_one_that_there_is_not(tenants: Tenants) -> None:
+def test_another_tokens_schedule_is_answered_like_an_unknown_one(tenants: Tenants) -> None:
     schedule = tenants.schedule(tenants.ann)
     for operation in OF_SCHEDULES:
         for name in (schedule, "news"):
@@ -132,13 +133,17 @@ def test_another_submitters_schedule_is_answered_like_one_that_there_is_not(tena
 
 
 @pytest.mark.parametrize("who", ["owner", "reader", "admin"])
-def test_owner_and_admin_do_everything_with_a_job_and_a_reader_looks(tenants: Tenants, who: str) -> None:
-    tokens = {"owner": tenants.ann, "reader": tenants.api.tokens[Scope.READ], "admin": tenants.api.tokens[Scope.ADMIN]}
+def test_owner_and_admin_control_a_job_and_a_reader_only_reads(tenants: Tenants, who: str) -> None:
+    tokens = {
+        "owner": tenants.ann,
+        "reader": tenants.api.tokens[TokenScope.READ],
+        "admin": tenants.api.tokens[TokenScope.ADMIN],
+    }
     job, schedule = tenants.submit(tenants.ann), tenants.schedule(tenants.ann)
     _check_reached(tenants, tokens[who], job, schedule, looks_only=who == "reader")
 
 
-def test_where_jobs_are_shared_any_submitter_does_everything(team: Tenants) -> None:
+def test_with_shared_jobs_any_submitter_controls_all_jobs(team: Tenants) -> None:
     job, schedule = team.submit(team.ann), team.schedule(team.ann)
     _check_reached(team, team.bob, job, schedule, looks_only=False)
 
@@ -148,15 +153,15 @@ def _check_reached(tenants: Tenants, token: str, job: str, schedule: str, *, loo
     for operation in sorted((*OF_JOBS, *OF_SCHEDULES), key=lambda one: one.name in last and 1 + last.index(one.name)):
         id = job if operation in OF_JOBS else schedule
         answered = asked(tenants, token, operation, id)
-        if looks_only and operation.scope is not Scope.READ:
+        if looks_only and operation.scope is not TokenScope.READ:
             assert answered.status_code == 403, operation.name
         else:
             assert not missing(answered, id) and answered.status_code not in (401, 403), operation.name
             assert answered.status_code not in (404, 422) or operation.name in OF_PAGES, operation.name
 
 
-def test_lists_and_counts_have_a_submitters_own(tenants: Tenants) -> None:
-    admin, reader = tenants.api.tokens[Scope.ADMIN], tenants.api.tokens[Scope.READ]
+def test_lists_and_counts_contain_only_the_submitters_own(tenants: Tenants) -> None:
+    admin, reader = tenants.api.tokens[TokenScope.ADMIN], tenants.api.tokens[TokenScope.READ]
     anns, bobs, admins = {tenants.submit(tenants.ann) for _ in range(3)}, {tenants.submit(tenants.bob)}, set[str]()
     admins.add(tenants.submit(admin))
     seen = {tenants.ann: anns, tenants.bob: bobs, admin: anns | bobs | admins, reader: anns | bobs | admins}
@@ -173,17 +178,17 @@ def test_lists_and_counts_have_a_submitters_own(tenants: Tenants) -> None:
     assert tenants.ids(reader, "/schedules") == {anns_schedule, bobs_schedule}
 
 
-def test_no_name_leads_to_anothers_job(tenants: Tenants) -> None:
+def test_no_name_finds_another_tokens_job(tenants: Tenants) -> None:
     bobs, anns = tenants.submit(tenants.bob), tenants.submit(tenants.ann)
     assert tenants.get(tenants.bob, "/jobs/last/spec")["id"] == bobs
     assert tenants.get(tenants.ann, "/jobs/last/spec")["id"] == anns
     for name in (anns, anns[:-1]):
         for path in (f"/jobs/{name}/spec", f"/jobs/{bobs}/diff?other={name}"):
             refused = problem(tenants.call(tenants.bob, "GET", path), 404)["detail"]
-            assert refused == f"there is no job {name!r}; the newest are: {bobs}"
+            assert refused == f"there is no job {name!r}; the newest are: {bobs} 'example.com'"
 
 
-def test_one_key_of_two_tokens_is_two_jobs(tenants: Tenants) -> None:
+def test_the_same_key_of_two_tokens_makes_two_jobs(tenants: Tenants) -> None:
     made = [
         tenants.call(token, "POST", "/jobs", {"urls": [URL]}, **{"Idempotency-Key": "today"}).get_json()["id"]
         for token in (tenants.ann, tenants.bob, tenants.ann)
@@ -192,14 +197,14 @@ def test_one_key_of_two_tokens_is_two_jobs(tenants: Tenants) -> None:
     assert tenants.ids(tenants.bob) == {made[1]}
 
 
-def test_a_scraped_page_is_a_job_of_whom_it_was_scraped_for(tenants: Tenants) -> None:
+def test_a_scrape_belongs_to_its_token(tenants: Tenants) -> None:
     scraped = tenants.call(tenants.ann, "POST", "/scrape", {"url": URL, "timeout_s": 0.01})
     assert scraped.status_code == 202, scraped.text
     assert tenants.ids(tenants.ann) == {scraped.get_json()["id"]} and tenants.ids(tenants.bob) == set()
 
 
-def test_the_owner_is_told_to_admins_and_to_the_owner(tenants: Tenants) -> None:
-    admin, reader = tenants.api.tokens[Scope.ADMIN], tenants.api.tokens[Scope.READ]
+def test_only_admins_and_the_owner_see_the_owner(tenants: Tenants) -> None:
+    admin, reader = tenants.api.tokens[TokenScope.ADMIN], tenants.api.tokens[TokenScope.READ]
     job, anns_id = tenants.submit(tenants.ann), tenants.id_of(tenants.ann)
     for token, name, id in ((admin, "ann", anns_id), (tenants.ann, "ann", anns_id), (reader, None, None)):
         overview = tenants.get(token, f"/jobs/{job}/overview")
@@ -209,8 +214,8 @@ def test_the_owner_is_told_to_admins_and_to_the_owner(tenants: Tenants) -> None:
     assert tenants.get(admin, f"/jobs/{tenants.submit(admin)}")["owner"] is None
 
 
-def test_jobs_of_a_removed_token_stay_and_are_not_those_of_a_new_one_of_its_name(tenants: Tenants) -> None:
-    admin = tenants.api.tokens[Scope.ADMIN]
+def test_jobs_of_a_removed_token_stay_and_do_not_pass_to_a_new_token_with_its_name(tenants: Tenants) -> None:
+    admin = tenants.api.tokens[TokenScope.ADMIN]
     job, schedule, anns_id = tenants.submit(tenants.ann), tenants.schedule(tenants.ann), tenants.id_of(tenants.ann)
     assert tenants.call(admin, "DELETE", "/tokens/ann").status_code == 204
     again = tenants.call(admin, "POST", "/tokens", {"name": "ann", "scope": "submit"}).get_json()["token"]
@@ -220,7 +225,7 @@ def test_jobs_of_a_removed_token_stay_and_are_not_those_of_a_new_one_of_its_name
 
 
 def test_two_submitters_schedules_may_have_one_name(tenants: Tenants) -> None:
-    admin = tenants.api.tokens[Scope.ADMIN]
+    admin = tenants.api.tokens[TokenScope.ADMIN]
     anns, bobs = tenants.schedule(tenants.ann), tenants.schedule(tenants.bob)
     order = {"name": "news", "cron": "0 5 * * *", "job": {"urls": [URL]}}
     problem(tenants.call(tenants.ann, "POST", "/schedules", order), 409)
@@ -235,11 +240,11 @@ def test_two_submitters_schedules_may_have_one_name(tenants: Tenants) -> None:
 def test_a_submitter_lists_no_hosts_and_is_told_no_name_of_one(tenants: Tenants, fleet: FleetShell) -> None:
     fleet.begin(tenants.submit(tenants.ann, urls=["https://secret-shop.test/"]))
     assert fleet.lease()
-    admin, reader = tenants.api.tokens[Scope.ADMIN], tenants.api.tokens[Scope.READ]
+    admin, reader = tenants.api.tokens[TokenScope.ADMIN], tenants.api.tokens[TokenScope.READ]
     for token in (admin, reader):
         assert [one["host"] for one in tenants.get(token, "/hosts")["hosts"]] == ["secret-shop.test"]
         assert "secret-shop.test" in problem(tenants.call(token, "GET", "/hosts/secret-shp.test"), 404)["detail"]
-    assert "by its name" in problem(tenants.call(tenants.bob, "GET", "/hosts"), 403)["detail"]
+    assert "by name" in problem(tenants.call(tenants.bob, "GET", "/hosts"), 403)["detail"]
     assert "secret-shop" not in problem(tenants.call(tenants.bob, "GET", "/hosts/secret-shp.test"), 404)["detail"]
     assert tenants.get(tenants.ann, "/hosts/secret-shop.test")["in_flight"] == 1
 
@@ -247,7 +252,7 @@ def test_a_submitter_lists_no_hosts_and_is_told_no_name_of_one(tenants: Tenants,
 def test_workers_name_no_job_of_another(tenants: Tenants, fleet: FleetShell) -> None:
     anns, bobs = tenants.submit(tenants.ann), tenants.submit(tenants.bob)
     fleet.man(unloadable={anns: "no module", bobs: "no module"})
-    named = {tenants.ann: {anns}, tenants.bob: {bobs}, tenants.api.tokens[Scope.READ]: {anns, bobs}}
+    named = {tenants.ann: {anns}, tenants.bob: {bobs}, tenants.api.tokens[TokenScope.READ]: {anns, bobs}}
     for token, jobs in named.items():
         workers = tenants.get(token, "/workers")["workers"]
         assert {job for worker in workers for job in worker["unloadable"]} == jobs

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from shoal.control.attachments import AT_ONCE
-from shoal.fleet.place import Fleet
+from shoal.control.streamed_files import AT_ONCE
+from shoal.fleet.fleet import Fleet
 from shoal.frontier.contract import Caller
-from shoal.frontier.record import request_text
+from shoal.frontier.serialize import request_text
 from shoal.model import (
     Completion,
     DeadLetter,
@@ -26,7 +26,7 @@ from shoal.model import (
     Trail,
     fingerprint_hex,
 )
-from shoal.store.batch import Batch, save
+from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.jobs import load_job
 from shoal.urls import Params, target
 from tests.control.calling import Api, problem, slots_taken
@@ -182,8 +182,12 @@ def test_an_export_is_the_data_in_each_format(api: Api) -> None:
     rows = list(csv.DictReader(io.StringIO(api("GET", f"/jobs/{job}/export?format=csv").text)))
     assert [row["url"] for row in rows] == [f"{URL}{n}" for n in range(4)]
     table = pq.read_table(io.BytesIO(api("GET", f"/jobs/{job}/export?what=items&format=parquet").data))
-    assert table.column("n").to_pylist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert table.column("n").to_pylist() == ["0", "0", "1", "1", "2", "2", "3", "3"], "of a type that nobody declared"
+    array = api("GET", f"/jobs/{job}/export?what=items&format=json&fields=_url,n&provenance=true")
+    assert array.content_type == "application/json"
+    assert [list(row.items()) for row in json.loads(array.text)][:1] == [[("_url", f"{URL}0"), ("n", 0)]]
     problem(api("GET", f"/jobs/{job}/export?format=xml"), 422)
+    assert "no field 'titel'" in problem(api("GET", f"/jobs/{job}/export?what=pages&fields=titel"), 422)["detail"]
 
 
 def test_an_export_is_sent_while_it_is_read(api: Api) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from shoal.fleet.cron import Cron
-from shoal.practice.visit import Answer, Visit, not_found
-from shoal.store.schedules import RunState, find_schedule, last_runs
-from shoal.store.tokens import Scope
+from shoal.practice.request import Answer, Visit, not_found
+from shoal.store.fleet.schedules import RunState, find_schedule, last_runs
+from shoal.store.fleet.tokens import TokenScope
 from tests.cli.crawling import until
 from tests.control.calling import Api, problem
 from tests.control.live import Live
@@ -92,11 +92,11 @@ def test_a_name_is_taken_once(api: Api) -> None:
 
 
 def test_what_needs_an_admin_in_a_job_needs_one_in_a_schedule(api: Api) -> None:
-    problem(api("POST", "/schedules", ORDER, scope=Scope.SUBMIT), 403)
+    problem(api("POST", "/schedules", ORDER, scope=TokenScope.SUBMIT), 403)
     modest = {**ORDER, "job": {"urls": ["https://example.com/"]}}
-    problem(api("POST", "/schedules", modest, scope=Scope.READ), 403)
-    assert api("POST", "/schedules", modest, scope=Scope.SUBMIT).status_code == 201
-    problem(api("PATCH", "/schedules/news", {"job": ORDER["job"]}, scope=Scope.SUBMIT), 403)
+    problem(api("POST", "/schedules", modest, scope=TokenScope.READ), 403)
+    assert api("POST", "/schedules", modest, scope=TokenScope.SUBMIT).status_code == 201
+    problem(api("PATCH", "/schedules/news", {"job": ORDER["job"]}, scope=TokenScope.SUBMIT), 403)
 
 
 def test_no_reader_is_shown_what_only_its_maker_knows(api: Api) -> None:
@@ -109,7 +109,7 @@ def test_no_reader_is_shown_what_only_its_maker_knows(api: Api) -> None:
     }
     made = api("POST", "/schedules", {**ORDER, "job": job})
     assert made.status_code == 201, made.text
-    shown = api("GET", "/schedules/news", scope=Scope.READ)
+    shown = api("GET", "/schedules/news", scope=TokenScope.READ)
     assert "secret-" not in made.text + shown.text
     masked = {"header": ["***"], "cookie": ["***"], "proxy": ["***"], "webhook": "***", "webhook_secret": "***"}
     assert masked.items() <= shown.get_json()["job"]["options"].items()
@@ -118,7 +118,7 @@ def test_no_reader_is_shown_what_only_its_maker_knows(api: Api) -> None:
 def test_a_schedule_keeps_no_passwords_of_urls(api: Api) -> None:
     job = {"urls": ["https://ann:pass@example.com/"]}
     answered = api("POST", "/schedules", {**ORDER, "job": job})
-    assert "no passwords" in problem(answered, 422)["detail"] and "pass@" not in answered.text
+    assert "cannot store passwords" in problem(answered, 422)["detail"] and "pass@" not in answered.text
     assert api("POST", "/schedules", ORDER).status_code == 201
     problem(api("PATCH", "/schedules/news", {"job": job}), 422)
     found = find_schedule(api.bridge.store, "news")

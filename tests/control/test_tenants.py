@@ -16,20 +16,19 @@ from typing import Any
 
 import pytest
 
-from shoal.fleet.place import Fleet
-from shoal.fleet.submit import read_asked, submit
-from shoal.model import Asker
+from shoal.fleet.fleet import Fleet
+from shoal.fleet.submit import read_request, submit
+from shoal.model import Requester
 from shoal.practice import Shop, running
-from shoal.store.tokens import Scope
+from shoal.store.fleet.tokens import TokenScope
 from tests.control.live import Live, make_tokens, serving
 from tests.fleet.running import Running
 
-SHOP = Shop(hosts=10, categories=3, products=86, troubled=False)
-PAGES = 1_000
-RATE = 10.0
-ENDS_WITHIN_S = 90.0
-FACTOR = 1.5
 TIMED = bool(os.environ.get("SHOAL_TIMED"))
+SHOP = Shop(hosts=10, categories=3, products=86 if TIMED else 20, troubled=False)
+PAGES = sum(len(known.pages) for known in SHOP.truth().values())
+RATE = 10.0
+FACTOR = 1.5
 
 SPANS = "<table>" + "<tr>" + "<td rowspan=9000 colspan=9000>x" * 40 + "</table>"
 HOSTILE_PAGES = {
@@ -82,7 +81,7 @@ def begin(live: Live) -> str:
     options = {"rate": RATE, "per_host": 4, "allow_private": True, "no_archive": True}
 
     async def hand_over(fleet: Fleet) -> str:
-        sources, spec = read_asked(fleet.settings, urls, None, None, options, Asker.ADMIN)
+        sources, spec = read_request(fleet.settings, urls, None, None, options, Requester.ADMIN)
         return (await submit(fleet, sources, spec, owner="second")).id
 
     return live.fleet.by_hand(hand_over)
@@ -90,7 +89,7 @@ def begin(live: Live) -> str:
 
 def crawl_s(live: Live, job: str) -> float:
     began_at = time.monotonic()
-    live.fleet.until_ended(job, ENDS_WITHIN_S)
+    live.fleet.until_ended(job)
     took_s = time.monotonic() - began_at
     figures = live.call("GET", f"/jobs/{job}")[1]
     assert (figures["state"], figures["pages"], figures["dead"], figures["queued"]) == ("done", PAGES, 0, 0)
@@ -138,30 +137,29 @@ def cancels(live: Live, page: str) -> None:
     """With a token of its own, which owns none of these jobs."""
     for job in live.call("GET", "/jobs")[1]["jobs"]:
         for verb in ("cancel", "pause"):
-            status, _ = live.call("POST", f"/jobs/{job['id']}/{verb}", scope=Scope.SUBMIT)
+            status, _ = live.call("POST", f"/jobs/{job['id']}/{verb}", scope=TokenScope.SUBMIT)
             assert status == 404
-        status, _ = live.call("PATCH", f"/jobs/{job['id']}", {"limits": {"pages": 1}}, scope=Scope.SUBMIT)
+        status, _ = live.call("PATCH", f"/jobs/{job['id']}", {"limits": {"pages": 1}}, scope=TokenScope.SUBMIT)
         assert status == 404
-        assert live.call("DELETE", f"/jobs/{job['id']}", scope=Scope.SUBMIT)[0] in (403, 404)
+        assert live.call("DELETE", f"/jobs/{job['id']}", scope=TokenScope.SUBMIT)[0] in (403, 404)
     express = {"urls": ["https://example.com/"], "lane": "express"}
-    assert live.call("POST", "/jobs", express, scope=Scope.SUBMIT)[0] == 403
+    assert live.call("POST", "/jobs", express, scope=TokenScope.SUBMIT)[0] == 403
 
 
 ATTACKS = (numbers_at_the_ends, hostile_rules, hostile_formats, floods, cancels)
-TOGETHER = "all together"
-CASES: dict[str, tuple[Any, ...]] = {TOGETHER: ATTACKS}
+CASES: dict[str, tuple[Any, ...]] = {"all together": ATTACKS}
 if TIMED:
     CASES |= {attack.__name__: (attack,) for attack in ATTACKS}
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_whatever_one_tenant_asks_for_the_job_of_another_ends_whole_and_in_its_time(live: Live, case: str) -> None:
-    alone_s = crawl_s(live, begin(live))
+    alone_s = crawl_s(live, begin(live)) if TIMED else 0.0
     with hostile_pages() as page:
         job = begin(live)
         for attacks in CASES[case]:
             attacks(live, page)
         took_s = crawl_s(live, job)
-    print(f"\n{case}: {took_s:.1f} s beside the other tenant, {alone_s:.1f} s alone: {took_s / alone_s:.2f} x")
-    # Of all at once only the figure is told: it is above the factor, and why is not known yet.
-    assert not TIMED or case == TOGETHER or took_s < FACTOR * alone_s
+    if TIMED:
+        print(f"\n{case}: {took_s:.1f} s beside the other tenant, {alone_s:.1f} s alone: {took_s / alone_s:.2f} x")
+        assert took_s < FACTOR * alone_s

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shoal.control.bodies import JSON_BYTES
-from shoal.fleet.append import PART
-from shoal.fleet.place import Fleet
+from shoal.control.request_bodies import JSON_BYTES
+from shoal.fleet.append_urls import PART
+from shoal.fleet.fleet import Fleet
 from shoal.model import JobState
-from shoal.store.inputs import input_counts
-from shoal.store.tokens import Scope
-from shoal.store.waiting import add_waiting
+from shoal.store.crawl.inputs import input_counts
+from shoal.store.crawl.overflow import add_overflow
+from shoal.store.fleet.tokens import TokenScope
 from tests.control.calling import Api, api_over, problem
 from tests.control.live import Live, memory_bytes
 from tests.fleet.by_hand import FleetShell, fleet_shell
@@ -97,13 +97,13 @@ def test_what_cannot_be_read_at_all_is_refused_and_nothing_is_kept(api: Api) -> 
     assert "text/csv" in refused(b"a,b\n", "text/plain", "?column=b")
     assert "column" in refused(b"a,b\n", "text/csv")
     assert "no column 'c'" in refused(b"a,b\nx,y\n", "text/csv", "?column=c")
-    assert "holds no URL" in refused(b"# nothing\n", "text/plain")
+    assert "contains no URL" in refused(b"# nothing\n", "text/plain")
     assert "not text" in refused(bytes(range(32)) * 40, "text/plain")
     assert "text/plain" in refused(b"x", "image/png")
     problem(api("POST", f"/jobs/{job}/urls", []), 422)
     problem(api("POST", f"/jobs/{job}/urls", [1]), 422)
     problem(api("POST", "/jobs/nope/urls", [URL]), 404)
-    problem(api("POST", f"/jobs/{job}/urls", [URL], Scope.READ), 403)
+    problem(api("POST", f"/jobs/{job}/urls", [URL], TokenScope.READ), 403)
     assert len(report(api, job)) == 1
 
 
@@ -112,7 +112,7 @@ def test_a_stream_may_be_longer_than_json_may(api: Api) -> None:
     announced = {"CONTENT_LENGTH": str(JSON_BYTES + 1)}
     answered = api("POST", f"/jobs/{job}/urls", data=b"example.com/a\n", headers=LINES, environ_overrides=announced)
     # The rest of it did not come.
-    assert "broke off" in problem(answered, 400)["detail"]
+    assert "ended early" in problem(answered, 400)["detail"]
     array = {"Content-Type": "application/json"}
     problem(api("POST", f"/jobs/{job}/urls", data=b"[]", headers=array, environ_overrides=announced), 413)
 
@@ -125,11 +125,11 @@ def test_a_cancelled_job_takes_no_more(api: Api) -> None:
 
 def test_at_the_frontiers_cap_the_caller_is_asked_to_wait(api: Api) -> None:
     job = api.submit(URL)
-    add_waiting(api.bridge.store, [(job, "{}")])
+    add_overflow(api.bridge.store, [(job, "{}")])
     answered = api("POST", f"/jobs/{job}/urls", data=b"example.com/a\n", headers=LINES)
-    assert "nothing of this call is kept" in problem(answered, 429)["detail"]
+    assert "nothing of this call is stored" in problem(answered, 429)["detail"]
     assert int(answered.headers["Retry-After"]) > 0
-    assert "nothing of this call is kept" in problem(api("POST", f"/jobs/{job}/urls", [URL + "a"]), 429)["detail"]
+    assert "nothing of this call is stored" in problem(api("POST", f"/jobs/{job}/urls", [URL + "a"]), 429)["detail"]
     assert input_counts(api.bridge.store, job).accepted == 1
 
 
@@ -141,7 +141,7 @@ def test_a_stream_that_meets_the_frontiers_cap_is_told_what_became_of_its_lines(
     class Body(io.RawIOBase):
         def readinto(self, buffer: Any) -> int:
             if coming.tell() == len(first):
-                add_waiting(api.bridge.store, [(job, "{}")])
+                add_overflow(api.bridge.store, [(job, "{}")])
             some = coming.read(min(len(buffer), len(first) - coming.tell() or len(rest)))
             buffer[: len(some)] = some
             return len(some)
@@ -150,8 +150,8 @@ def test_a_stream_that_meets_the_frontiers_cap_is_told_what_became_of_its_lines(
     sent = {"wsgi.input": Body(), "CONTENT_LENGTH": str(len(first + rest))}
     answered = api("POST", f"/jobs/{job}/urls", headers=LINES, environ_overrides=sent)
     told = problem(answered, 429)["detail"]
-    counts = f"{PART - 2:,} accepted, 1 duplicates, 1 rejected"
-    assert told.endswith(f"; lines up to {PART:,} are kept ({counts}), send the rest later")
+    counts = f"{PART - 2:,} accepted, 1 duplicate, 1 rejected"
+    assert told.endswith(f"; lines up to {PART:,} are stored ({counts}), send the rest later")
     assert len(report(api, job)) == 1 + PART
 
 
@@ -216,7 +216,7 @@ def test_of_a_stream_that_breaks_off_whole_parts_are_kept(live: Live) -> None:
     host, port = live.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as connection:
         head = [f"POST /api/v1/jobs/{job}/urls HTTP/1.1", f"Host: {host}", "Content-Type: text/plain"]
-        head += [f"Authorization: Bearer {live.tokens[Scope.ADMIN]}", "Transfer-Encoding: chunked", "", ""]
+        head += [f"Authorization: Bearer {live.tokens[TokenScope.ADMIN]}", "Transfer-Encoding: chunked", "", ""]
         connection.sendall("\r\n".join(head).encode())
         body = "".join(f"https://example.invalid/{number}\n" for number in range(5_000)).encode()
         connection.sendall(f"{len(body):x}\r\n".encode() + body + b"\r\n")

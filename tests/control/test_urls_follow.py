@@ -6,9 +6,9 @@ import csv
 import io
 import json
 
-from shoal.fleet.place import Fleet
+from shoal.fleet.fleet import Fleet
+from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import load_job
-from shoal.store.tokens import Scope
 from tests.control.calling import Api, problem
 from tests.control.live import Live
 from tests.fleet.by_hand import FleetShell
@@ -20,7 +20,7 @@ SITES = 200
 
 def test_it_says_what_it_waits_for(api: Api, fleet: FleetShell) -> None:
     fleet.man()
-    answered = api("POST", "/jobs", {"urls": [], "scope": "listed"}, Scope.SUBMIT)
+    answered = api("POST", "/jobs", {"urls": [], "scope": "listed"}, TokenScope.SUBMIT)
     made = answered.get_json()
     assert answered.status_code == 201 and (made["state"], made["accepted"]) == ("queued", 0)
     told = api.get(f"/jobs/{made['id']}")

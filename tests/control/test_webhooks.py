@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shoal.model import JobState, Webhook
+from shoal.store.fleet.webhooks import claim_deliveries, note_fault
 from shoal.store.jobs import load_job
-from shoal.store.webhooks import claim_deliveries, note_fault
 from tests.control.calling import Api, problem
 from tests.fleet.by_hand import FleetShell
 
@@ -22,7 +22,7 @@ def test_a_webhook_is_kept_as_it_is_spelt_and_its_secret_is_not_shown(api: Api, 
     assert "s3cret" not in shown.text
     assert api("POST", f"/jobs/{id}/cancel").status_code == 200
     (due,) = claim_deliveries(api.bridge.store, 1e12, 10)
-    assert due.said["state"] == JobState.CANCELLED
+    assert due.payload["state"] == JobState.CANCELLED
     note_fault(api.bridge.store, due, 0.0, "it answered 500", for_good=True)
     assert api.get(f"/jobs/{id}")["webhook"] == {
         "delivered": 0,

@@ -1,2 +1,2 @@
-"""The control plane: other programs submit, watch and steer jobs over HTTP. It never fetches and never waits for a
-crawl."""
+"""The control plane: an HTTP API with which other programs submit, watch and control jobs. It never fetches pages and
+never waits for a crawl."""

@@ -1,4 +1,4 @@
-"""The Flask app of the API: its routes, and what every answer has."""
+"""Creates the Flask app of the API: its routes, and the headers and log line of every response."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from flask import Flask, Response, g, request
 from werkzeug.exceptions import NotFound
 
 from shoal import telemetry
-from shoal.control import bodies, figures, limits, problems, readiness, slots
-from shoal.control import metrics as told
+from shoal.control import job_figures, problems, rate_limits, readiness, request_bodies, thread_slots
+from shoal.control import metrics as fleet_metrics
 from shoal.control.api import (
-    changes,
+    append_urls,
     exclusions,
+    exports,
+    health,
     hosts,
+    job_detail,
     jobs,
     metrics,
-    pages,
+    patch_job,
     records,
     schedules,
     scrape,
-    status,
     tokens,
-    urls,
-    whole,
     workers,
 )
-from shoal.control.bridge import NAME, Bridge
+from shoal.control.async_bridge import NAME, Bridge
+from shoal.control.dashboard_source import fleet_dashboard
 from shoal.control.openapi import serving
+from shoal.control.path_slashes import keeping_slashes, with_slashes
 from shoal.control.routes import API, Routes
 from shoal.settings import Settings
 
@@ -37,40 +39,40 @@ REQUEST_ID = "X-Request-Id"
 THREADS = 32
 _GIVEN_ID = re.compile(r"[\x21-\x7e]{1,128}")
 
-log = telemetry.Events(__name__)
+log = telemetry.EventLogger(__name__)
 
 ROUTES: tuple[Routes, ...] = (
     jobs.routes,
-    changes.routes,
-    urls.routes,
+    patch_job.routes,
+    append_urls.routes,
     scrape.routes,
     records.routes,
-    pages.routes,
-    whole.routes,
+    exports.routes,
+    job_detail.routes,
     hosts.routes,
     exclusions.routes,
     workers.routes,
     schedules.routes,
     tokens.routes,
-    status.routes,
+    health.routes,
     metrics.routes,
 )
 
 
 def create_app(settings: Settings, threads: int = THREADS) -> Flask:
-    """`threads`: how many answer requests. To be called in the process that serves it.
+    """`threads`: how many threads answer requests. Call it in the process that serves the app.
 
     Raises UsageError if the settings name no fleet.
     """
     app = Flask("shoal", static_folder=None)
     app.extensions[NAME] = over = Bridge(settings)
-    figures.register(over, app.extensions)
-    told.register(over, app.extensions)
+    job_figures.register(over, app.extensions)
+    fleet_metrics.register(over, app.extensions)
     readiness.register(over, app.extensions)
-    slots.register(threads, app.extensions)
-    bodies.register(app.extensions)
-    app.config["MAX_CONTENT_LENGTH"] = bodies.JSON_BYTES
-    # A path with a slash too many is no other path: Werkzeug would redirect to whatever host the client named.
+    thread_slots.register(threads, app.extensions)
+    request_bodies.register(app.extensions)
+    app.config["MAX_CONTENT_LENGTH"] = request_bodies.JSON_BYTES
+    # Paths with an extra slash are not found: Werkzeug would redirect to whatever host the client named.
     app.url_map.strict_slashes = True
     app.url_map.merge_slashes = False
     app.url_map.redirect_defaults = False
@@ -80,11 +82,13 @@ def create_app(settings: Settings, threads: int = THREADS) -> Flask:
     problems.register(app)
     for routes in (*ROUTES, serving(ROUTES)):
         app.register_blueprint(routes.blueprint)
+    app.register_blueprint(fleet_dashboard(over))
+    app.wsgi_app = keeping_slashes(app.wsgi_app)  # type: ignore[assignment, method-assign]
     return app
 
 
 def request_id() -> str:
-    """Of the current request: the caller's, if it gave one."""
+    """The id of the current request: the caller's, if it sent one."""
     name: str = g.request_id
     return name
 
@@ -97,7 +101,7 @@ def _name_request() -> None:
 
 
 def _refuse_leading_slashes() -> None:
-    """Werkzeug would take `//api/v1/jobs` for `/api/v1/jobs`, and a proxy's rules for paths would not have seen it."""
+    """Werkzeug would treat `//api/v1/jobs` as `/api/v1/jobs`, which bypasses a proxy's rules for paths."""
     if request.environ["PATH_INFO"].startswith("//"):
         raise NotFound()
 
@@ -107,18 +111,18 @@ def _finish(response: Response) -> Response:
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers.setdefault("Cache-Control", "no-store")
     _log_answer(response)
-    return limits.tell(response)
+    return rate_limits.add_headers(response)
 
 
 def _log_answer(response: Response) -> None:
-    """What changes something, and what is refused; that somebody looked only if everything is wanted."""
-    status = response.status_code
-    looked = request.method in ("GET", "HEAD") and (status < 400 or not request.path.startswith(API))
-    (log.debug if looked else log.info)(
+    """Logs changes and refusals; plain reads only at debug level."""
+    status, path = response.status_code, with_slashes(request.path)
+    is_read = request.method in ("GET", "HEAD") and (status < 400 or not request.path.startswith(API))
+    (log.debug if is_read else log.info)(
         "request_answered",
-        f"{request.method} {request.path} {status}",
+        f"{request.method} {path} {status}",
         method=request.method,
-        path=request.path,
+        path=path,
         status=status,
         duration_ms=round((time.monotonic() - g.began_at) * 1000, 1),
         **({"caller": g.token.name} if "token" in g else {}),
@@ -127,5 +131,6 @@ def _log_answer(response: Response) -> None:
 
 
 def _job_of_path() -> str | None:
+    """The id of the job; as the caller wrote it, if it was not found."""
     named = request.view_args or {}
-    return named.get("id") if request.path.startswith(f"{API}/jobs/") else None
+    return g.get("job_id", named.get("id")) if request.path.startswith(f"{API}/jobs/") else None

@@ -1,4 +1,4 @@
-"""Who asks, and what they may: `Authorization: Bearer shoal_…`, on every call of the API."""
+"""Authenticates and authorizes every API request: `Authorization: Bearer shoal_…`."""
 
 from __future__ import annotations
 
@@ -9,60 +9,61 @@ from typing import Any, cast
 
 from flask import g, request
 
-from shoal.control.bridge import bridge
+from shoal.control.async_bridge import bridge
 from shoal.control.problems import Problem
 from shoal.errors import Unavailable
-from shoal.fleet.submit import admins_options, privileges
-from shoal.model import Asker, JobSpec
-from shoal.store.tokens import Scope, Token, find_token, note_use
+from shoal.fleet.submit import options_for_admins, privileges
+from shoal.model import JobSpec, Requester
+from shoal.store.fleet.tokens import Token, TokenScope, find_token, note_use
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="shoal"'}
 
 
-def authorize(scope: Scope) -> None:
-    """Raises a Problem unless the request carries a token of this scope; afterwards `holder` tells whose it is."""
+def authorize(scope: TokenScope) -> None:
+    """Raises a Problem unless the request has a token with this scope; afterwards `holder` returns the token."""
     kind, _, text = request.headers.get("Authorization", "").partition(" ")
     if kind.lower() != "bearer" or not text.strip():
-        raise Problem(401, "give a token: Authorization: Bearer shoal_…; `shoal token add` makes one", (), _CHALLENGE)
+        detail = "a token is missing: send Authorization: Bearer shoal_…; `shoal token add` creates one"
+        raise Problem(401, detail, (), _CHALLENGE)
     store = bridge().store
     token = find_token(store, text.strip())
     if token is None:
-        raise Problem(401, "this token is not known: it was removed, or is not of this fleet", (), _CHALLENGE)
+        raise Problem(401, "unknown token: it was removed, or belongs to another fleet", (), _CHALLENGE)
     with suppress(Unavailable):
-        # That a database cannot be written is no reason not to read from it.
+        # A database that cannot be written may still be read.
         note_use(store, token, time.time())
     g.token = token
     require(scope)
 
 
 def holder() -> Token:
-    """Whose request this is."""
+    """The token of the current request."""
     return cast(Token, g.token)
 
 
-def asker() -> Asker:
-    """As what a job that the request asks for is asked for."""
-    return Asker.ADMIN if holder().scope.includes(Scope.ADMIN) else Asker.SUBMITTER
+def requester() -> Requester:
+    """The role under which a job of this request is submitted."""
+    return Requester.ADMIN if holder().scope.includes(TokenScope.ADMIN) else Requester.SUBMITTER
 
 
-def require(scope: Scope) -> None:
+def require(scope: TokenScope) -> None:
     token = holder()
     if not token.scope.includes(scope):
-        raise Problem(403, f"this needs the scope {scope}, and the token {token.name!r} has {token.scope}")
+        raise Problem(403, f"this needs a token with scope {scope}; token {token.name!r} has scope {token.scope}")
 
 
 def require_for(options: Mapping[str, Any], rules: Mapping[str, Any] | None) -> None:
-    """Raises a Problem if these options of a job, by the names of the flags, or those in its rules, need an admin.
+    """Raises a Problem if these job options, named like the flags, or those in its rules need an admin.
 
-    A spider's own options do not: the operator has chosen it.
+    A spider's own options need none: the operator has chosen the spider.
     """
-    needing = admins_options(options, rules, bridge().settings.max_rate)
-    if needing and asker() is not Asker.ADMIN:
-        raise Problem(403, f"this needs the scope admin: {', '.join(needing)}")
+    needing = options_for_admins(options, rules, bridge().settings.max_rate)
+    if needing and requester() is not Requester.ADMIN:
+        raise Problem(403, f"these options need a token with scope admin: {', '.join(needing)}")
 
 
 def require_to_feed(spec: JobSpec) -> None:
-    """Raises a Problem if more URLs for this job need an admin: they would be fetched with what an admin gave it."""
+    """Raises a Problem if more URLs for this job need an admin: they would be fetched with the job's admin options."""
     had = privileges(spec, bridge().settings.max_rate)
-    if had and asker() is not Asker.ADMIN:
-        raise Problem(403, f"the job has what needs the scope admin, and so do more URLs: {', '.join(had)}")
+    if had and requester() is not Requester.ADMIN:
+        raise Problem(403, f"only a token with scope admin may add URLs, because the job has {', '.join(had)}")

@@ -1,6 +1,6 @@
-"""The address that a connection counts for, when connections of one address are bounded.
+"""The client address under which a connection counts for the limits per address.
 
-A trusted proxy brings many clients, and a Unix socket has no address: neither is bounded as one client.
+A trusted proxy carries many clients, and a Unix socket has no address: neither counts as one client.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 _IPV6_PREFIX = 64
-"""Whoever has one IPv6 address has all of its network."""
+"""A client with one IPv6 address usually has its whole /64 network."""
 
 
 class ClientAddresses:
@@ -19,7 +19,7 @@ class ClientAddresses:
         self._trusted = [ip_network(text, strict=False) for text in trusted_proxies]
 
     def counted(self, peer: Any) -> str | None:
-        """`peer` as `accept` gives it. None: it is not bounded as one client."""
+        """`peer` is from `socket.accept`. None: no limit per address applies."""
         if not isinstance(peer, tuple):
             return None
         address = ip_address(peer[0].partition("%")[0])

@@ -1,4 +1,4 @@
-"""Cursors: a place in a listing, as text that a caller gives back for what follows."""
+"""Pagination cursors: a place in a listing as opaque text, which a client sends back to get the next page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from shoal.control.problems import FieldFault, Problem
-from shoal.store.text import storable
+from shoal.store.database.storable_text import storable
 
 _ROUND = 1 << 63
 
@@ -19,17 +19,17 @@ def cursor(listing: str, place: Sequence[Any]) -> str:
 
 
 def place_of(text: str | None, listing: str, kinds: tuple[type, ...]) -> tuple[Any, ...] | None:
-    """Raises a Problem unless it is the cursor of this listing, whose places are made of values of these kinds."""
+    """Raises a Problem unless it is a cursor of this listing, with values of these types."""
     if text is None:
         return None
     try:
         name, *place = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (ValueError, TypeError, RecursionError):
-        raise _refused("it is no cursor") from None
+        raise _refused("it is not a valid cursor") from None
     if name != listing:
-        raise _refused("it is the cursor of another listing")
+        raise _refused("it belongs to another listing")
     if len(place) != len(kinds) or not all(_is(value, kind) for value, kind in zip(place, kinds, strict=True)):
-        raise _refused("it is no cursor")
+        raise _refused("it is not a valid cursor")
     return tuple(place)
 
 
@@ -42,4 +42,5 @@ def _is(value: Any, kind: type) -> bool:
 
 
 def _refused(reason: str) -> Problem:
-    return Problem(422, f"cursor: {reason}: give `next` of the answer before, or none", [FieldFault("cursor", reason)])
+    detail = f"cursor: {reason}: use `next` of the previous response, or none"
+    return Problem(422, detail, [FieldFault("cursor", reason)])

@@ -1,8 +1,9 @@
-"""gunicorn's worker with threads, except that no client holds a thread by what it does not send or read.
+"""gunicorn's threaded worker, changed so that a client that sends or reads slowly does not hold a thread.
 
-One loop has all connections. It collects the head of each request, and gives only whole ones to a thread; it sends
-what a client has not taken of its answer, and waits for clients to close. Each of these states is bounded
-(`connection_bounds.py`). /livez and /readyz have threads of their own, and are answered however busy the others are.
+One loop has all connections. It collects the head of each request and gives only complete ones to a thread. It sends
+the rest of a response that the client has not read yet, and waits for clients to close. The number of connections in
+each state is limited (`connection_limits.py`). /livez and /readyz have their own threads, so that they are answered
+however busy the others are.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from typing import Any
 from gunicorn.workers.gthread import TConn, ThreadWorker
 from werkzeug.wsgi import ClosingIterator
 
-from shoal.control.answer_socket import STREAMS, AnswerSocket, UnsentBytes
 from shoal.control.client_address import ClientAddresses
-from shoal.control.connection_bounds import OTHER_FILES, Bounds, ConnectionSet, raise_file_limit
-from shoal.control.deadline import KEY, PIECE, Deadline, Due, Stream, Times
+from shoal.control.connection_limits import OTHER_FILES, ConnectionLimits, ConnectionSet, raise_file_limit
+from shoal.control.malformed_http import Refusing, refusal
 from shoal.control.problems import RETRY_S
+from shoal.control.request_deadline import KEY, PIECE, Deadline, DeadlineSettings, Due, TimedStream
 from shoal.control.request_head import LIVEZ, READYZ, BadHead, RequestHead
-from shoal.control.unparsed import Refusing, refusal
-from shoal.telemetry import Events
+from shoal.control.response_socket import STREAMS, ResponseSocket, UnsentBytes
+from shoal.telemetry import EventLogger
 
 ENDING_S = 2.0
 ACCEPTS_AT_ONCE = 100
@@ -36,20 +37,20 @@ ACCEPT_PAUSE_S = 1.0
 LOOK_EVERY_S = 0.25
 HEAD_PIECE = 1 << 14
 HEALTH_THREADS = {LIVEZ: 1, READYZ: 4}
-"""/readyz waits for servers that do not answer: /livez must not wait behind it."""
+"""/readyz may wait for servers that do not answer, and /livez must not wait for it."""
 SWITCH_S = 0.0005
-"""How long a thread that computes keeps the interpreter from others. With Python's 5 ms, thirty of them would keep
-the loop waiting for a second."""
+"""How long a computing thread may hold the interpreter. With Python's 5 ms, thirty threads would delay the loop by a
+second."""
 DRAINED_BYTES = 1 << 16
 
 Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
-log = Events(__name__)
+log = EventLogger(__name__)
 
 
-class Connection(TConn):
-    sock: AnswerSocket
+class ClientConnection(TConn):
+    sock: ResponseSocket
 
-    def __init__(self, cfg: Any, sock: AnswerSocket, peer: Any, server: Any, address: str | None) -> None:
+    def __init__(self, cfg: Any, sock: ResponseSocket, peer: Any, server: Any, address: str | None) -> None:
         super().__init__(cfg, sock, peer, server)
         self.address = address
         self.head = RequestHead()
@@ -61,20 +62,20 @@ class Connection(TConn):
 class Worker(ThreadWorker):
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
-        self._times: Times = self.app.times
+        self._times: DeadlineSettings = self.app.times
         self._due: Due = {}
         self._unsent = UnsentBytes()
         self._addresses = ClientAddresses(self.app.trusted_proxies)
         self._accept_at = self._look_at = 0.0
 
     def init_process(self) -> None:
-        wanted: Bounds = self.app.bounds
+        wanted: ConnectionLimits = self.app.bounds
         bounds = wanted.within(raise_file_limit(wanted.files + OTHER_FILES))
-        self._waiting = ConnectionSet[Connection](bounds.waiting)
-        self._requests = ConnectionSet[Connection](bounds.requests)
-        self._health = ConnectionSet[Connection](bounds.health)
-        self._sending = ConnectionSet[Connection](bounds.sending)
-        self._ending = ConnectionSet[Connection](bounds.ending)
+        self._waiting = ConnectionSet[ClientConnection](bounds.waiting)
+        self._requests = ConnectionSet[ClientConnection](bounds.requests)
+        self._health = ConnectionSet[ClientConnection](bounds.health)
+        self._sending = ConnectionSet[ClientConnection](bounds.sending)
+        self._ending = ConnectionSet[ClientConnection](bounds.ending)
         self._health_pools = {path: ThreadPoolExecutor(number) for path, number in HEALTH_THREADS.items()}
         sys.setswitchinterval(SWITCH_S)
         super().init_process()
@@ -84,7 +85,7 @@ class Worker(ThreadWorker):
         app: Wsgi = self.wsgi
         self.wsgi: Wsgi = self._with_deadline(app)
 
-    # A connection's way through the loop.
+    # The states of a connection in the loop.
 
     def accept(self, listener: socket.socket) -> None:
         for _ in range(ACCEPTS_AT_ONCE):
@@ -97,38 +98,38 @@ class Worker(ThreadWorker):
             except OSError as error:
                 self._make_room(listener, error)
                 return
-            sock = AnswerSocket(accepted, self._unsent)
+            sock = ResponseSocket(accepted, self._unsent)
             address = self._addresses.counted(peer)
             self.nr_conns += 1
-            self._wait(Connection(self.cfg, sock, peer, listener.getsockname(), address))
+            self._wait(ClientConnection(self.cfg, sock, peer, listener.getsockname(), address))
 
     def set_accept_enabled(self, enabled: bool) -> None:
         super().set_accept_enabled(enabled and time.monotonic() >= self._accept_at)
 
     def _make_room(self, listener: socket.socket, error: OSError) -> None:
-        """As a rule no file is left. The listener stays readable then: without a pause the loop would spin."""
+        """Usually no file descriptor is left. The listener stays readable, so without a pause the loop would spin."""
         oldest = self._waiting.oldest()
         if oldest is not None:
-            # Without a file `accept` fails also if nobody is there to be accepted.
+            # Without a file descriptor `accept` fails even if no client is waiting.
             if _is_readable(listener):
                 self._drop(oldest)
             return
         self._accept_at = time.monotonic() + ACCEPT_PAUSE_S
-        log.warning("accept_failed", f"no connection can be accepted for {ACCEPT_PAUSE_S:g} s: {error.strerror}")
+        log.warning("accept_failed", f"accepting no connections for {ACCEPT_PAUSE_S:g} s: {error.strerror}")
         self.set_accept_enabled(False)
 
-    def _wait(self, connection: Connection) -> None:
-        """For the head of a request."""
+    def _wait(self, connection: ClientConnection) -> None:
+        """Waits for the head of a request."""
         in_the_way = self._waiting.oldest_in_the_way(connection.address)
         if in_the_way is not None:
-            # Its head may have come, and not been looked at yet.
+            # Its head may have arrived, but not been read yet.
             self._read_head(in_the_way)
             if in_the_way in self._waiting:
                 self._drop(in_the_way)
         connection.due_at = time.monotonic() + self.cfg.keepalive
         self._watch(connection, self._waiting, selectors.EVENT_READ, self._read_head)
 
-    def _read_head(self, connection: Connection) -> None:
+    def _read_head(self, connection: ClientConnection) -> None:
         try:
             data = connection.sock.recv(HEAD_PIECE)
         except BlockingIOError:
@@ -140,23 +141,23 @@ class Worker(ThreadWorker):
         else:
             self._drop(connection)
 
-    def _add_to_head(self, connection: Connection, data: bytes) -> None:
+    def _add_to_head(self, connection: ClientConnection, data: bytes) -> None:
         if connection.head.is_empty:
             connection.due_at = time.monotonic() + self._times.head_s
         try:
-            is_whole = connection.head.add(data)
+            is_complete = connection.head.add(data)
         except BadHead as bad:
             self._refuse(connection, bad.status, bad.detail)
             return
-        if is_whole:
+        if is_complete:
             self._begin_answer(connection)
 
-    def _begin_answer(self, connection: Connection) -> None:
+    def _begin_answer(self, connection: ClientConnection) -> None:
         path = connection.head.health_path
         connection.asks_health = path is not None
         counted = self._counted(connection)
         if not counted.has_room_for(connection.address):
-            self._refuse(connection, 503, "this client, or all clients together, wait for too many answers: try again")
+            self._refuse(connection, 503, "too many concurrent requests, from this client or in total: try again later")
             return
         self._unwatch(connection, self._waiting)
         counted.add(connection)
@@ -166,23 +167,23 @@ class Worker(ThreadWorker):
         answered = pool.submit(self.handle, connection)
         answered.add_done_callback(lambda future: self.method_queue.defer(self.finish_request, connection, future))
 
-    def finish_request(self, conn: Connection, fs: Future[Any]) -> None:
+    def finish_request(self, conn: ClientConnection, fs: Future[Any]) -> None:
         self._counted(conn).discard(conn)
         conn.was_answered = True
-        goes_on = not fs.cancelled() and fs.exception() is None and bool(fs.result())
+        keeps_alive = not fs.cancelled() and fs.exception() is None and bool(fs.result())
         if conn.sock.has_unsent:
-            self._send_rest(conn, goes_on)
+            self._send_rest(conn, keeps_alive)
         else:
-            self._after_answer(conn, goes_on)
+            self._after_answer(conn, keeps_alive)
 
-    def _send_rest(self, connection: Connection, goes_on: bool) -> None:
+    def _send_rest(self, connection: ClientConnection, keeps_alive: bool) -> None:
         in_the_way = self._sending.oldest_in_the_way(connection.address)
         if in_the_way is not None:
             self._drop(in_the_way)
         connection.due_at = time.monotonic() + self._times.silent_s
-        self._watch(connection, self._sending, selectors.EVENT_WRITE, partial(self._send_more, goes_on=goes_on))
+        self._watch(connection, self._sending, selectors.EVENT_WRITE, partial(self._send_more, keeps_alive=keeps_alive))
 
-    def _send_more(self, connection: Connection, goes_on: bool) -> None:
+    def _send_more(self, connection: ClientConnection, keeps_alive: bool) -> None:
         try:
             is_left = connection.sock.send_unsent()
         except OSError:
@@ -191,20 +192,20 @@ class Worker(ThreadWorker):
         connection.due_at = time.monotonic() + self._times.silent_s
         if not is_left:
             self._unwatch(connection, self._sending)
-            self._after_answer(connection, goes_on)
+            self._after_answer(connection, keeps_alive)
 
-    def _after_answer(self, connection: Connection, goes_on: bool) -> None:
-        if not goes_on or not self.alive:
+    def _after_answer(self, connection: ClientConnection, keeps_alive: bool) -> None:
+        if not keeps_alive or not self.alive:
             self._end(connection)
             return
         self._wait(connection)
-        # The next request may have come with the last one: then the socket has nothing to read.
-        come = connection.parser.unreader.take_buffered()
-        if come and connection in self._waiting:
-            self._add_to_head(connection, come)
+        # The next request may have arrived with the last one: then the socket has nothing to read.
+        buffered = connection.parser.unreader.take_buffered()
+        if buffered and connection in self._waiting:
+            self._add_to_head(connection, buffered)
 
-    def _end(self, connection: Connection) -> None:
-        """The client is to read the answer before it finds the connection closed."""
+    def _end(self, connection: ClientConnection) -> None:
+        """Lets the client read the response before the connection is closed."""
         in_the_way = self._ending.oldest_in_the_way(connection.address)
         if in_the_way is not None:
             self._drop(in_the_way)
@@ -213,7 +214,7 @@ class Worker(ThreadWorker):
         connection.due_at = time.monotonic() + ENDING_S
         self._watch(connection, self._ending, selectors.EVENT_READ, self._read_to_the_end)
 
-    def _read_to_the_end(self, connection: Connection) -> None:
+    def _read_to_the_end(self, connection: ClientConnection) -> None:
         try:
             is_over = not connection.sock.recv(PIECE)
         except BlockingIOError:
@@ -223,14 +224,14 @@ class Worker(ThreadWorker):
         if is_over:
             self._drop(connection)
 
-    def _refuse(self, connection: Connection, status: int, detail: str) -> None:
-        """Of one that waits."""
+    def _refuse(self, connection: ClientConnection, status: int, detail: str) -> None:
+        """Only for a connection in the waiting state."""
         self._unwatch(connection, self._waiting)
         with suppress(OSError):
             connection.sock.send(refusal(status, detail, RETRY_S if status == 503 else None))
         self._end(connection)
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: ClientConnection) -> None:
         for state in (self._waiting, self._sending, self._ending):
             if connection in state:
                 self._unwatch(connection, state)
@@ -238,32 +239,40 @@ class Worker(ThreadWorker):
         connection.close()
 
     def _watch(
-        self, connection: Connection, state: ConnectionSet[Connection], event: int, act: Callable[[Connection], None]
+        self,
+        connection: ClientConnection,
+        state: ConnectionSet[ClientConnection],
+        event: int,
+        act: Callable[[ClientConnection], None],
     ) -> None:
         state.add(connection)
         try:
             connection.sock.setblocking(False)
             self.poller.register(connection.sock, event, partial(self._act, connection, state, act))
         except (OSError, ValueError):
-            # gunicorn has closed it, after an answer that failed on its way; raised here, it would end the process.
+            # gunicorn closed it after a failed response; an exception here would end the process.
             self._drop(connection)
 
     def _act(
-        self, connection: Connection, state: ConnectionSet[Connection], act: Callable[[Connection], None], _: Any
+        self,
+        connection: ClientConnection,
+        state: ConnectionSet[ClientConnection],
+        act: Callable[[ClientConnection], None],
+        _: Any,
     ) -> None:
-        # What came before it in the same round may have closed it.
+        # An earlier event of the same round may have closed it.
         if connection in state:
             act(connection)
 
-    def _unwatch(self, connection: Connection, state: ConnectionSet[Connection]) -> None:
+    def _unwatch(self, connection: ClientConnection, state: ConnectionSet[ClientConnection]) -> None:
         state.discard(connection)
         with suppress(OSError, ValueError, KeyError):
             self.poller.unregister(connection.sock)
 
-    def _counted(self, connection: Connection) -> ConnectionSet[Connection]:
+    def _counted(self, connection: ClientConnection) -> ConnectionSet[ClientConnection]:
         return self._health if connection.asks_health else self._requests
 
-    # What is overdue.
+    # Timeouts.
 
     def wait_for_and_dispatch_events(self, timeout: float) -> None:
         super().wait_for_and_dispatch_events(timeout)
@@ -275,7 +284,7 @@ class Worker(ThreadWorker):
             if now > due:
                 self._due.pop(sock, None)
                 with suppress(OSError):
-                    # Answers can still be sent.
+                    # Responses can still be sent.
                     sock.shutdown(socket.SHUT_RD)
         self._close_overdue(now)
 
@@ -284,35 +293,35 @@ class Worker(ThreadWorker):
             if self._may_go(connection) or (now > connection.due_at and connection.head.is_empty):
                 self._drop(connection)
             elif now > connection.due_at:
-                self._refuse(connection, 408, "the head of the request came too slowly")
+                self._refuse(connection, 408, "the head of the request arrived too slowly")
         for state in (self._sending, self._ending):
             for connection in state:
                 if now > connection.due_at:
                     self._drop(connection)
 
-    def _may_go(self, connection: Connection) -> bool:
-        """While this process ends: a client that has just connected is about to ask something, others are not."""
+    def _may_go(self, connection: ClientConnection) -> bool:
+        """While this process stops: a client that has just connected will send a request soon, others will not."""
         if self.alive or not connection.head.is_empty:
             return False
         newcomer_until = connection.due_at - self.cfg.keepalive + ENDING_S
         return connection.was_answered or time.monotonic() > newcomer_until
 
     def murder_keepalived(self, force: bool = False) -> None:
-        """gunicorn's name for the end: what still waits then is closed."""
+        """gunicorn calls this at the end: closes the connections that still wait."""
         if force:
             for connection in self._waiting:
                 self._drop(connection)
 
-    # In a thread.
+    # Called in a thread.
 
-    def handle_request(self, req: Any, conn: Connection) -> Any:
-        # An answer about health is short, and who does not take it at once does not get it.
+    def handle_request(self, req: Any, conn: ClientConnection) -> Any:
+        # A health response is short: a client that does not read it at once does not get it.
         conn.sock.settimeout(0 if conn.asks_health else self._times.silent_s)
         conn.sock.streams = False
         try:
             return super().handle_request(req, conn)
         except (TimeoutError, BlockingIOError) as error:
-            # Who does not read will not read how it ends, either; the loop would wait for that, and log a fault.
+            # A client that does not read would not read the end either; the loop would wait for it and log an error.
             with suppress(OSError):
                 conn.sock.shutdown(socket.SHUT_RDWR)
             raise StopIteration() from error
@@ -320,8 +329,8 @@ class Worker(ThreadWorker):
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
         super().handle_error(req, Refusing(client, exc), addr, exc)
 
-    def _keepalive_after(self, conn: Connection, keepalive: bool) -> bool:
-        """Not with a client that is still sending a body which nobody wanted: that would have to be waited for."""
+    def _keepalive_after(self, conn: ClientConnection, keepalive: bool) -> bool:
+        """Closes the connection if the client is still sending an unread body, which would have to be waited for."""
         if not keepalive:
             return False
         conn.sock.settimeout(0)
@@ -332,10 +341,10 @@ class Worker(ThreadWorker):
 
     def _with_deadline(self, app: Wsgi) -> Wsgi:
         def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-            sock: AnswerSocket = environ["gunicorn.socket"]
+            sock: ResponseSocket = environ["gunicorn.socket"]
             environ[KEY] = deadline = Deadline(sock, self._due, self._times)
             if not environ.get("CONTENT_TYPE", "").lower().startswith("application/json"):
-                environ["wsgi.input"] = Stream(environ["wsgi.input"], deadline)
+                environ["wsgi.input"] = TimedStream(environ["wsgi.input"], deadline)
             sent = app(environ, start_response)
             sock.streams = bool(environ.get(STREAMS))
             return ClosingIterator(_pieces(sent), getattr(sent, "close", None))
@@ -343,7 +352,7 @@ class Worker(ThreadWorker):
         return answer
 
     def handle_quit(self, sig: int, frame: Any) -> None:
-        """Ctrl-C ends it as SIGTERM does; gunicorn's own would wait for ever for a lock that this thread may hold."""
+        """Ctrl-C stops it like SIGTERM; gunicorn's own handler could wait forever for a lock that this thread holds."""
         self.handle_exit(sig, frame)
 
 
@@ -354,7 +363,7 @@ def _is_readable(sock: socket.socket) -> bool:
 
 
 def _pieces(sent: Iterable[bytes]) -> Iterator[bytes]:
-    """A timeout is for each piece that is sent, however long the answer is."""
+    """The timeout applies to each piece, however long the response is."""
     for part in sent:
         for start in range(0, len(part), PIECE):
             yield part[start : start + PIECE]

@@ -1,7 +1,7 @@
-"""The fleet in numbers, as Prometheus reads them: counters that its processes keep in Redis, gauges taken when asked.
+"""The fleet's Prometheus metrics: counters that its processes keep in Redis, and gauges read at each scrape.
 
-A server that does not answer is told of by `shoal_up`, and what it knows is left out. No job, host or URL is named.
-docs/metrics.md has every name.
+If a server does not answer, `shoal_up` says so and its metrics are missing. Labels never name a job, host or URL.
+docs/metrics.md lists every name.
 """
 
 from __future__ import annotations
@@ -25,20 +25,31 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from shoal import __version__
-from shoal.control.bridge import Bridge
+from shoal.control.async_bridge import Bridge
 from shoal.errors import Unavailable
-from shoal.fleet.messages import REASONS
-from shoal.fleet.roster import Entry, entries, serving
-from shoal.fleet.tally import BEYOND, BUCKETS_S, BYTES, ENDED, FAILED, REFUSED, TOOK_MS, WITHIN, Series, tallied
-from shoal.frontier.redis.connection import Memory
-from shoal.frontier.redis.outlook import Survey
+from shoal.fleet.message_checks import REASONS
+from shoal.fleet.metric_counters import (
+    BEYOND,
+    BUCKETS_S,
+    BYTES,
+    ENDED,
+    FAILED,
+    REFUSED,
+    TOOK_MS,
+    WITHIN,
+    Series,
+    read_counters,
+)
+from shoal.fleet.roster import RosterEntry, entries, serving
+from shoal.frontier.redis.connection_pool import Memory
+from shoal.frontier.redis.inspection import FrontierSurvey
 from shoal.model import JobState, Lane, Outcome
 from shoal.store.jobs import count_jobs
 
 ANSWER_S = 5.0
-"""Prometheus waits for ten."""
+"""Prometheus waits ten seconds."""
 KEPT_S = 2.0
-"""Who asks so soon after another is told the same: anybody may ask, and it takes looking at every lane and job."""
+"""How long the result is cached: anybody may ask, and each read looks at every lane and job."""
 _ROLES = ("child", "tend")
 _NAME = "shoal-metrics"
 
@@ -49,15 +60,15 @@ def exposition(over: Bridge) -> bytes:
     return generate_latest(registry)
 
 
-class _Kept:
-    """The exposition of a moment ago."""
+class _CachedExposition:
+    """Caches the exposition for KEPT_S."""
 
     def __init__(self, over: Bridge) -> None:
         self._bridge = over
         self._lock = threading.Lock()
         self._text, self._until = b"", 0.0
 
-    def told(self) -> bytes:
+    def text(self) -> bytes:
         with self._lock:
             if time.monotonic() >= self._until:
                 self._text = exposition(self._bridge)
@@ -66,21 +77,21 @@ class _Kept:
 
 
 def register(over: Bridge, extensions: dict[str, Any]) -> None:
-    extensions[_NAME] = _Kept(over)
+    extensions[_NAME] = _CachedExposition(over)
 
 
 def kept_exposition() -> bytes:
-    """That of the app which answers the current request."""
-    return cast(_Kept, current_app.extensions[_NAME]).told()
+    """The cached exposition of the app that answers the current request."""
+    return cast(_CachedExposition, current_app.extensions[_NAME]).text()
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What Redis knows."""
+class FleetSnapshot:
+    """All values that come from Redis."""
 
     counts: dict[Series, int]
-    survey: Survey
-    roster: list[Entry]
+    survey: FrontierSurvey
+    roster: list[RosterEntry]
     memory: Memory
 
 
@@ -89,11 +100,11 @@ class _Fleet(Collector):
         self._bridge = over
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: to register it must not ask any server."""
+        """Empty, because registration must not contact a server."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        yield InfoMetricFamily("shoal_build", "The version of the API that tells this.", {"version": __version__})
+        yield InfoMetricFamily("shoal_build", "Version of the API process.", {"version": __version__})
         seen, states = self._seen(), self._job_states()
         up = GaugeMetricFamily("shoal_up", "Whether a server of the fleet answers.", labels=["part"])
         up.add_metric(["redis"], float(seen is not None))
@@ -106,7 +117,7 @@ class _Fleet(Collector):
             yield _durations(seen.counts)
             yield from _gauges(seen)
 
-    def _seen(self) -> Seen | None:
+    def _seen(self) -> FleetSnapshot | None:
         try:
             return self._bridge.run(_look(self._bridge), ANSWER_S)
         except Unavailable:
@@ -119,31 +130,33 @@ class _Fleet(Collector):
             return None
 
 
-async def _look(over: Bridge) -> Seen:
+async def _look(over: Bridge) -> FleetSnapshot:
     frontier = over.frontier
     roster = await entries(frontier.connection)
-    return Seen(await tallied(frontier), await frontier.survey(), roster, await frontier.connection.memory())
+    return FleetSnapshot(
+        await read_counters(frontier), await frontier.survey(), roster, await frontier.connection.memory()
+    )
 
 
 def _counters(counts: dict[Series, int]) -> Iterator[Metric]:
-    ended = CounterMetricFamily("shoal_requests_ended", "Leases that ended, by outcome.", labels=["lane", "outcome"])
+    ended = CounterMetricFamily("shoal_requests_ended", "Completed requests, by outcome.", labels=["lane", "outcome"])
     for lane in Lane:
         for outcome in Outcome:
             ended.add_metric([lane, outcome], counts.get((ENDED, lane, outcome), 0))
     yield ended
     failed = CounterMetricFamily(
-        "shoal_attempts_failed", "Attempts that failed, by status or kind of failure.", labels=["lane", "kind"]
+        "shoal_attempts_failed", "Failed attempts, by status or kind of failure.", labels=["lane", "kind"]
     )
     for (what, *labels), count in sorted(counts.items()):
         if what == FAILED:
             failed.add_metric(labels, count)
     yield failed
-    received = CounterMetricFamily("shoal_page_bytes", "Bytes of the bodies of pages.", labels=["lane"])
+    received = CounterMetricFamily("shoal_page_bytes", "Bytes of page bodies.", labels=["lane"])
     for lane in Lane:
         received.add_metric([lane], counts.get((BYTES, lane), 0))
     yield received
     refused = CounterMetricFamily(
-        "shoal_messages_refused", "Broker messages that workers set aside, by reason.", labels=["reason"]
+        "shoal_messages_refused", "Invalid broker messages that workers discarded, by reason.", labels=["reason"]
     )
     for reason in REASONS:
         refused.add_metric([reason], counts.get((REFUSED, reason), 0))
@@ -152,7 +165,7 @@ def _counters(counts: dict[Series, int]) -> Iterator[Metric]:
 
 def _durations(counts: dict[Series, int]) -> Metric:
     took = HistogramMetricFamily(
-        "shoal_page_duration_seconds", "How long pages took, from the request to the last byte.", labels=["lane"]
+        "shoal_page_duration_seconds", "Time from the request to the last byte of a page.", labels=["lane"]
     )
     for lane in Lane:
         within, buckets = 0, []
@@ -163,36 +176,38 @@ def _durations(counts: dict[Series, int]) -> Metric:
     return took
 
 
-def _gauges(seen: Seen) -> Iterator[Metric]:
+def _gauges(seen: FleetSnapshot) -> Iterator[Metric]:
     lanes = seen.survey.lanes
     yield _by("shoal_requests_queued", "Requests in the frontier.", "lane", {lane: lanes[lane].queued for lane in Lane})
     yield _by("shoal_requests_leased", "Requests held by workers.", "lane", {lane: lanes[lane].leased for lane in Lane})
     yield _by(
         "shoal_queue_age_seconds",
-        "How long the host that waits longest for a worker has waited.",
+        "Longest time that a host with a ready request has waited for a worker.",
         "lane",
         {lane: lanes[lane].overdue_s for lane in Lane},
     )
-    yield _one("shoal_lease_age_seconds", "The age of the oldest lease.", seen.survey.lease_s)
-    yield _one("shoal_frontier_memory_bytes", "What Redis uses.", seen.memory.used_bytes)
-    yield _one("shoal_frontier_memory_limit_bytes", "What Redis may use; 0: anything.", seen.memory.limit_bytes)
+    yield _one("shoal_lease_age_seconds", "Age of the oldest lease.", seen.survey.lease_s)
+    yield _one("shoal_frontier_memory_bytes", "Memory that Redis uses.", seen.memory.used_bytes)
+    yield _one("shoal_frontier_memory_limit_bytes", "Memory limit of Redis; 0: none.", seen.memory.limit_bytes)
     if not seen.memory.is_full:
-        # There nobody can write down that they are at work: none on the roster does not mean that none is.
+        # Processes cannot write to the roster of a full Redis, so an empty roster would mean nothing.
         yield from _of_roster(seen.roster)
 
 
-def _of_roster(roster: list[Entry]) -> Iterator[Metric]:
+def _of_roster(roster: list[RosterEntry]) -> Iterator[Metric]:
     serve = {lane: len(serving(roster, lane)) for lane in Lane}
-    yield _by("shoal_workers", "Processes that crawl for a lane.", "lane", serve)
+    yield _by("shoal_workers", "Worker processes that serve a lane.", "lane", serve)
     roles = Counter(entry.role for entry in roster)
-    yield _by(
-        "shoal_processes", "Processes of the fleet that tell of themselves.", "role", {r: roles[r] for r in _ROLES}
-    )
+    yield _by("shoal_processes", "Running processes of the fleet, by role.", "role", {r: roles[r] for r in _ROLES})
     stuck = sum(entry.waiting_for is not None for entry in roster)
     yield _one("shoal_processes_waiting", "Processes that wait for a server or a disk.", stuck)
+    held = max((entry.spooled_bytes for entry in roster), default=0)
+    yield _one("shoal_archive_waiting_bytes", "Sealed segments that wait on one machine for the archive.", held)
+    faulty = sum(entry.archive_note is not None for entry in roster)
+    yield _one("shoal_archive_failing", "Processes whose last transfer to the archive failed.", faulty)
     yield _one("shoal_requests_in_flight", "Requests being fetched.", sum(entry.in_flight for entry in roster))
     waits = sum(entry.unstored for entry in roster)
-    yield _one("shoal_requests_unstored", "Requests that have ended and wait for the store.", waits)
+    yield _one("shoal_requests_unstored", "Finished requests that wait to be stored.", waits)
 
 
 def _by(name: str, about: str, label: str, values: Mapping[Any, float]) -> Metric:

@@ -1,55 +1,74 @@
-"""The OpenAPI 3.1 document, made of the routes and their models, and the page that shows it without a network."""
+"""Builds the OpenAPI 3.1 document from the routes and their models, and serves it as JSON and as an HTML page."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
-from flask import Response, redirect
-from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from flask import Response
 
 from shoal import __version__
-from shoal.control.docs_page import docs_page
+from shoal.client.responses.fleet import ProblemDetails
+from shoal.control.docs_page import ASSETS, POLICY, asset, docs_page
+from shoal.control.examples import body_examples, code_samples
 from shoal.control.idempotency import HEADER
-from shoal.control.models.problems import ProblemDetails
 from shoal.control.problems import MEDIA
-from shoal.control.routes import JSON, Answer, Operation, Reply, Routes
+from shoal.control.response_schemas import Schema, schemas
+from shoal.control.routes import API, JSON, Answer, Operation, Reply, Routes
 
-Schema = dict[str, Any]
-
-_REF = "#/components/schemas/{model}"
+References = Mapping[type, Schema]
+"""By type, the reference to its schema."""
 _SEGMENTS = {
-    ("jobs", "id"): {"pattern": "^[0-9a-z]+$"},
     ("pages", "fingerprint"): {"pattern": "^[0-9a-f]{16}$"},
     ("hosts", "host"): {"pattern": r"^[^/\s]+$"},
 }
-"""What a segment of a path looks like, by the one before it and its name; tokens and schedules have any name."""
+"""The schema of a path parameter, by the segment before it and its name; the others are names of any kind."""
+_NAMES = {
+    ("jobs", "id"): "The id of a job, the beginning of its id, its name (if several have it, the newest), or `last`.",
+    ("schedules", "id"): "The id or name of a schedule.",
+    ("tokens", "id"): "The id or name of a token.",
+    ("pages", "fingerprint"): "The `fingerprint` of a page.",
+    ("hosts", "host"): "A host name, with the port if it is unusual.",
+}
+_KEY = "A repeated request with the same key takes effect once, and gets the first answer again, for a day."
+_TAGS = {
+    "jobs": "Submit crawls, watch them, and control them.",
+    "data": "What a job has stored: pages, items, dead letters, files.",
+    "scrape": "One page, now.",
+    "schedules": "Jobs that start at set times.",
+    "hosts": "How each host is treated, over all jobs.",
+    "exclusions": "URLs that no job may request.",
+    "fleet": "The processes of the fleet, and a summary.",
+    "tokens": "Who may use the API.",
+    "service": "Health, metrics and this documentation; no token is needed.",
+}
+"""The groups of calls."""
+_DATA = ("pages", "items", "dead", "explain", "explanation", "export", "archive", "diff")
 _REASONS = {
-    400: "the body is no JSON, or was cut off",
-    401: "no token, or one that is not known",
-    403: "the token's scope does not allow it",
-    404: "there is no such thing",
-    408: "the body came too slowly",
-    409: "it does not go with how things stand",
+    400: "the body is not valid JSON, or incomplete",
+    401: "the token is missing or unknown",
+    403: "the token's scope does not allow this",
+    404: "not found",
+    408: "the body arrived too slowly",
+    409: "conflict with the current state",
     413: "the body is too large",
-    415: "the body is of another media type",
-    422: "a field or parameter that cannot be used; `errors` names it",
-    429: "too much for now; Retry-After says how long",
-    500: "a bug",
-    503: "Redis or the database is away, or too much is asked at once; Retry-After says when to try again",
+    415: "unsupported media type of the body",
+    422: "a field or parameter is invalid; `errors` names it",
+    429: "rate limit reached; Retry-After says when to try again",
+    500: "a bug in Shoal",
+    503: "Redis or the database is unavailable, or too many requests; Retry-After says when to try again",
 }
 
 
 def serving(parts: Sequence[Routes]) -> Routes:
-    """`/openapi.json`, and `/docs`, to which `/` leads: for whoever has no token yet too."""
+    """Routes for `/openapi.json` and `/docs`; `/` redirects to `/docs`. They need no token."""
     routes = Routes("openapi", prefix="")
     operations = [operation for part in parts for operation in part.operations]
 
-    # Anybody may ask for them, and each takes 50 ms to make.
+    # Cached: anybody may ask for them, and each takes 50 ms to build.
     @cache
     def made() -> Schema:
         return document([*operations, *routes.operations])
@@ -64,54 +83,72 @@ def serving(parts: Sequence[Routes]) -> Routes:
 
     @routes.get("/openapi.json", None, answers={200: (JSON,)})
     def openapi() -> Reply:
-        """This document."""
+        """This OpenAPI document."""
         return Response(text(), content_type=JSON)
 
     @routes.get("/docs", None, answers={200: ("text/html",)})
     def docs() -> Reply:
-        """The same for people."""
-        policy = "default-src 'none'; style-src 'unsafe-inline'"
-        return Response(page(), content_type="text/html; charset=utf-8", headers={"Content-Security-Policy": policy})
+        """The API documentation for people."""
+        return Response(page(), content_type="text/html; charset=utf-8", headers={"Content-Security-Policy": POLICY})
 
-    # No call of the API, but where people begin; relative, for whoever serves it below a path of a site.
-    routes.blueprint.add_url_rule("/", "root", lambda: redirect("docs"))
+    for name in ASSETS:
+        routes.blueprint.add_url_rule(f"/docs/{name}", name.replace(".", "_"), partial(_asset, name))
     return routes
 
 
+def _asset(name: str) -> Response:
+    return Response(asset(name), content_type=f"{ASSETS[name]}; charset=utf-8")
+
+
 def document(operations: Sequence[Operation]) -> Schema:
+    references, shapes = _schemas(operations)
     paths: dict[str, dict[str, Schema]] = {}
     for operation in operations:
-        paths.setdefault(_path(operation), {})[operation.method.lower()] = _operation(operation)
+        paths.setdefault(_path(operation), {})[operation.method.lower()] = _operation(operation, references)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Shoal", "version": __version__, "description": "Submit, watch and steer crawls."},
+        "info": {"title": "Shoal", "version": __version__, "description": "Submit, watch and control crawls."},
+        "tags": [{"name": name, "description": about} for name, about in _TAGS.items()],
         "paths": paths,
         "components": {
-            "schemas": _schemas(operations),
+            "schemas": shapes,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
-def _operation(operation: Operation) -> Schema:
+def _operation(operation: Operation, references: References) -> Schema:
     summary, _, description = operation.text.strip().partition("\n")
     described: Schema = {
         "operationId": operation.name,
         "summary": summary,
-        "tags": [operation.path.removeprefix("/api/v1").strip("/").partition("/")[0]],
+        "tags": [_tag(operation.path)],
         "parameters": list(_parameters(operation)),
-        "responses": {str(status): _answer(status, answer) for status, answer in operation.answers.items()},
+        "responses": {str(status): _answer(answer, references) for status, answer in operation.answers.items()},
     }
     if description.strip():
         described["description"] = " ".join(description.split())
     described["security"] = [{"token": []}] if operation.scope else []
     if operation.scope:
         described["x-scope"] = operation.scope.value
+    described["x-codeSamples"] = code_samples(operation)
     if operation.body or operation.streams:
-        described["requestBody"] = {"required": True, "content": _content_in(operation)}
+        described["requestBody"] = {
+            "required": not operation.body_optional,
+            "content": _content_in(operation, references),
+        }
     for status in _failures(operation):
-        described["responses"].setdefault(str(status), _problem(status))
+        described["responses"].setdefault(str(status), _problem(status, references))
     return described
+
+
+def _tag(path: str) -> str:
+    noun, *rest = path.removeprefix(API).strip("/").split("/")
+    if not path.startswith(API):
+        return "service"
+    if noun in ("workers", "stats"):
+        return "fleet"
+    return "data" if noun == "jobs" and rest[1:] and rest[1] in _DATA else noun
 
 
 def _failures(operation: Operation) -> Iterator[int]:
@@ -129,29 +166,31 @@ def _failures(operation: Operation) -> Iterator[int]:
     yield 500
 
 
-def _content_in(operation: Operation) -> Schema:
+def _content_in(operation: Operation, references: References) -> Schema:
     content: Schema = {media: {"schema": {"type": "string"}} for media in operation.streams}
     if operation.body:
-        content[JSON] = {"schema": _ref(operation.body)}
+        content[JSON] = {"schema": references[operation.body], "examples": body_examples(operation)}
     return content
 
 
-def _answer(status: int, answer: Answer) -> Schema:
+def _answer(answer: Answer, references: References) -> Schema:
     if answer is None:
         return {"description": "done"}
     if isinstance(answer, tuple):
         return {"description": "the data", "content": {media: {} for media in answer}}
-    return {"description": (answer.__doc__ or "").strip(), "content": {JSON: {"schema": _ref(answer)}}}
+    return {"description": (answer.__doc__ or "").strip(), "content": {JSON: {"schema": references[answer]}}}
 
 
-def _problem(status: int) -> Schema:
-    return {"description": _REASONS[status], "content": {MEDIA: {"schema": _ref(ProblemDetails)}}}
+def _problem(status: int, references: References) -> Schema:
+    return {"description": _REASONS[status], "content": {MEDIA: {"schema": references[ProblemDetails]}}}
 
 
 def _parameters(operation: Operation) -> Iterator[Schema]:
     for before, name in re.findall(r"(\w+)/<(?:\w+:)?(\w+)>", operation.path):
         schema: Schema = {"type": "string", "minLength": 1, **_SEGMENTS.get((before, name), {})}
-        yield {"name": name, "in": "path", "required": True, "schema": schema}
+        text = _NAMES.get((before, name))
+        about = {"description": text} if text else {}
+        yield {"name": name, "in": "path", "required": True, "schema": schema, **about}
     if operation.query:
         shape = _without_references(operation.query.model_json_schema())
         for name, schema in shape["properties"].items():
@@ -160,11 +199,11 @@ def _parameters(operation: Operation) -> Iterator[Schema]:
             yield {"name": name, "in": "query", "required": required, "schema": _as_text(schema), **about}
     if operation.keyed:
         schema = {"type": "string", "pattern": "^[!-~]{1,200}$"}
-        yield {"name": HEADER, "in": "header", "required": False, "schema": schema}
+        yield {"name": HEADER, "in": "header", "required": False, "schema": schema, "description": _KEY}
 
 
 def _without_references(shape: Schema) -> Schema:
-    """With what it refers to in its place: a parameter has no `$defs` of its own."""
+    """Replaces each reference by its target: a parameter cannot have `$defs`."""
     kinds = shape.get("$defs", {})
 
     def placed(part: Any) -> Any:
@@ -172,37 +211,29 @@ def _without_references(shape: Schema) -> Schema:
             return [placed(one) for one in part]
         if not isinstance(part, dict):
             return part
-        referred = kinds[part["$ref"].rpartition("/")[2]] if "$ref" in part else {}
-        return {name: placed(value) for name, value in {**referred, **part}.items() if name not in ("$ref", "$defs")}
+        target = kinds[part["$ref"].rpartition("/")[2]] if "$ref" in part else {}
+        return {name: placed(value) for name, value in {**target, **part}.items() if name not in ("$ref", "$defs")}
 
     resolved: Schema = placed(shape)
     return resolved
 
 
 def _as_text(schema: Schema) -> Schema:
-    """Of a parameter: what is null for us is one that is left out."""
-    told = {name: value for name, value in schema.items() if name not in ("title", "description", "anyOf")}
-    if told.get("default", 0) is None:
-        del told["default"]
+    """The schema of a parameter without null: a missing parameter means null here."""
+    kept = {name: value for name, value in schema.items() if name not in ("title", "description", "anyOf")}
+    if kept.get("default", 0) is None:
+        del kept["default"]
     for one in schema.get("anyOf", ()):
-        told |= one if one != {"type": "null"} else {}
-    return told
+        kept |= one if one != {"type": "null"} else {}
+    return kept
 
 
-def _schemas(operations: Sequence[Operation]) -> Schema:
-    inward = {operation.body for operation in operations if operation.body}
-    outward: set[type[BaseModel]] = {ProblemDetails}
+def _schemas(operations: Sequence[Operation]) -> tuple[References, Schema]:
+    bodies = {operation.body for operation in operations if operation.body}
+    answers: set[type] = {ProblemDetails}
     for operation in operations:
-        outward.update(answer for answer in operation.answers.values() if isinstance(answer, type))
-    models: list[tuple[type[BaseModel], Any]] = [(model, "validation") for model in inward]
-    models += [(model, "serialization") for model in outward]
-    _, shapes = models_json_schema(sorted(models, key=lambda pair: pair[0].__name__), ref_template=_REF)
-    found: Schema = shapes["$defs"]
-    return found
-
-
-def _ref(model: type[BaseModel]) -> Schema:
-    return {"$ref": _REF.format(model=model.__name__)}
+        answers.update(answer for answer in operation.answers.values() if isinstance(answer, type))
+    return schemas(bodies, answers)
 
 
 def _path(operation: Operation) -> str:

@@ -1,4 +1,4 @@
-"""Every error of the API as `application/problem+json`: one table from what is raised to what is answered."""
+"""Turns every error of the API into `application/problem+json`: one table maps exceptions to status codes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from flask import Flask, Response, g
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 from werkzeug.exceptions import HTTPException
 
+from shoal.control.field_description import field_description
+from shoal.control.nearest_field import did_you_mean_field
 from shoal.errors import (
     FrontierFull,
     FrontierLost,
@@ -21,32 +24,33 @@ from shoal.errors import (
     UnknownJob,
     UsageError,
 )
-from shoal.fleet.append import TooMuchQueued
-from shoal.jobs.place import nothing_to
+from shoal.fleet.append_urls import TooMuchQueued
+from shoal.jobs.deployment import nothing_to
 from shoal.model import reached_limit
+from shoal.model.options import FIELDS
 from shoal.store.jobs import Job
-from shoal.telemetry import Events
+from shoal.telemetry import EventLogger
 
 MEDIA = "application/problem+json"
 TYPES = "/docs#problem-"
 RETRY_S = 5
 FULL_RETRY_S = 30
-FAULTS_TOLD = 20
-"""Of a request that has more, the others are counted."""
+FAULTS_SHOWN = 20
+"""A response lists at most this many faults, and counts the others."""
 DETAIL_CHARS, FIELD_CHARS, REASON_CHARS = 10_000, 200, 500
-"""What is told never grows with what was sent."""
+"""Maximum lengths, so that a response does not grow with the request."""
 _STEP_CHARS = 60
-log = Events(__name__)
+log = EventLogger(__name__)
 
 
 class FieldFault(NamedTuple):
     field: str
-    """Where it stands, as in `limits.pages` or `urls[3]`."""
+    """The path of the field, such as `limits.pages` or `urls[3]`."""
     reason: str
 
 
 class Problem(Exception):
-    """Raised by whoever answers a request, when none of Shoal's own errors says it."""
+    """An error response for which Shoal has no exception of its own."""
 
     def __init__(
         self, status: int, detail: str, faults: Sequence[FieldFault] = (), headers: Mapping[str, str] | None = None
@@ -63,8 +67,6 @@ class _Meaning(NamedTuple):
     retry_s: int | None = None
 
 
-_REASONS = {"extra_forbidden": "there is no such field"}
-"""In place of what pydantic says."""
 _MEANINGS: dict[type[ShoalError], _Meaning] = {
     UnknownJob: _Meaning(404),
     UnknownHost: _Meaning(404),
@@ -75,7 +77,7 @@ _MEANINGS: dict[type[ShoalError], _Meaning] = {
     TooMuchQueued: _Meaning(429, FULL_RETRY_S),
     Unavailable: _Meaning(503, RETRY_S),
 }
-"""The nearest class above counts; what has none here is a bug, and 500."""
+"""The nearest base class counts; an exception without one here is a bug, and a 500."""
 
 
 def register(app: Flask) -> None:
@@ -87,26 +89,45 @@ def register(app: Flask) -> None:
 
 
 def conflict(detail: str, retry_s: int | None = None) -> Problem:
-    """What was asked for does not go with how things stand."""
+    """The request conflicts with the current state."""
     return Problem(409, detail, headers={} if retry_s is None else {"Retry-After": str(retry_s)})
 
 
-def has_ended(wish: str, job: Job) -> Problem:
-    """Of a wish for a job that is still worked on; one that a limit ended is told the call that lets it go on."""
+def has_ended(verb: str, job: Job) -> Problem:
+    """The problem for a call that needs a running job. For a limited job it names the call that raises the limit."""
     limit = reached_limit(job.reason)
-    if limit is None or wish not in ("resume", "change"):
-        return conflict(nothing_to(wish, job, job.state))
+    if limit is None or verb not in ("resume", "change"):
+        return conflict(nothing_to(verb, job, job.state))
     return conflict(
-        f"job {job.id} is {job.state}, {job.reason}: only with a higher limit can it go on, by PATCH "
-        f'/api/v1/jobs/{job.id} with {{"limits": {{"{limit}": N}}}}, N above {getattr(job.spec.limits, limit)}'
+        f"job {job.id} is {job.state} ({job.reason}); to continue it, raise the limit: PATCH "
+        f'/api/v1/jobs/{job.id} with {{"{FIELDS[f"limits.{limit}"].name}": N}}, N above '
+        f"{getattr(job.spec.limits, limit)}"
     )
 
 
 def invalid(faults: Sequence[FieldFault]) -> Problem:
-    """Of a request with these faults, one or more."""
-    words = [f"{_cut(fault.field, FIELD_CHARS)}: {_cut(fault.reason, REASON_CHARS)}" for fault in faults[:3]]
-    more = len(faults) - len(words)
-    return Problem(422, "; ".join([*words, *([f"and {more:,} more"] if more else [])]), faults)
+    """The problem for a request with one or more invalid fields."""
+    parts = [f"{_cut(fault.field, FIELD_CHARS)}: {_cut(fault.reason, REASON_CHARS)}" for fault in faults[:3]]
+    more = len(faults) - len(parts)
+    return Problem(422, "; ".join([*parts, *([f"and {more:,} more"] if more else [])]), faults)
+
+
+def unreadable(error: ValidationError, model: type[BaseModel] | None = None) -> Problem:
+    """The problem for a body or query that its model refused. With the model it names the nearest known fields."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    if any(fault["type"] == "json_invalid" for fault in faults):
+        return Problem(400, faults[0]["msg"])
+    shown, others = faults[:FAULTS_SHOWN], faults[FAULTS_SHOWN:]
+    named = [FieldFault(_place(fault["loc"]), _reason(fault, model)) for fault in shown]
+    return invalid(named + [FieldFault(_place(fault["loc"]), "") for fault in others])
+
+
+def _reason(fault: ErrorDetails, model: type[BaseModel] | None) -> str:
+    if fault["type"] == "string_pattern_mismatch" and model and (about := field_description(model, fault["loc"])):
+        return f"not in the expected form. {about}"
+    if fault["type"] != "extra_forbidden":
+        return fault["msg"].removeprefix("Value error, ")
+    return "unknown field" + (did_you_mean_field(model, fault["loc"]) if model else "")
 
 
 def _answer(problem: Problem) -> Response:
@@ -117,13 +138,13 @@ def _answer(problem: Problem) -> Response:
         "status": problem.status,
         "detail": _cut(problem.detail, DETAIL_CHARS),
         "request_id": g.get("request_id"),
-        **({"errors": [_told(fault) for fault in problem.faults[:FAULTS_TOLD]]} if problem.faults else {}),
-        **({"more_errors": more} if (more := len(problem.faults) - FAULTS_TOLD) > 0 else {}),
+        **({"errors": [_fault_fields(fault) for fault in problem.faults[:FAULTS_SHOWN]]} if problem.faults else {}),
+        **({"more_errors": more} if (more := len(problem.faults) - FAULTS_SHOWN) > 0 else {}),
     }
     return Response(json.dumps(body), problem.status, dict(problem.headers), content_type=MEDIA)
 
 
-def _told(fault: FieldFault) -> dict[str, str]:
+def _fault_fields(fault: FieldFault) -> dict[str, str]:
     return {"field": _cut(fault.field, FIELD_CHARS), "reason": _cut(fault.reason, REASON_CHARS)}
 
 
@@ -140,11 +161,7 @@ def _answer_ours(error: ShoalError) -> Response:
 
 
 def _answer_invalid(error: ValidationError) -> Response:
-    faults = error.errors(include_url=False, include_context=False, include_input=False)
-    if any(fault["type"] == "json_invalid" for fault in faults):
-        return _answer(Problem(400, faults[0]["msg"]))
-    named = [FieldFault(_place(fault["loc"]), _REASONS.get(fault["type"], fault["msg"])) for fault in faults]
-    return _answer(invalid(named))
+    return _answer(unreadable(error))
 
 
 def _place(location: tuple[int | str, ...]) -> str:
@@ -153,7 +170,7 @@ def _place(location: tuple[int | str, ...]) -> str:
 
 
 def _answer_http(error: HTTPException) -> Response:
-    # As Werkzeug made them: 405 says what is allowed.
+    # Keep Werkzeug's headers: a 405 needs Allow.
     kept = {
         name: value for name, value in error.get_headers() if name.lower() not in ("content-type", "content-length")
     }
@@ -161,6 +178,6 @@ def _answer_http(error: HTTPException) -> Response:
 
 
 def _answer_bug(error: Exception) -> Response:
-    # The one place where a bug of ours ends; the id leads whoever was told of it to this line.
-    log.exception("request_failed", f"request {g.get('request_id')} met a bug")
-    return _answer(Problem(500, "this is a bug in Shoal; the log of the API has it under the request's id"))
+    # Unexpected exceptions end here; the client gets the id under which the traceback is logged.
+    log.exception("request_failed", f"request {g.get('request_id')} failed with an unexpected exception")
+    return _answer(Problem(500, "this is a bug in Shoal; the API's log has the traceback under this request id"))

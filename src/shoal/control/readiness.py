@@ -1,7 +1,7 @@
-"""Whether Redis and the database can be used, for anybody who asks and however often.
+"""Checks whether Redis, the database and the archive can be used; anybody may ask, as often as they like.
 
-Each is asked in a thread of its own, by one at a time and once in a few seconds; one that says nothing is given up
-after two, and nobody waits for it again until it has answered.
+Each server is checked in its own thread, by one check at a time and at most every two seconds. After two seconds
+without an answer the check counts as failed, and nobody waits for that server again until it has answered.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from typing import Any, cast
 
 from flask import current_app
 
-from shoal.control.bridge import Bridge
+from shoal.control.async_bridge import Bridge
 from shoal.errors import ShoalError
 
 WITHIN_S = 2.0
 KNOWN_S = 2.0
+ARCHIVE = "archive"
+ARCHIVE_KNOWN_S = 15.0
+"""Providers of buckets charge for each request."""
 _NAME = "shoal-readiness"
 
 
-class Server:
-    def __init__(self, name: str, ask: Callable[[], str | None]) -> None:
-        """`ask` gives what is wrong, in words, or raises ShoalError."""
+class ServerCheck:
+    def __init__(self, name: str, ask: Callable[[], str | None], known_s: float = KNOWN_S) -> None:
+        """`ask` returns an error message or None, or raises ShoalError. It is asked at most every `known_s`."""
+        self._known_s = known_s
         self._name = name
         self._ask = ask
         self._lock = threading.Lock()
@@ -34,7 +38,7 @@ class Server:
         self._answer.set_result(None)
 
     def fault(self) -> str | None:
-        """In words; None if it can be used."""
+        """The error message; None: the server can be used."""
         answer, until = self.asked()
         try:
             return answer.result(max(0.0, until - time.monotonic()))
@@ -42,21 +46,21 @@ class Server:
             return f"{self._name} does not answer within {WITHIN_S:g} s"
 
     def asked(self) -> tuple[Future[str | None], float]:
-        """What it says, or will have said by then."""
+        """The result of the current check, and the time until which to wait for it."""
         with self._lock:
             now = time.monotonic()
-            if self._answer.done() and now - self._asked_at > KNOWN_S:
+            if self._answer.done() and now - self._asked_at > self._known_s:
                 self._answer, self._asked_at = Future(), now
-                # Whatever it is stuck in, the process can end.
+                # A daemon thread: the process can end even if the check hangs.
                 threading.Thread(target=self._look, args=[self._answer], name="readiness", daemon=True).start()
             return self._answer, self._asked_at + WITHIN_S
 
     def _look(self, answer: Future[str | None]) -> None:
-        fault: str | None = f"{self._name} does not answer as it should"
+        fault: str | None = f"{self._name} does not work"
         try:
             fault = self._ask()
         except ShoalError:
-            # Not in its words: anybody may ask this, and they have an address.
+            # Not the error's message: anybody may call this, and the message has an address.
             pass
         finally:
             answer.set_result(fault)
@@ -64,15 +68,16 @@ class Server:
 
 def register(over: Bridge, extensions: dict[str, Any]) -> None:
     extensions[_NAME] = {
-        "redis": Server("Redis", lambda: _ask_redis(over)),
-        "database": Server("the database", lambda: _ask_database(over)),
+        "redis": ServerCheck("Redis", lambda: _ask_redis(over)),
+        "database": ServerCheck("the database", lambda: _ask_database(over)),
+        ARCHIVE: ServerCheck("the archive", lambda: _ask_archive(over), ARCHIVE_KNOWN_S),
     }
 
 
 def faults() -> dict[str, str | None]:
-    """By server; None: it can be used."""
-    servers = cast(dict[str, Server], current_app.extensions[_NAME])
-    # First all, so that two which say nothing take no longer than one.
+    """Error messages by server; None: it can be used."""
+    servers = cast(dict[str, ServerCheck], current_app.extensions[_NAME])
+    # Start all checks first, so that two silent servers take no longer than one.
     for server in servers.values():
         server.asked()
     return {name: server.fault() for name, server in servers.items()}
@@ -83,4 +88,8 @@ def _ask_redis(over: Bridge) -> None:
 
 
 def _ask_database(over: Bridge) -> str | None:
-    return None if over.store.is_current() else "the database has no tables of this version: run `shoal db upgrade`"
+    return None if over.store.is_current() else "the database schema is not of this version: run `shoal db upgrade`"
+
+
+def _ask_archive(over: Bridge) -> None:
+    over.archive.stored.check()

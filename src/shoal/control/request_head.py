@@ -1,6 +1,6 @@
-"""The head of a request, collected piece by piece, so that nobody waits for the rest of it.
+"""Collects the head of a request piece by piece, so that no thread waits for the rest of it.
 
-It is whole at its empty line. One that is too long, or cannot be HTTP, is refused before that.
+It is complete at its empty line. A head that is too long, or not HTTP, is refused before that.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class RequestHead:
 
     @property
     def health_path(self) -> bytes | None:
-        """Of a whole one: LIVEZ or READYZ, if it asks for one of these."""
+        """LIVEZ or READYZ if a complete head requests one of these."""
         found = _HEALTH.match(self._data)
         return found and found[1]
 
     def add(self, data: bytes) -> bool:
-        """Whether it is whole now; what follows it is kept too. Raises BadHead."""
-        # The end may have begun with the last piece.
+        """Returns whether the head is complete now; also keeps the bytes after it. Raises BadHead."""
+        # The end may have started in the last piece.
         start = max(0, len(self._data) - len(_END) + 1)
         self._data += data
         end = self._data.find(_END, start)
@@ -48,7 +48,7 @@ class RequestHead:
         return end >= 0
 
     def take(self) -> bytes:
-        """All that has come; afterwards there is nothing."""
+        """Returns and clears all bytes."""
         data, self._data = bytes(self._data), bytearray()
         return data
 

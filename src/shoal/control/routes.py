@@ -1,20 +1,20 @@
-"""How an endpoint is written: a function with its path, its scope and the models of what goes in and out.
+"""Declares endpoints: a function with its path, its scope, and the models of its input and output.
 
     routes = Routes("jobs")
 
-    @routes.get("/jobs/<id>", READ, answers={200: JobFigures})
+    @routes.get("/jobs/<id>", READ, answers={200: JobResponse})
     def job(job: Job) -> Reply:
         \"\"\"One job's figures.\"\"\"
         return figures_of(job)
 
-    @routes.post("/jobs", SUBMIT, answers={201: Created}, body=JobOrder, counted=True, keyed=True)
+    @routes.post("/jobs", SUBMIT, answers={201: Submitted}, body=JobOrder, counted=True, keyed=True)
     def submit(body: JobOrder) -> Reply:
         ...
         return created, 201
 
-The job or schedule that a path names arrives found, if the caller may see it (`ownership.py`); `query` and `body`
-arrive checked. The models of answers only describe: what is returned is sent as it is. The
-docstring is the operation's text in the OpenAPI document, which is made of nothing else (`openapi.py`).
+The function gets the job or schedule of its path, if the caller may see it (`ownership.py`), and validated `query` and
+`body`. The types of answers are only documentation: the return value is sent unchanged. The docstring becomes the
+operation's text in the OpenAPI document, which is built from these declarations alone (`openapi.py`).
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
-from flask import Blueprint, Response, request
-from pydantic import BaseModel
+from flask import Blueprint, Response, g, request
+from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import UnsupportedMediaType
 
 from shoal.control.auth import authorize
-from shoal.control.bodies import whole_body
 from shoal.control.idempotency import once
-from shoal.control.limits import count_submit
-from shoal.control.ownership import find, find_named, find_schedule
-from shoal.control.problems import RETRY_S, FieldFault, Problem, invalid
-from shoal.control.slots import slot
-from shoal.store.tokens import Scope
+from shoal.control.nearest_field import did_you_mean
+from shoal.control.ownership import find_confirmed, find_job, find_schedule
+from shoal.control.path_slashes import with_slashes
+from shoal.control.problems import RETRY_S, FieldFault, Problem, invalid, unreadable
+from shoal.control.rate_limits import count_submit
+from shoal.control.request_bodies import whole_body
+from shoal.control.thread_slots import slot
+from shoal.store.fleet.tokens import TokenScope
 
-READ, SUBMIT, ADMIN = Scope.READ, Scope.SUBMIT, Scope.ADMIN
+READ, SUBMIT, ADMIN = TokenScope.READ, TokenScope.SUBMIT, TokenScope.ADMIN
 API = "/api/v1"
 JSON = "application/json"
 
@@ -48,30 +50,33 @@ Reply = Response | Sent | tuple[Sent, int] | None
 """None: 204."""
 View = Callable[..., Reply]
 F = TypeVar("F", bound=View)
-Answer = type[BaseModel] | tuple[str, ...] | None
-"""A model, or the media types of what is no JSON, or None for no body."""
+Answer = type | tuple[str, ...] | None
+"""A type of `client/responses/` or a model, or the media types of a body that is not JSON, or None for no body."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     method: str
     path: str
-    """As Flask has it, from the root."""
+    """In Flask's syntax, from the root."""
     name: str
     text: str
-    scope: Scope | None
-    """None: anybody may."""
+    scope: TokenScope | None
+    """None: no token is needed."""
     answers: Mapping[int, Answer]
     query: type[BaseModel] | None = None
     body: type[BaseModel] | None = None
     counted: bool = False
-    """Whether it is one of the submits that a token has so many of in a minute."""
+    """Whether it counts for the limit of submits per minute."""
     keyed: bool = False
-    """Whether an Idempotency-Key is honoured; the answer is kept then."""
-    by_name: bool = False
-    """Whether the job may be given by the beginning of its id, or as `last`."""
+    """Whether it accepts an Idempotency-Key, and stores the response."""
+    body_optional: bool = False
+    """Whether a call without a body is one with an empty object."""
+    confirmed: bool = False
+    """Whether a job that is named otherwise than by its full id needs `?confirm=`: a repeated call by name would act on
+    the next job."""
     streams: tuple[str, ...] = ()
-    """Media types of bodies of any length, which the function reads itself; then there is no `body`, and no key."""
+    """Media types of bodies of any length, which the function reads itself; these have no `body` and no key."""
 
 
 class Routes:
@@ -80,22 +85,22 @@ class Routes:
         self.operations: list[Operation] = []
         self._prefix = prefix
 
-    def get(self, path: str, scope: Scope | None, **about: Any) -> Callable[[F], F]:
+    def get(self, path: str, scope: TokenScope | None, **about: Any) -> Callable[[F], F]:
         return self._route("GET", path, scope, about)
 
-    def post(self, path: str, scope: Scope | None, **about: Any) -> Callable[[F], F]:
+    def post(self, path: str, scope: TokenScope | None, **about: Any) -> Callable[[F], F]:
         return self._route("POST", path, scope, about)
 
-    def put(self, path: str, scope: Scope | None, **about: Any) -> Callable[[F], F]:
+    def put(self, path: str, scope: TokenScope | None, **about: Any) -> Callable[[F], F]:
         return self._route("PUT", path, scope, about)
 
-    def patch(self, path: str, scope: Scope | None, **about: Any) -> Callable[[F], F]:
+    def patch(self, path: str, scope: TokenScope | None, **about: Any) -> Callable[[F], F]:
         return self._route("PATCH", path, scope, about)
 
-    def delete(self, path: str, scope: Scope | None, **about: Any) -> Callable[[F], F]:
+    def delete(self, path: str, scope: TokenScope | None, **about: Any) -> Callable[[F], F]:
         return self._route("DELETE", path, scope, about)
 
-    def _route(self, method: str, path: str, scope: Scope | None, about: dict[str, Any]) -> Callable[[F], F]:
+    def _route(self, method: str, path: str, scope: TokenScope | None, about: dict[str, Any]) -> Callable[[F], F]:
         """`about`: the fields of Operation from `answers` on."""
 
         def register(function: F) -> F:
@@ -124,19 +129,24 @@ def _view(operation: Operation, function: View) -> Callable[..., Response]:
             return _streamed(function, given)
         if operation.body is None:
             return _answered(operation, function, given)
+        if operation.body_optional and not _has_body():
+            return _answered(operation, function, {**given, "body": operation.body()})
         _check_media(operation)
         with whole_body() as data:
-            given["body"] = operation.body.model_validate_json(data)
+            given["body"] = _read(operation.body, data)
             return _answered(operation, function, given, data)
 
     return view
 
 
 def _found(operation: Operation, given: dict[str, Any]) -> dict[str, Any]:
-    """Raises UnknownJob or a Problem, of what is another's as of what there is not."""
+    """Raises UnknownJob or a Problem, the same for another owner's job as for one that does not exist."""
+    given = {name: with_slashes(value) for name, value in given.items()}
     if operation.path.startswith(f"{API}/jobs/<id>"):
-        id = given.pop("id")
-        return {"job": find_named(id) if operation.by_name else find(id), **given}
+        name = given.pop("id")
+        job = find_confirmed(name, request.args.get("confirm")) if operation.confirmed else find_job(name)
+        g.job_id = job.id
+        return {"job": job, **given}
     if operation.path.startswith(f"{API}/schedules/<id>"):
         return {"schedule": find_schedule(given.pop("id")), **given}
     return given
@@ -149,27 +159,40 @@ def _answered(operation: Operation, function: View, given: dict[str, Any], body:
 
 
 def _streamed(function: View, given: dict[str, Any]) -> Response:
-    # Of any length: the function bounds what it holds. None would mean the limit of the app.
+    # Any length: the function limits its memory itself. None would mean the app's limit.
     request.max_content_length = sys.maxsize
     with slot() as had:
         if not had:
-            detail = "as many streams are being read as may be: try again"
+            detail = "too many uploads at the moment: try again later"
             raise Problem(503, detail, headers={"Retry-After": str(RETRY_S)})
         return _response(function(**given))
 
 
 def _query(model: type[BaseModel] | None) -> BaseModel | None:
     names = model.model_fields if model else {}
-    unknown = [FieldFault(name, "there is no such parameter") for name in request.args if name not in names]
-    twice = [FieldFault(name, "it is given twice") for name, values in request.args.lists() if len(values) > 1]
+    unknown = [
+        FieldFault(name, f"unknown parameter{did_you_mean(name, names)}") for name in request.args if name not in names
+    ]
+    twice = [FieldFault(name, "given more than once") for name, values in request.args.lists() if len(values) > 1]
     if unknown or twice:
         raise invalid(unknown + twice)
     return model.model_validate(request.args.to_dict()) if model else None
 
 
+def _read(model: type[BaseModel], data: bytes | bytearray) -> BaseModel:
+    try:
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        raise unreadable(error, model) from None
+
+
+def _has_body() -> bool:
+    return bool(request.content_length) or "Transfer-Encoding" in request.headers
+
+
 def _check_media(operation: Operation) -> None:
     if request.mimetype != JSON:
-        raise UnsupportedMediaType(f"give the body as {' or '.join((JSON, *operation.streams))}")
+        raise UnsupportedMediaType(f"send the body as {' or '.join((JSON, *operation.streams))}")
 
 
 def _response(reply: Reply) -> Response:

@@ -1,1 +1,1 @@
-"""The calls of the API, a module per noun."""
+"""The endpoints of the API, one module per resource."""

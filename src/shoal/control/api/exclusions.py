@@ -1,30 +1,31 @@
-"""What the operator lets no job of the fleet request."""
+"""The operator's exclusions: URLs that no job of the fleet may request."""
 
 from __future__ import annotations
 
-from shoal.control.bridge import bridge
-from shoal.control.models.exclusions import ExclusionsGiven, ExclusionsQuery, ExclusionsShown
+from shoal.client.responses.fleet import Exclusions
+from shoal.control.async_bridge import bridge
+from shoal.control.models.exclusions import ExclusionsGiven, ExclusionsQuery
 from shoal.control.problems import conflict
 from shoal.control.routes import ADMIN, READ, Reply, Routes
-from shoal.fleet.exclusions import exclude
-from shoal.store.exclusions import current_exclusions
+from shoal.fleet.effective_exclusions import exclude
+from shoal.store.fleet.exclusions import current_exclusions
 
 routes = Routes("exclusions")
 
 
-@routes.get("/exclusions", READ, answers={200: ExclusionsShown})
+@routes.get("/exclusions", READ, answers={200: Exclusions})
 def exclusions() -> Reply:
-    """List what no job may request."""
+    """List the exclusions: what no job may request."""
     return current_exclusions(bridge().store)._asdict()
 
 
-@routes.put("/exclusions", ADMIN, answers={200: ExclusionsShown}, body=ExclusionsGiven, query=ExclusionsQuery)
+@routes.put("/exclusions", ADMIN, answers={200: Exclusions}, body=ExclusionsGiven, query=ExclusionsQuery)
 def set_exclusions(body: ExclusionsGiven, query: ExclusionsQuery) -> Reply:
-    """Set what no job may request; what is queued of it is dropped when its turn comes.
+    """Replace the exclusions: what no job may request. Queued requests that match are dropped when they come up.
 
-    Who must not overwrite another's change gives the `version` it has seen.
+    To avoid overwriting another client's change, send the `version` that you have read.
     """
     changed = bridge().run_apart(lambda fleet: exclude(fleet, body.lines, query.version))
     if changed is None:
-        raise conflict(f"the exclusions are not of version {query.version} any more: look at them again, and repeat")
+        raise conflict(f"the exclusions are no longer at version {query.version}: read them again and repeat")
     return changed._asdict()

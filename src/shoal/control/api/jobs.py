@@ -1,40 +1,43 @@
-"""Jobs: submitted, listed, looked at, steered and removed."""
+"""Jobs: submit, list, read, pause, resume, cancel and remove them."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import Any
 
-from shoal.control.auth import asker, require_for
-from shoal.control.bridge import bridge
+from shoal.client.responses.jobs import Job as JobResponse
+from shoal.client.responses.jobs import JobList, Steered
+from shoal.client.responses.jobs import Submitted as SubmittedResponse
+from shoal.control.async_bridge import bridge
+from shoal.control.auth import requester, require_for
 from shoal.control.cursor import cursor, place_of
-from shoal.control.figures import figures_of
 from shoal.control.idempotency import claimed_job_id
-from shoal.control.models.jobs import Created, JobFigures, JobList, JobOrder, JobsQuery, Steered
+from shoal.control.job_figures import figures_of
+from shoal.control.models.jobs import JobOrder, JobsQuery, RemovalQuery
 from shoal.control.ownership import owner
 from shoal.control.problems import conflict, has_ended
 from shoal.control.routes import READ, SUBMIT, Reply, Routes
 from shoal.errors import FrontierLost, UnknownJob
-from shoal.fleet.place import Fleet
-from shoal.fleet.submit import Submitted, read_asked
-from shoal.fleet.submit import submit as hand_over
+from shoal.fleet.fleet import Fleet
+from shoal.fleet.submit import Submitted, read_request
+from shoal.fleet.submit import submit as submit_to_fleet
 from shoal.model import ENDED, JobState
-from shoal.store.inputs import input_counts
+from shoal.store.crawl.inputs import input_counts
+from shoal.store.job_removal import remove_job
 from shoal.store.jobs import Job, load_job
-from shoal.store.paging import jobs_after
-from shoal.store.removal import remove_job
+from shoal.store.results.pagination import jobs_after
 
 routes = Routes("jobs")
 _LISTING = "jobs"
 
 
-@routes.post("/jobs", SUBMIT, answers={201: Created}, body=JobOrder, counted=True, keyed=True)
+@routes.post("/jobs", SUBMIT, answers={201: SubmittedResponse}, body=JobOrder, counted=True, keyed=True)
 def submit(body: JobOrder) -> Reply:
     """Submit a job.
 
-    It is stored with its URLs before this answers, and the fleet takes it from there. URLs that cannot be fetched are
-    listed with the reason; the others are crawled. With `"urls": []` it waits for those that are appended. With an
-    Idempotency-Key a repeated request makes no second job.
+    The job is stored with its URLs before the answer is sent. The answer lists URLs that cannot be fetched, with the
+    reason; the others are crawled. With `"urls": []` the job waits for appended URLs. With an Idempotency-Key a
+    repeated request does not create a second job.
     """
     options = body.options()
     require_for(options, body.rules)
@@ -44,8 +47,8 @@ def submit(body: JobOrder) -> Reply:
 
     async def make(fleet: Fleet) -> Submitted:
         given = body.urls, body.rules, body.spider
-        sources, spec_once_read = read_asked(fleet.settings, *given, options, asker(), body.urls_follow)
-        return await hand_over(fleet, sources, spec_once_read, id, owner())
+        sources, spec_once_read = read_request(fleet.settings, *given, options, requester(), body.urls_follow)
+        return await submit_to_fleet(fleet, sources, spec_once_read, id, owner())
 
     submitted = bridge().run_apart(make)
     rejected = [{"url": bad.spelt, "reason": bad.reason} for bad in submitted.bad]
@@ -64,18 +67,19 @@ def jobs(query: JobsQuery) -> Reply:
     return {"jobs": [figures_of(job) for _, job in shown], "next": cursor(_LISTING, shown[-1][0]) if more else None}
 
 
-@routes.get("/jobs/<id>", READ, answers={200: JobFigures})
+@routes.get("/jobs/<id>", READ, answers={200: JobResponse})
 def job(job: Job) -> Reply:
     """One job's figures."""
     return figures_of(job)
 
 
-@routes.delete("/jobs/<id>", SUBMIT, answers={204: None})
-def remove(job: Job) -> Reply:
+@routes.delete("/jobs/<id>", SUBMIT, query=RemovalQuery, answers={204: None}, confirmed=True)
+def remove(job: Job, query: RemovalQuery) -> Reply:
     """Remove a job that has ended, with all its data.
 
-    Its pages, items, dead letters and the segments of its archive are gone afterwards. One that has not ended is to be
-    cancelled first.
+    This deletes its pages, items, dead letters and archive. Cancel a job that has not ended first. A call that names
+    the job by `last`, its name or the beginning of its id needs `confirm`: otherwise a repeated call would remove the
+    next job.
     """
     if job.state not in ENDED:
         raise conflict(f"job {job.id} is {job.state}: cancel it first")
@@ -88,40 +92,40 @@ def remove(job: Job) -> Reply:
 
 @routes.post("/jobs/<id>/pause", SUBMIT, answers={200: Steered})
 def pause(job: Job) -> Reply:
-    """Lease nothing more of a job, for now; what is in flight is finished."""
+    """Pause a job; requests in flight are finished."""
     _check_not_ended(job, "pause")
     return _steered(job, JobState.PAUSED, bridge().run_apart(lambda fleet: fleet.pause(job)))
 
 
 @routes.post("/jobs/<id>/resume", SUBMIT, answers={200: Steered})
 def resume(job: Job) -> Reply:
-    """Let a paused job go on.
+    """Continue a paused job.
 
-    One that a limit ended goes on by a change of that limit, which the answer names.
+    To continue a job that reached a limit, raise that limit; the answer names the call.
     """
     _check_not_ended(job, "resume")
-    said = bridge().run_apart(lambda fleet: fleet.resume(job))
-    return _steered(job, JobState.RUNNING if job.started_at else JobState.QUEUED, said)
+    message = bridge().run_apart(lambda fleet: fleet.resume(job))
+    return _steered(job, JobState.RUNNING if job.started_at else JobState.QUEUED, message)
 
 
 @routes.post("/jobs/<id>/cancel", SUBMIT, answers={200: Steered})
 def cancel(job: Job) -> Reply:
-    """End a job for good and keep its data."""
+    """Cancel a job for good and keep its data."""
     _check_not_ended(job, "cancel")
     return _steered(job, JobState.CANCELLED, bridge().run_apart(lambda fleet: fleet.cancel(job)))
 
 
-def _check_not_ended(job: Job, wish: str) -> None:
+def _check_not_ended(job: Job, verb: str) -> None:
     if job.state in ENDED:
-        raise has_ended(wish, job)
+        raise has_ended(verb, job)
 
 
-def _steered(job: Job, state: JobState, said: str) -> dict[str, Any]:
-    return {"id": job.id, "state": state, "detail": said}
+def _steered(job: Job, state: JobState, message: str) -> dict[str, Any]:
+    return {"id": job.id, "state": state, "detail": message}
 
 
 def _made_before(id: str) -> dict[str, Any] | None:
-    """What a process that died before it could answer had made."""
+    """The job of a process that died before it could answer."""
     with suppress(UnknownJob):
         load_job(bridge().store, id)
         counts = input_counts(bridge().store, id)
@@ -145,5 +149,5 @@ def _created(id: str, accepted: int, duplicates: int, rejected: list[Any], rejec
 async def _forget(fleet: Fleet, id: str) -> None:
     with suppress(FrontierLost):
         if (await fleet.frontier.figures(id)).leased:
-            raise conflict(f"workers still save what they had in flight of job {id}", retry_s=5)
+            raise conflict(f"workers are still saving requests of job {id}: try again", retry_s=5)
         await fleet.frontier.erase(id)

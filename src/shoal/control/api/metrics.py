@@ -1,4 +1,4 @@
-"""`/metrics`, for Prometheus: without a token, since nothing in it names a job, a host or a URL."""
+"""`/metrics` for Prometheus. It needs no token, because it names no job, host or URL."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ routes = Routes("metrics", prefix="")
 
 @routes.get("/metrics", None, answers={200: ("text/plain",)})
 def metrics() -> Reply:
-    """The fleet in numbers, as Prometheus reads them."""
+    """The fleet's metrics in the format of Prometheus."""
     return Response(kept_exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4)

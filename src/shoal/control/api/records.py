@@ -1,4 +1,4 @@
-"""What a job found and what it gave up on, a part at a time; dead letters tried again or purged; any URL explained."""
+"""Lists the pages, items and dead letters of a job; retries or purges dead letters; explains a URL."""
 
 from __future__ import annotations
 
@@ -7,35 +7,31 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from shoal.control.bridge import bridge
+from shoal.client.responses.data import Explained, ItemList, LetterList, PageList, Purged, Redelivered, Retried
+from shoal.control.async_bridge import bridge
 from shoal.control.cursor import cursor, place_of
 from shoal.control.models.records import (
     DeadFilter,
     DeadQuery,
-    Explained,
     ExplainQuery,
-    ItemList,
     ItemsQuery,
-    LetterList,
-    PageList,
     PagesQuery,
     Part,
-    Purged,
-    Retried,
     RetryOrder,
 )
 from shoal.control.problems import conflict
 from shoal.control.routes import READ, SUBMIT, Reply, Routes
-from shoal.fleet.exclusions import all_exclusions
-from shoal.fleet.place import Fleet
+from shoal.fleet.effective_exclusions import all_exclusions
+from shoal.fleet.fleet import Fleet
 from shoal.jobs.explain import Explanation
 from shoal.jobs.explain import explain as look_up
-from shoal.jobs.revive import revive
+from shoal.jobs.revive_dead_letters import revive
 from shoal.model import JobState
-from shoal.store.dead import dead_letters, forget_dead
+from shoal.store.crawl.dead_letters import dead_letters, forget_dead
+from shoal.store.crawl.sink_state import retry_refused
 from shoal.store.jobs import Job
-from shoal.store.paging import Placed, Position, dead_after, dead_groups, items_after, pages_after
-from shoal.store.records import Where
+from shoal.store.results.listings import Where
+from shoal.store.results.pagination import Placed, Position, dead_after, dead_groups, items_after, pages_after
 from shoal.store.store import Store
 
 routes = Routes("records")
@@ -57,24 +53,39 @@ def items(job: Job, query: ItemsQuery) -> Reply:
 
 @routes.get("/jobs/<id>/dead", READ, answers={200: LetterList}, query=DeadQuery)
 def dead(job: Job, query: DeadQuery) -> Reply:
-    """List the dead letters of a job, or count those that are alike."""
+    """List the dead letters of a job (requests that it gave up on), or count them in groups."""
     if query.group is None:
         return _part("dead", job, query, dead_after, (float, int))
     by = list(dict.fromkeys(query.group.split(",")))
     return {"groups": dead_groups(bridge().store, job.id, _where(query), by)}
 
 
-@routes.post("/jobs/<id>/dead/retry", SUBMIT, answers={200: Retried}, body=RetryOrder, counted=True, keyed=True)
+@routes.post(
+    "/jobs/<id>/dead/retry",
+    SUBMIT,
+    answers={200: Retried},
+    body=RetryOrder,
+    body_optional=True,
+    counted=True,
+    keyed=True,
+)
 def retry(job: Job, body: RetryOrder) -> Reply:
-    """Try dead letters again; a job that had ended goes on with them."""
+    """Retry dead letters; a job that has ended continues with them."""
     if job.state is JobState.CANCELLED:
-        raise conflict(f"job {job.id} was cancelled, which is for good: crawl what is missing in a job of its own")
+        raise conflict(f"job {job.id} is cancelled and cannot continue: submit the missing URLs as a new job")
     return {"retried": bridge().run_apart(lambda fleet: revive(fleet, job, _where(body)))}
+
+
+@routes.post("/jobs/<id>/refused/retry", SUBMIT, answers={200: Redelivered}, counted=True, keyed=True)
+def redeliver(job: Job) -> Reply:
+    """Deliver the items again that sinks of the job refused."""
+    redelivered = retry_refused(bridge().store, job.id)
+    return {"redelivered": redelivered}
 
 
 @routes.delete("/jobs/<id>/dead", SUBMIT, answers={200: Purged}, query=DeadFilter)
 def purge(job: Job, query: DeadFilter) -> Reply:
-    """Forget dead letters: they can be neither seen nor tried again. The job's figures still count them."""
+    """Delete dead letters: they can no longer be listed or retried. The job's figures still count them."""
     store, purged = bridge().store, 0
     for letters in dead_letters(store, job.id, _where(query)):
         forget_dead(store, letters)
@@ -84,7 +95,7 @@ def purge(job: Job, query: DeadFilter) -> Reply:
 
 @routes.get("/jobs/<id>/explain", READ, answers={200: Explained}, query=ExplainQuery)
 def explain(job: Job, query: ExplainQuery) -> Reply:
-    """Say what happened to a URL in a job, or what would, and why."""
+    """Explain what happened to a URL in a job, or what would happen, and why."""
     return {"job": job.id, **explained(job, query.url).as_dict()}
 
 
@@ -106,6 +117,6 @@ def _part(name: str, job: Job, query: Part, read: Reader, kinds: tuple[type, ...
     return {name: [record for _, record in shown], "next": cursor(listing, shown[-1][0]) if more else None}
 
 
-def _where(asked: BaseModel) -> Where:
+def _where(filters: BaseModel) -> Where:
     names = ("reason", "status", "host", "type")
-    return {name: str(value) for name in names if (value := getattr(asked, name, None)) is not None}
+    return {name: str(value) for name in names if (value := getattr(filters, name, None)) is not None}

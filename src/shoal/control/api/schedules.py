@@ -1,21 +1,23 @@
-"""Schedules: made, listed, changed, run at once and removed."""
+"""Schedules: create, list, change, run and remove them."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-from shoal.control.auth import asker, require_for
-from shoal.control.bridge import bridge
+from shoal.client.responses.fleet import Schedule as ScheduleResponse
+from shoal.client.responses.fleet import ScheduleList
+from shoal.control.async_bridge import bridge
+from shoal.control.auth import requester, require_for
 from shoal.control.models.jobs import JobOrder
-from shoal.control.models.schedules import ScheduleChange, ScheduleList, ScheduleOrder, ScheduleShown
+from shoal.control.models.schedules import ScheduleChange, ScheduleOrder
 from shoal.control.ownership import find_schedule, owner
 from shoal.control.problems import Problem, conflict
 from shoal.control.routes import READ, SUBMIT, Reply, Routes
 from shoal.errors import Unavailable, UsageError
-from shoal.fleet.scheduled import schedule_record
+from shoal.fleet.schedule_view import schedule_record
 from shoal.fleet.schedules import Template, amend_schedule, make_schedule, run_now
-from shoal.model import Asker
-from shoal.store.schedules import Schedule, is_taken, list_schedules, remove_schedule
+from shoal.model import Requester
+from shoal.store.fleet.schedules import Schedule, is_taken, list_schedules, remove_schedule
 
 routes = Routes("schedules")
 
@@ -27,11 +29,11 @@ def schedules() -> Reply:
     return {"schedules": [schedule_record(store, schedule) for schedule in list_schedules(store, owner())]}
 
 
-@routes.post("/schedules", SUBMIT, answers={201: ScheduleShown}, body=ScheduleOrder, counted=True, keyed=True)
+@routes.post("/schedules", SUBMIT, answers={201: ScheduleResponse}, body=ScheduleOrder, counted=True, keyed=True)
 def add_schedule(body: ScheduleOrder) -> Reply:
-    """Begin a job by the clock, again and again; its jobs belong to whom the schedule does.
+    """Create a schedule, which starts a job at set times; its jobs have the same owner as the schedule.
 
-    The job is checked now as a submitted one is, and what needs an admin there needs one here.
+    The job is validated now, like a submitted one, and its options need the same scope.
     """
     store, whose = bridge().store, owner()
     if is_taken(store, body.name, whose):
@@ -42,28 +44,28 @@ def add_schedule(body: ScheduleOrder) -> Reply:
     return schedule_record(store, made), 201
 
 
-@routes.get("/schedules/<id>", READ, answers={200: ScheduleShown})
+@routes.get("/schedules/<id>", READ, answers={200: ScheduleResponse})
 def schedule(schedule: Schedule) -> Reply:
-    """One schedule, by its id or name."""
+    """One schedule, by id or name."""
     return schedule_record(bridge().store, schedule)
 
 
-@routes.patch("/schedules/<id>", SUBMIT, answers={200: ScheduleShown}, body=ScheduleChange)
+@routes.patch("/schedules/<id>", SUBMIT, answers={200: ScheduleResponse}, body=ScheduleChange)
 def change(schedule: Schedule, body: ScheduleChange) -> Reply:
-    """Change when or what a schedule begins, or pause it; jobs that it has begun go on.
+    """Change the times or the job of a schedule, or pause it; jobs that it has started continue.
 
-    One whose job has what needs an admin is changed and run by an admin only.
+    If the schedule's job has options that need an admin, only an admin may change or run it.
     """
     _check_steerable(schedule)
-    # Here, not while it is locked: this may load a spider.
+    # Before the row is locked: this may load a spider.
     job = {"job": _template(body.job).checked(bridge().settings, schedule.name).to_json()} if body.job else {}
     amend_schedule(bridge().store, schedule.id, {**body.model_dump(exclude_none=True, exclude={"job"}), **job})
     return schedule_record(bridge().store, find_schedule(schedule.id))
 
 
-@routes.post("/schedules/<id>/run", SUBMIT, answers={202: ScheduleShown}, counted=True, keyed=True)
+@routes.post("/schedules/<id>/run", SUBMIT, answers={202: ScheduleResponse}, counted=True, keyed=True)
 def run_schedule(schedule: Schedule) -> Reply:
-    """Begin its job now, besides its ticks; also of one that is paused."""
+    """Start its job now, in addition to its set times; also works for a paused schedule."""
     _check_steerable(schedule)
     over = bridge()
     over.run(over.connection.check())
@@ -72,16 +74,16 @@ def run_schedule(schedule: Schedule) -> Reply:
     except UsageError as error:
         raise conflict(str(error)) from error
     with suppress(Unavailable):
-        # Tend finds it without being rung.
+        # Tend also finds the run without being woken.
         over.run(over.fleet.ring())
     return schedule_record(over.store, schedule), 202
 
 
 @routes.delete("/schedules/<id>", SUBMIT, answers={204: None})
 def drop_schedule(schedule: Schedule) -> Reply:
-    """Remove a schedule; the jobs that it has begun stay.
+    """Remove a schedule; the jobs that it has started stay.
 
-    One whose job has what needs an admin is removed by an admin only.
+    If the schedule's job has options that need an admin, only an admin may remove it.
     """
     _check_steerable(schedule)
     remove_schedule(bridge().store, schedule.id)
@@ -89,20 +91,20 @@ def drop_schedule(schedule: Schedule) -> Reply:
 
 
 def _check_steerable(schedule: Schedule) -> None:
-    """Raises a Problem if what it begins is an admin's."""
-    if asker() is not Asker.ADMIN and (had := _given_by_admin(schedule)):
-        raise Problem(403, f"this needs the scope admin, because of what the schedule's job has: {', '.join(had)}")
+    """Raises a Problem if its job has options that need an admin."""
+    if requester() is not Requester.ADMIN and (had := _given_by_admin(schedule)):
+        raise Problem(403, f"this needs a token with scope admin, because the schedule's job has {', '.join(had)}")
 
 
 def _given_by_admin(found: Schedule) -> list[str]:
     try:
         return Template.from_json(found.job).given_by_admin(bridge().settings)
     except UsageError as error:
-        # Nobody can tell any more.
+        # The job is no longer valid, so its privileges are unknown: require an admin.
         return [str(error)]
 
 
 def _template(order: JobOrder) -> Template:
     options = order.options()
     require_for(options, order.rules)
-    return Template(order.urls, order.rules, order.spider, options, asker())
+    return Template(order.urls, order.rules, order.spider, options, requester())

@@ -1,4 +1,5 @@
-"""One page now: an express job of one URL, whose end is waited for, but not for ever and not by everybody at once."""
+"""Fetches one page now: submits an express job with one URL and waits for it, up to a timeout. Only some requests may
+wait at a time."""
 
 from __future__ import annotations
 
@@ -7,56 +8,57 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from shoal.control.auth import asker, require_for
-from shoal.control.bridge import Bridge, bridge
-from shoal.control.figures import standing_of
+from shoal.client.responses.jobs import Scraped, StillScraping
+from shoal.control.async_bridge import Bridge, bridge
+from shoal.control.auth import requester, require_for
 from shoal.control.idempotency import claimed_job_id
-from shoal.control.models.scrape import Scraped, ScrapeOrder, StillScraping
+from shoal.control.job_figures import job_status_of
+from shoal.control.models.scrape import ScrapeOrder
 from shoal.control.ownership import owner
 from shoal.control.routes import SUBMIT, Reply, Routes
-from shoal.control.slots import slot
-from shoal.engine.reading import BIG_BYTES
+from shoal.control.thread_slots import slot
+from shoal.engine.reading.parse_page import BIG_BYTES
 from shoal.errors import UnknownJob, UsageError
 from shoal.fetch.charset import to_utf8
-from shoal.fleet.place import Fleet
-from shoal.fleet.submit import Submitted, read_asked, submit
-from shoal.jobs.bodies import kept_body
+from shoal.fleet.fleet import Fleet
+from shoal.fleet.submit import Submitted, read_request, submit
+from shoal.jobs.archived_bodies import archived_body
 from shoal.model import JobSpec, Lane, ScopeKind
-from shoal.store.inputs import input_report
+from shoal.store.crawl.inputs import input_report
 from shoal.store.jobs import load_job
-from shoal.store.paging import items_after
-from shoal.store.records import list_pages_with_content
+from shoal.store.results.listings import list_pages_with_content
+from shoal.store.results.pagination import items_after
 
 routes = Routes("scrape")
 RETRIES = 1
 LOOK_EVERY_S = (0.05, 0.25)
 ITEMS = 1_000
-_MADE = ("markdown", "metadata")
-"""By the worker, if the job says so; text and links are kept of every page."""
+_MADE = ("markdown", "page_markdown", "metadata")
+"""Formats that the worker makes on request; text and links are stored for every page."""
 
 
 @routes.post("/scrape", SUBMIT, answers={200: Scraped, 202: StillScraping}, body=ScrapeOrder, counted=True, keyed=True)
 def scrape(body: ScrapeOrder) -> Reply:
     """Fetch one page now, in the express lane.
 
-    Answers when the page has ended in whatever way, robots.txt and rates obeyed; with 202 and the job's id if that
-    takes longer than timeout_s, or if too many wait already. The job is kept like any other.
+    The answer comes when the page has an outcome; robots.txt and rates are obeyed. If that takes longer than timeout_s,
+    or too many requests wait already, the answer is 202 with the job's id. The job is kept like any other.
     """
     until = time.monotonic() + body.timeout_s
     formats = body.formats if body.formats is not None else () if body.rules else ("text",)
     require_for({}, body.rules)
     id = claimed_job_id()
-    if id is None or not _is_there(id):
+    if id is None or not _exists(id):
         id = bridge().run_apart(lambda fleet: _submit(fleet, body, formats, id)).id
     end = _awaited(id, until)
     if end is None:
-        stands = standing_of(load_job(bridge().store, id))
-        return {"id": id, "state": stands.state, "limiting": stands.limiting}, 202
+        status = job_status_of(load_job(bridge().store, id))
+        return {"id": id, "state": status.state, "limiting": status.limiting}, 202
     return _scraped(bridge(), id, end, formats, with_items=body.rules is not None)
 
 
-def _is_there(id: str) -> bool:
-    """Made by a process that died before it could answer."""
+def _exists(id: str) -> bool:
+    """Whether a process that died before it could answer has created the job."""
     try:
         load_job(bridge().store, id)
     except UnknownJob:
@@ -71,20 +73,21 @@ async def _submit(fleet: Fleet, body: ScrapeOrder, formats: tuple[str, ...], id:
         "retries": RETRIES,
         "no_archive": "html" not in formats,
     }
-    # Wherever the rules begin otherwise.
+    # Replaces the start URLs of the rules.
     rules = None if body.rules is None else {**body.rules, "start": [body.url]}
-    sources, spec_once_read = read_asked(fleet.settings, [] if rules else [body.url], rules, None, options, asker())
+    urls = [] if rules else [body.url]
+    sources, spec_once_read = read_request(fleet.settings, urls, rules, None, options, requester())
     made = tuple(name for name in formats if name in _MADE)
-    beside = bool(set(formats) - {"html"})
+    with_text = bool(set(formats) - {"html"})
 
     def spec() -> JobSpec:
-        return replace(spec_once_read(), formats=made, text_beside_items=beside)
+        return replace(spec_once_read(), formats=made, text_beside_items=with_text)
 
     return await submit(fleet, sources, spec, id, owner())
 
 
 def _awaited(id: str, until: float) -> dict[str, Any] | None:
-    """How the URL ended; None if it has not, or may not be waited for."""
+    """The outcome of the URL; None if it has none yet, or no request may wait now."""
     with slot() as may_wait:
         if not may_wait:
             return None
@@ -97,10 +100,10 @@ def _awaited(id: str, until: float) -> dict[str, Any] | None:
 
 def _end(id: str) -> dict[str, Any] | None:
     with closing(input_report(bridge().store, id)) as ends:
-        # Others may have appended more.
+        # Only the first: URLs may have been appended.
         end = next(ends, None)
     if end is None:
-        raise UnknownJob(f"job {id} was removed before it could be answered")
+        raise UnknownJob(f"job {id} was removed before its page had an outcome")
     return None if end["outcome"] == "queued" else end
 
 
@@ -108,38 +111,38 @@ def _scraped(over: Bridge, id: str, end: dict[str, Any], formats: tuple[str, ...
     made = [name for name in formats if name in _MADE]
     pages = list_pages_with_content(over.store, id, {}, [*made, "missing"])
     page = next((page for page in pages if page["url"] == end["final_url"]), {})
-    shown: dict[str, Any] = dict.fromkeys(("html", "text", "markdown", "links", "metadata"))
+    shown: dict[str, Any] = dict.fromkeys(("html", "text", "markdown", "page_markdown", "links", "metadata"))
     missing: dict[str, str] = {}
     shown |= {name: page.get(name) for name in formats if name != "html"}
     if page and "html" in formats:
         shown["html"] = _html(over, id, page, missing)
     missing |= {name: _why(name, page, end) for name in formats if shown[name] is None and name not in missing}
     items = [item for _, item in items_after(over.store, id, {}, None, ITEMS)] if with_items else None
-    told = {name: end[name] for name in ("url", "final_url", "status", "outcome", "reason")}
+    outcome = {name: end[name] for name in ("url", "final_url", "status", "outcome", "reason")}
     about = {name: page.get(name) for name in ("content_type", "title")}
-    return {"id": id, **told, **about, **shown, "items": items, "missing": missing}
+    return {"id": id, **outcome, **about, **shown, "items": items, "missing": missing}
 
 
 def _html(over: Bridge, id: str, page: dict[str, Any], missing: dict[str, str]) -> str | None:
     try:
         with over.apart() as fleet:
-            kept = kept_body(fleet, id, page["fingerprint"])
+            kept = archived_body(fleet, id, page["fingerprint"])
     except UsageError as error:
-        # It may be on another machine until its segment is sealed.
+        # The body may be on another machine until its segment is sealed.
         missing["html"] = str(error)
         return None
-    spoken = kept.headers.get("content-type")
-    is_text = any(kind in spoken for kind in ("text/", "xml", "json"))
-    return to_utf8(kept.body, spoken).decode("utf-8", "replace") if is_text else None
+    content_type = kept.headers.get("content-type")
+    is_text = any(kind in content_type for kind in ("text/", "xml", "json"))
+    return to_utf8(kept.body, content_type).decode("utf-8", "replace") if is_text else None
 
 
 def _why(format: str, page: dict[str, Any], end: dict[str, Any]) -> str:
     if not page:
         return f"there is no page: {end['outcome']}{', ' + end['reason'] if end['reason'] else ''}"
     if not 200 <= page["status"] < 300:
-        return f"the answer was {page['status']}"
+        return f"the server answered {page['status']}"
     if format in (page.get("missing") or {}):
         return str(page["missing"][format])
     if page["bytes"] > BIG_BYTES:
-        return f"beside rules it is made of pages up to {BIG_BYTES >> 10} KB"
-    return f"a page of {page['content_type'] or 'no content type'} has none, or it asks not to be kept"
+        return f"with rules it is made only for pages up to {BIG_BYTES >> 10} KB"
+    return f"a page of type {page['content_type'] or 'unknown'} has none, or the page asks not to be stored"

@@ -1,29 +1,31 @@
-"""Tokens of the API: made, listed, changed and removed by an admin."""
+"""API tokens: an admin creates, lists, changes and removes them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from shoal.control.bridge import bridge
-from shoal.control.models.fleet import TokenChange, TokenList, TokenMade, TokenOrder, TokenShown
+from shoal.client.responses.fleet import NewToken, TokenList
+from shoal.client.responses.fleet import Token as TokenResponse
+from shoal.control.async_bridge import bridge
+from shoal.control.models.fleet import TokenChange, TokenOrder
 from shoal.control.problems import Problem, conflict
 from shoal.control.routes import ADMIN, Reply, Routes
 from shoal.errors import UsageError
-from shoal.store.columns import iso_time
-from shoal.store.tokens import Token, add_token, change_scope, find_token, list_tokens, remove_token
+from shoal.store.fleet.tokens import Token, add_token, change_scope, find_token, list_tokens, remove_token
+from shoal.store.results.columns import iso_time
 
 routes = Routes("tokens")
 
 
 @routes.get("/tokens", ADMIN, answers={200: TokenList})
 def tokens() -> Reply:
-    """List the tokens, without what only their owners know."""
+    """List the tokens, without their secrets."""
     return {"tokens": [_shown(token) for token in list_tokens(bridge().store)]}
 
 
-@routes.post("/tokens", ADMIN, answers={201: TokenMade}, body=TokenOrder)
+@routes.post("/tokens", ADMIN, answers={201: NewToken}, body=TokenOrder)
 def make_token(body: TokenOrder) -> Reply:
-    """Make a token; it is told here and never again."""
+    """Create a token. The answer has the secret, which is not shown again."""
     store = bridge().store
     try:
         token = add_token(store, body.name, body.scope)
@@ -34,9 +36,9 @@ def make_token(body: TokenOrder) -> Reply:
     return {"id": made.id, "name": made.name, "scope": made.scope, "token": token}, 201
 
 
-@routes.patch("/tokens/<id>", ADMIN, answers={200: TokenShown}, body=TokenChange)
+@routes.patch("/tokens/<id>", ADMIN, answers={200: TokenResponse}, body=TokenChange)
 def change_token(id: str, body: TokenChange) -> Reply:
-    """Give a token, by its id or name, another scope."""
+    """Change the scope of a token, by id or name."""
     changed = change_scope(bridge().store, id, body.scope)
     if changed is None:
         raise _unknown(id)
@@ -45,7 +47,7 @@ def change_token(id: str, body: TokenChange) -> Reply:
 
 @routes.delete("/tokens/<id>", ADMIN, answers={204: None})
 def revoke_token(id: str) -> Reply:
-    """Remove a token, by its id or name: whoever holds it is refused from then on."""
+    """Remove a token, by id or name. The API refuses it from then on."""
     if not remove_token(bridge().store, id):
         raise _unknown(id)
     return None

@@ -1,4 +1,4 @@
-"""Who is at work, and the fleet at a glance."""
+"""Lists the fleet's processes, and summarizes the fleet."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any
 
 from flask import current_app
 
-from shoal.control.bridge import bridge
-from shoal.control.models.fleet import Stats, WorkerList
+from shoal.client.responses.fleet import Stats, WorkerList
+from shoal.control.async_bridge import bridge
 from shoal.control.ownership import owner
 from shoal.control.routes import READ, Reply, Routes
-from shoal.fleet.glance import Glances
-from shoal.fleet.roster import Entry, entries
+from shoal.fleet.fleet_status import FleetStatusReader
+from shoal.fleet.roster import RosterEntry, entries
 from shoal.model import JobState, Lane
-from shoal.store.jobs import count_jobs, unfinished
+from shoal.store.jobs import count_jobs, unfinished_jobs
 
 routes = Routes("workers")
-_GLANCES = "shoal-glances"
+_STATUS_READER = "shoal-status-reader"
 
 
 @routes.get("/workers", READ, answers={200: WorkerList})
 def workers() -> Reply:
-    """List the processes of the fleet, as each last told of itself; of jobs, those that the token may see."""
+    """List the processes of the fleet with their last report; it names only jobs that the token may see."""
     roster = bridge().run(entries(bridge().connection))
     whose = owner()
-    own = None if whose is None else {job.id for job in unfinished(bridge().store, whose)}
+    own = None if whose is None else {job.id for job in unfinished_jobs(bridge().store, whose)}
     return {"workers": [_shown(entry, own) for entry in roster]}
 
 
 @routes.get("/stats", READ, answers={200: Stats})
 def stats() -> Reply:
-    """The fleet at a glance: lanes, throughput, and by state the jobs that the token may see."""
+    """A summary of the fleet: lanes, throughput, and the jobs that the token may see, by state."""
     over = bridge()
     counts = count_jobs(over.store, owner())
-    glances: Glances = current_app.extensions.setdefault(_GLANCES, Glances(over.fleet))
-    seen = over.run(glances.take())
+    reader: FleetStatusReader = current_app.extensions.setdefault(_STATUS_READER, FleetStatusReader(over.fleet))
+    seen = over.run(reader.read())
     serving = Counter(lane for child in seen.at_work for lane in child.entry.lanes)
     return {
         "jobs": {state: counts.by_state.get(state, 0) for state in JobState},
@@ -49,7 +49,7 @@ def stats() -> Reply:
     }
 
 
-def _shown(entry: Entry, jobs: set[str] | None) -> dict[str, Any]:
-    """`jobs`: those that may be named; None: any."""
+def _shown(entry: RosterEntry, jobs: set[str] | None) -> dict[str, Any]:
+    """`jobs`: the jobs that may be named; None: all."""
     named = {job: why for job, why in entry.unloadable.items() if jobs is None or job in jobs}
     return {**asdict(entry), "unloadable": named}

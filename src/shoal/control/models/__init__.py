@@ -1,1 +1,1 @@
-"""What goes into the API and what comes out of it, as pydantic models; nothing here does anything."""
+"""The pydantic models of the API's request bodies and queries; `shoal/client/responses/` describes the answers."""

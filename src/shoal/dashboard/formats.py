@@ -1,0 +1,56 @@
+"""Numbers, sizes and times for the pages."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+SHOWN_CHARS = 300
+
+
+def count(n: float | None) -> str:
+    return "–" if n is None else f"{n:,.0f}"
+
+
+def size(n: float | None) -> str:
+    if n is None:
+        return "–"
+    for unit in ("B", "kB", "MB", "GB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
+        n /= 1000
+    return f"{n:.1f} TB"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+def clock(at: float | None) -> str:
+    """UTC; without the date if it is today's."""
+    if at is None:
+        return "–"
+    then, now = datetime.fromtimestamp(at, UTC), datetime.fromtimestamp(time.time(), UTC)
+    return f"{then:%H:%M:%S}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
+
+
+def cell(value: Any) -> str:
+    """A value of an item or an option, cut if it is long."""
+    if value is None:
+        return "–"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+
+
+FILTERS = {"count": count, "size": size, "duration": duration, "clock": clock, "cell": cell}

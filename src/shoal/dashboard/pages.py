@@ -1,0 +1,163 @@
+"""The routes of the dashboard: one function per page or action.
+
+A page is HTML and needs no script. An action is a form; it answers with a redirect to the page that shows its effect,
+and that page shows the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from flask import Blueprint, Response, abort, redirect, render_template, request, url_for
+from werkzeug.exceptions import HTTPException
+from werkzeug.wrappers import Response as AnyResponse
+
+from shoal.dashboard import formats
+from shoal.dashboard.charts import charts
+from shoal.dashboard.cursors import cursor_of, position_of
+from shoal.dashboard.figures import MARKS, SeriesCache, health, job_row, progress
+from shoal.dashboard.job_tabs import TABS, tab_content
+from shoal.dashboard.login import Login, say, viewer
+from shoal.dashboard.option_form import CHANGEABLE, changed_options, form_value, submitted_job
+from shoal.dashboard.source import Source
+from shoal.errors import ShoalError, Unavailable, UnknownJob
+from shoal.jobs.mask_secrets import without_secrets
+from shoal.model import ENDED
+from shoal.model.options import OPTIONS
+from shoal.store.jobs import Job
+
+JOBS_SHOWN = 50
+VERBS = ("pause", "resume", "cancel")
+POLICY = (
+    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+View = Callable[..., AnyResponse | str]
+
+
+def dashboard(source: Source, login: Login) -> Blueprint:
+    """The pages below `/`. Everyone but a viewer who is logged in is sent to the login page."""
+    made = Blueprint(
+        "dashboard", __name__, template_folder="templates", static_folder="static", static_url_path="/dashboard"
+    )
+    pages = _Pages(source)
+    login.register(made)
+    made.before_request(login.require)
+    made.after_request(_add_headers)
+    made.register_error_handler(ShoalError, _show_error)
+    made.register_error_handler(HTTPException, _show_refusal)
+    about = {"source": source, "marks": MARKS, "options_by_name": OPTIONS, "form_value": form_value}
+    made.context_processor(lambda: {**about, **login.context()})
+    for name, filter in formats.FILTERS.items():
+        made.add_app_template_filter(filter, name)
+    made.add_url_rule("/", "jobs", pages.jobs)
+    made.add_url_rule("/jobs", "submit", pages.submit, methods=["POST"])
+    made.add_url_rule("/jobs/<id>", "job", pages.job)
+    made.add_url_rule("/jobs/<id>/explain", "explain", pages.explain)
+    made.add_url_rule("/jobs/<id>/<any(pause, resume, cancel):verb>", "control", pages.control, methods=["POST"])
+    made.add_url_rule("/jobs/<id>/retry", "retry", pages.retry, methods=["POST"])
+    made.add_url_rule("/jobs/<id>/change", "change", pages.change, methods=["POST"])
+    made.add_url_rule("/jobs/<id>/<tab>", "tab", pages.tab)
+    made.add_url_rule("/fleet", "fleet", pages.fleet)
+    return made
+
+
+class _Pages:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._series = SeriesCache(source)
+
+    def jobs(self) -> str:
+        after = position_of(request.args.get("after"), (float, str))
+        found = self._source.jobs(viewer(), after, JOBS_SHOWN + 1)
+        rows = [job_row(self._source, self._series, job) for _, job in found[:JOBS_SHOWN]]
+        older = cursor_of(found[JOBS_SHOWN - 1][0]) if len(found) > JOBS_SHOWN else None
+        return render_template("jobs.html", rows=rows, health=health(rows), older=older, after=after)
+
+    def submit(self) -> AnyResponse:
+        urls, options = submitted_job(request.form)
+        id = self._source.submit(viewer(), urls, options)
+        return _see("job", "The job is submitted.", id=id)
+
+    def job(self, id: str) -> str:
+        job = self._found(id)
+        seen, points = self._source.overview(job), self._series.of(job)
+        status = self._source.status(job)
+        names = list(dict.fromkeys(group.host for group in seen.failures))[:20]
+        return render_template(
+            "job.html",
+            **self._heading(job),
+            seen=seen,
+            progress=progress(status, points),
+            charts=charts(points),
+            hosts=self._source.hosts(names or _hosts_of(seen.job)),
+            changeable=CHANGEABLE,
+        )
+
+    def tab(self, id: str, tab: str) -> str:
+        job = self._found(id)
+        if tab not in TABS:
+            abort(404, f"a job has no page {tab!r}")
+        content = tab_content(self._source, job, tab, request.args)
+        return render_template(f"tab_{tab}.html", **self._heading(job), tab=tab, **content)
+
+    def explain(self, id: str) -> str:
+        job, url = self._found(id), request.args.get("url", "").strip()
+        explained = self._source.explain(job, url).as_dict() if url else None
+        return render_template("tab_explain.html", **self._heading(job), tab="explain", url=url, explained=explained)
+
+    def control(self, id: str, verb: str) -> AnyResponse:
+        return _see("job", self._source.control(viewer(), self._found(id), verb), id=id)
+
+    def retry(self, id: str) -> AnyResponse:
+        where = {name: value for name in ("reason", "status", "host") if (value := request.form.get(name))}
+        n = self._source.retry(viewer(), self._found(id), where)
+        return _see("tab", f"{n:,} requests are queued again.", id=id, tab="errors")
+
+    def change(self, id: str) -> AnyResponse:
+        job, options = self._found(id), changed_options(request.form)
+        if "preview" in request.form:
+            effect = self._source.preview(viewer(), job, options)
+            return _see("job", effect or "The effect is not known before the change.", id=id)
+        self._source.change(viewer(), job, options)
+        return _see("job", "The change holds from the next requests on.", id=id)
+
+    def fleet(self) -> str:
+        return render_template("fleet.html", fleet=self._source.fleet(viewer()))
+
+    def _found(self, id: str) -> Job:
+        return self._source.find(viewer(), id)
+
+    def _heading(self, job: Job) -> Mapping[str, Any]:
+        status = self._source.status(job)
+        return {"job": without_secrets(job), "status": status, "is_over": status.state in ENDED, "tabs": TABS}
+
+
+def _hosts_of(job: Job) -> list[str]:
+    return sorted(job.admitted)[:20]
+
+
+def _see(page: str, message: str, **values: str) -> AnyResponse:
+    return say(redirect(url_for(f"dashboard.{page}", **cast(Any, values)), 303), message)
+
+
+def error_page(text: str, status: int) -> tuple[str, int]:
+    return render_template("error.html", error=text), status
+
+
+def _show_error(error: ShoalError) -> tuple[str, int]:
+    """Keeps the reader in the dashboard; the status is for the script, which keeps what it showed."""
+    is_unknown = isinstance(error, UnknownJob)
+    return error_page(str(error), 404 if is_unknown else 503 if isinstance(error, Unavailable) else 422)
+
+
+def _show_refusal(error: HTTPException) -> tuple[str, int]:
+    return error_page(error.description or error.name, error.code or 500)
+
+
+def _add_headers(response: Response) -> Response:
+    response.headers["Content-Security-Policy"] = POLICY
+    response.headers["Referrer-Policy"] = "no-referrer"
+    response.headers["X-Frame-Options"] = "DENY"
+    return response

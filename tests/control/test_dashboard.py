@@ -1,0 +1,213 @@
+"""The dashboard of a fleet: only who is logged in sees it, forms are guarded, and scraped markup stays text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from urllib.parse import unquote
+
+import pytest
+from werkzeug.test import TestResponse
+
+from shoal.control.login_links import login_link
+from shoal.model import JobState
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.fleet.tokens import TokenScope, remove_token
+from shoal.store.jobs import load_job, set_state
+from tests.control.calling import Api
+from tests.store.make import dead_letter, item_record, page
+
+BASE = "https://localhost"
+PAGE = "https://example.com/"
+MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}"
+
+
+class Browser:
+    """Flask's client as a browser uses it: with cookies, over https."""
+
+    def __init__(self, api: Api) -> None:
+        self.client = api.client.application.test_client()
+
+    def get(self, path: str) -> TestResponse:
+        return self.client.get(path, base_url=BASE)
+
+    def page(self, path: str) -> str:
+        answered = self.get(path)
+        assert answered.status_code == 200, answered.text
+        return answered.text
+
+    def log_in(self, token: str) -> TestResponse:
+        return self.client.post("/login", data={"token": token, "next": "/fleet"}, base_url=BASE)
+
+    def send(self, path: str, form: dict[str, str] | None = None, key: str | None = None) -> TestResponse:
+        found = re.search('name="form_key" value="([0-9a-f]+)"', self.get("/").text)
+        shown = found[1] if found else ""
+        return self.client.post(path, data={**(form or {}), "form_key": shown if key is None else key}, base_url=BASE)
+
+    @property
+    def said(self) -> str:
+        cookie = self.client.get_cookie("shoal_said", "localhost")
+        return unquote(cookie.value) if cookie else ""
+
+
+@pytest.fixture
+def browser(api: Api) -> Browser:
+    made = Browser(api)
+    assert made.log_in(api.tokens[TokenScope.ADMIN]).status_code == 303
+    return made
+
+
+def with_scope(api: Api, scope: TokenScope) -> Browser:
+    made = Browser(api)
+    made.log_in(api.tokens[scope])
+    return made
+
+
+@pytest.mark.parametrize("path", ["/", "/fleet", "/jobs/last", "/jobs/last/items", "/jobs/last/explain?url=x"])
+def test_without_a_login_every_page_leads_to_the_login_page_and_back(api: Api, path: str) -> None:
+    answered = Browser(api).get(path)
+    assert answered.status_code == 303 and answered.headers["Location"].startswith("/login?next=")
+    assert "Token" in Browser(api).page("/login")
+
+
+def test_a_login_sets_a_cookie_that_no_script_and_no_other_site_can_use(api: Api) -> None:
+    answered = Browser(api).log_in(api.tokens[TokenScope.READ])
+    cookie = answered.headers["Set-Cookie"]
+    assert answered.headers["Location"] == "/fleet"
+    assert all(flag in cookie for flag in ("HttpOnly", "Secure", "SameSite=Strict", "Path=/"))
+    assert api.tokens[TokenScope.READ] not in cookie
+
+
+@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example/", "/\\evil.example", "javascript:1", ""])
+def test_a_login_leads_to_no_other_site(api: Api, target: str) -> None:
+    form = {"token": api.tokens[TokenScope.READ], "next": target}
+    answered = Browser(api).client.post("/login", data=form, base_url=BASE)
+    assert answered.headers["Location"] == "/"
+
+
+def test_a_wrong_token_is_refused(api: Api) -> None:
+    answered = Browser(api).log_in("shoal_wrong")
+    assert answered.status_code == 401 and "not valid" in answered.text and "Set-Cookie" not in answered.headers
+
+
+def test_a_login_link_works_once(api: Api) -> None:
+    link = login_link(api.bridge.settings, "https://localhost")
+    code = link.partition("code=")[2]
+    assert "logs you in once" in Browser(api).page(f"/login?code={code}")
+    first = Browser(api).client.post("/login", data={"code": code}, base_url=BASE)
+    second = Browser(api).client.post("/login", data={"code": code}, base_url=BASE)
+    assert (first.status_code, second.status_code) == (303, 401)
+
+
+def test_a_logout_and_a_removed_token_end_the_session(api: Api, browser: Browser) -> None:
+    reader = with_scope(api, TokenScope.READ)
+    assert "Jobs" in reader.page("/")
+    remove_token(api.bridge.store, TokenScope.READ)
+    assert reader.get("/").status_code == 303
+    assert browser.send("/logout").status_code == 303
+    assert browser.get("/").status_code == 303
+
+
+def test_a_form_without_the_key_of_the_session_changes_nothing(api: Api, browser: Browser) -> None:
+    job = api.submit(PAGE)
+    for key in ("", "0" * 64):
+        assert browser.send(f"/jobs/{job}/cancel", key=key).status_code == 403
+    assert load_job(api.bridge.store, job).state is JobState.QUEUED
+
+
+def test_a_job_is_submitted_changed_paused_resumed_and_cancelled(api: Api, browser: Browser) -> None:
+    form = {"urls": f"{PAGE}a\n{PAGE}b", "name": "books", "rate": "4", "max_pages": "7"}
+    path = browser.send("/jobs", form).headers["Location"]
+    job = load_job(api.bridge.store, path.rpartition("/")[2])
+    assert (job.spec.name, job.spec.politeness.rate, job.spec.limits.pages) == ("books", 4, 7)
+    assert "books" in browser.page("/") and "books" in browser.page(path)
+    browser.send(f"{path}/change", {"rate": "1.5", "exclude": "*.pdf"})
+    changed = load_job(api.bridge.store, job.id).spec
+    assert (changed.politeness.rate, changed.exclude, changed.limits.pages) == (1.5, ("*.pdf",), 7)
+    for verb, state in (("pause", JobState.PAUSED), ("resume", JobState.QUEUED), ("cancel", JobState.CANCELLED)):
+        assert browser.send(f"{path}/{verb}").status_code == 303
+        assert load_job(api.bridge.store, job.id).state is state and job.id in browser.said
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"urls": ""}, "there is no URL to start from"),
+        ({"urls": PAGE, "rate": "fast"}, "rate is &#39;fast&#39;"),
+        ({"urls": PAGE, "max_pages": "-1"}, "max_pages is -1"),
+        ({"urls": "", "rules": "a: [b"}, "the rules are not YAML"),
+        ({"urls": "ftp://example.com/"}, "ftp://example.com/"),
+    ],
+)
+def test_a_bad_form_is_answered_with_the_field_and_the_way_out(
+    browser: Browser, form: dict[str, str], words: str
+) -> None:
+    answered = browser.send("/jobs", form)
+    assert answered.status_code == 422 and words in answered.text and "Back to the jobs" in answered.text
+
+
+def test_a_reader_sees_jobs_and_changes_none(api: Api) -> None:
+    reader, job = with_scope(api, TokenScope.READ), api.submit(PAGE)
+    assert "Cancel" not in reader.page(f"/jobs/{job}") and "Submit a job" not in reader.page("/")
+    key = re.search('name="form_key" value="([0-9a-f]+)"', reader.page("/"))
+    assert key
+    answered = reader.send(f"/jobs/{job}/cancel", key=key[1])
+    assert answered.status_code == 403 and "scope submit" in answered.text
+    assert load_job(api.bridge.store, job).state is JobState.QUEUED
+
+
+def test_a_submitter_sees_only_its_own_jobs_and_no_token(api: Api) -> None:
+    submitter, other = with_scope(api, TokenScope.SUBMIT), api.submit(PAGE, name="of-an-admin")
+    assert "of-an-admin" not in submitter.page("/")
+    assert submitter.get(f"/jobs/{other}").status_code == 404
+    assert "Tokens" not in submitter.page("/fleet")
+
+
+def hostile_job(api: Api) -> str:
+    job = api.submit(PAGE, name=MARKUP)
+    store = api.bridge.store
+    fields = replace(page(1), job=job, url=PAGE + MARKUP, title=MARKUP, items=[item_record(MARKUP, {MARKUP: MARKUP})])
+    letter = replace(dead_letter(2), job=job, url=PAGE + MARKUP, reason=MARKUP, host=MARKUP, detail=MARKUP)
+    save(store, Batch(job, pages=[fields], dead=[letter]))
+    set_state(store, job, JobState.FAILED, 1_700_000_000.0, MARKUP)
+    return job
+
+
+@pytest.mark.parametrize("tab", ["", "/errors", "/items", "/pages", "/skipped", "/options", "/explain?url=" + PAGE])
+def test_markup_of_a_site_is_shown_as_text(api: Api, browser: Browser, tab: str) -> None:
+    answered = browser.get(f"/jobs/{hostile_job(api)}{tab}")
+    assert answered.status_code == 200, answered.text
+    assert "alert(1)" in answered.text, "the name of the job is shown"
+    assert "<script>alert" not in answered.text and "<img" not in answered.text and "{{7*7}}" in answered.text
+    assert "default-src 'self'" in answered.headers["Content-Security-Policy"]
+    assert "style=" not in answered.text and "onclick" not in answered.text
+
+
+def test_the_list_shows_markup_as_text_too(api: Api, browser: Browser) -> None:
+    hostile_job(api)
+    shown = browser.page("/")
+    assert "alert(1)" in shown and "<script>alert" not in shown
+
+
+def test_many_jobs_come_in_parts(api: Api, browser: Browser) -> None:
+    for n in range(52):
+        api.submit(PAGE, name=f"job-{n:02}")
+    first = browser.page("/")
+    assert first.count('id="job-') == 50 and "job-51" in first
+    older = re.search(r'href="(/\?after=[^"]+)"', first)
+    assert older and browser.page(older[1]).count('id="job-') == 2
+    assert browser.get("/?after=nonsense").status_code == 422
+
+
+def test_the_fleet_page_has_servers_lanes_schedules_and_tokens(api: Api, browser: Browser) -> None:
+    schedule = {"name": "nightly", "cron": "0 3 * * *", "job": {"urls": [PAGE]}}
+    assert api("POST", "/schedules", schedule).status_code == 201
+    shown = browser.page("/fleet")
+    assert all(words in shown for words in ("Redis", "Database", "express", "nightly", "0 3 * * *", "admin"))
+    assert api.tokens[TokenScope.ADMIN] not in shown
+
+
+def test_an_unknown_job_and_an_unknown_part_are_said_in_words(api: Api, browser: Browser) -> None:
+    assert browser.get("/jobs/nothing").status_code == 404
+    answered = browser.get(f"/jobs/{api.submit(PAGE)}/nothing")
+    assert answered.status_code == 404 and "Back to the jobs" in answered.text
