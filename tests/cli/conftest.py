@@ -17,7 +17,7 @@ from shoal.practice import Running, Shop, running
 from tests.cli.in_process import Ran as Ran
 from tests.cli.in_process import run_here
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 
 
 class Started(subprocess.Popen[str]):

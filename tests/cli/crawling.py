@@ -13,7 +13,7 @@ from shoal.practice import Running
 from tests.cli.conftest import Ran, Shell
 
 T = TypeVar("T")
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 RATE = "1.5"
 
 

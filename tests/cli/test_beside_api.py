@@ -23,9 +23,9 @@ def hinted(err: str, words: str) -> Iterator[list[str]]:
         yield shlex.split(command)
 
 
-def test_a_crawl_says_how_to_look_further_at_it(shoal: Here, site: Running) -> None:
+def test_a_crawl_names_commands_that_show_more(shoal: Here, site: Running) -> None:
     ran = shoal("crawl", site.url(), "--max-pages", "2", "--allow-private", "--rate", "0", env=AWAY)
-    commands = list(hinted(ran.err, "look further"))
+    commands = list(hinted(ran.err, "see also"))
     assert [verb for verb, _ in commands] == ["job", "pages", "dead"]
     for command in commands:
         assert shoal(*command, env=AWAY).code == 0
@@ -41,6 +41,6 @@ def test_an_interrupted_crawl_says_how_to_resume_it(shoal: Here, site: Running) 
 
 
 @pytest.mark.parametrize("name", ["last", "0123456789a"])
-def test_any_other_name_is_asked_of_the_api(shoal: Here, site: Running, name: str) -> None:
+def test_any_other_job_name_is_looked_up_through_the_api(shoal: Here, site: Running, name: str) -> None:
     shoal.crawl(site.url(), "--max-pages", "1")
     assert shoal("job", name, env=AWAY).code == 5

@@ -80,11 +80,11 @@ def test_each_field_is_shown_with_its_value_its_gaps_and_its_faults(shoal: Shell
 
 
 @pytest.mark.usefixtures("lamps")
-def test_what_would_be_followed_is_told_with_what_would_not(shoal: Shell) -> None:
+def test_followed_and_skipped_links_are_shown(shoal: Shell) -> None:
     out = shoal("check", "lamps.yaml", "--file", "page.html").out
     assert "follows 2 URLs to detail, e.g. https://lamps.test/tall" in out
     assert "e.g. https://lamps.test/2" in out
-    assert "would not follow 1: off_scope" in out
+    assert "would not follow 1: outside the scope" in out
 
 
 @pytest.mark.usefixtures("lamps")
@@ -118,7 +118,7 @@ def test_nested_items_lists_plain_mappings_and_posts_are_shown(shoal: Shell) -> 
 def test_a_required_field_that_is_empty_everywhere_is_exit_3(shoal: Shell, lamps: Path) -> None:
     (lamps / "bare.html").write_text("<li><b>Tall</b></li><li><b>Short</b></li>")
     ran = shoal("check", "lamps.yaml", "--file", "bare.html")
-    assert ran.code == 3 and "lamps.price is required and empty everywhere" in ran.err
+    assert ran.code == 3 and "lamps.price is required, and empty on every page" in ran.err
     assert "note" not in ran.err
     nothing = shoal("check", "lamps.yaml", "--file", "bare.html", "--file", "page.html")
     assert nothing.code == 0
@@ -128,7 +128,7 @@ def test_a_block_that_matches_nothing_is_exit_3(shoal: Shell, lamps: Path) -> No
     (lamps / "empty.html").write_text("<p>sold out</p>")
     ran = shoal("check", "lamps.yaml", "--file", "empty.html")
     assert ran.code == 3 and "lamps from 0 places (li)" in ran.out
-    assert "it found nothing on this page" in ran.out
+    assert "nothing found on this page" in ran.out
 
 
 @pytest.mark.usefixtures("lamps")
@@ -161,7 +161,7 @@ def test_faults_of_the_file_are_exit_2_with_their_place(shoal: Shell, lamps: Pat
 @pytest.mark.usefixtures("lamps")
 def test_without_a_page_the_file_alone_is_checked(shoal: Shell) -> None:
     ran = shoal("check", "lamps.yaml")
-    assert ran.code == 0 and "lamps is sound; it starts from https://lamps.test/" in ran.out
+    assert ran.code == 0 and "lamps is valid; it starts from https://lamps.test/" in ran.out
     (told,) = shoal("check", "lamps.py", "--json").lines
     assert told["name"] == "lamps" and told["callbacks"] == ["broken"]
 

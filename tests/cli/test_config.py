@@ -43,7 +43,7 @@ def test_a_setting_that_cannot_be_used_is_a_usage_error(shoal: Shell) -> None:
         ("SHOAL_DATABASE_URL", "mysql://ann:hush@127.0.0.1/shoal"),
     ],
 )
-def test_a_server_that_cannot_be_reached_by_its_url_is_one_line_of_every_program(
+def test_an_unreachable_server_is_a_one_line_error_in_every_program(
     shoal: Shell, program: str, name: str, url: str
 ) -> None:
     ran = shoal(program, env={"SHOAL_REDIS_URL": "redis://127.0.0.1:1/0", name: url})
@@ -52,14 +52,14 @@ def test_a_server_that_cannot_be_reached_by_its_url_is_one_line_of_every_program
 
 
 @pytest.mark.parametrize("program", ["worker", "up"])
-def test_a_parameter_of_redis_that_there_is_none_of_is_one_line(shoal: Shell, program: str) -> None:
+def test_an_unknown_redis_parameter_is_a_one_line_error(shoal: Shell, program: str) -> None:
     ran = shoal(program, env={"SHOAL_REDIS_URL": "redis://127.0.0.1:1/0?foo=1"})
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert ran.err.startswith("error: SHOAL_REDIS_URL: redis_url has the parameter 'foo'") and "Remove it" in ran.err
 
 
 @pytest.mark.parametrize("program", ["worker", "tend", "up"])
-def test_a_redis_beside_which_there_is_no_broker_is_told_what_to_set(shoal: Shell, program: str) -> None:
+def test_a_redis_url_without_a_derivable_broker_names_the_setting(shoal: Shell, program: str) -> None:
     ran = shoal(program, env={"SHOAL_REDIS_URL": "unix:///run/redis.sock"})
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "unix:///run/redis.sock" in ran.err and "set SHOAL_BROKER_URL" in ran.err
+    assert "unix:///run/redis.sock" in ran.err and "Set SHOAL_BROKER_URL" in ran.err

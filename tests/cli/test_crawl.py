@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from shoal.practice import Running, Shop, running
-from tests.cli.conftest import Shell
+from tests.cli.conftest import TIMEOUT_S, Shell
 from tests.frontier.redis_server import free_port
 from tests.politeness import assert_polite
 
@@ -50,15 +50,16 @@ def test_what_to_type_next_works_where_shoal_is_not_on_the_path(shoal: Shell, si
         words = ["bin/shoal", "crawl", site.url(), "--allow-private", "--max-pages", "1"]
         env = {**shoal.environment, "PATH": path}
         told[path] = subprocess.run(words, cwd=shoal.folder, env=env, capture_output=True, text=True, check=True).stderr
-    assert "look further: bin/shoal job " in told["/nowhere"]
-    assert "look further: shoal job " in told[str(script.parent)]
+    assert "see also: bin/shoal job " in told["/nowhere"]
+    assert "see also: shoal job " in told[str(script.parent)]
 
 
 def test_the_summary_has_the_fields_of_the_interface(shoal: Shell, site: Running) -> None:
     summary = shoal.crawl(site.url(), "--max-pages", "3").summary
     names = "type job name state pages redirects items rejected dead dropped skipped by_status bytes seconds"
-    more = "pages_per_second hosts traps archive_bytes unarchived changed unchanged"
-    assert list(summary) == [*names.split(), *more.split()]
+    more = "pages_per_second hosts traps archive_bytes unarchived changed unchanged no_items unmatched on_finish_error"
+    newest = "nofollow_starts sinks merged changes"
+    assert list(summary) == [*names.split(), *more.split(), *newest.split()]
     assert (summary["state"], summary["pages"]) == ("limited", 3)
 
 
@@ -104,7 +105,7 @@ def test_a_list_fetches_just_what_it_lists(shoal: Shell, site: Running) -> None:
     assert [entry.path for entry in site.log() if entry.path != "/robots.txt"] == ["/"]
 
 
-def test_a_list_of_one_is_told_in_the_singular(shoal: Shell, site: Running) -> None:
+def test_a_list_with_one_url_is_described_in_the_singular(shoal: Shell, site: Running) -> None:
     ran = shoal("crawl", "-", *ALLOWED, input=site.url())
     assert ran.err.startswith("scope listed: 1 URL is fetched, its links are not followed")
 
@@ -135,6 +136,14 @@ def test_stdout_takes_the_records(shoal: Shell, site: Running) -> None:
     ("arguments", "words"),
     [
         (["crawl", "http://127.0.0.1/", "--unknown"], "No such option"),
+        (
+            ["export", "last", "--mirror", "x", "--scope", "host"],
+            "--scope is an option of `shoal crawl`: give it when you crawl",
+        ),
+        (
+            ["crawl", "http://127.0.0.1/", "--name", "last"],
+            "a job cannot have the name last: every command takes it for",
+        ),
         (["crawl", "http://127.0.0.1/", "--exclude", "re:["], "exclude pattern 're:['"),
         (["crawl", "@missing.txt"], "missing.txt"),
         (["crawl", "http://127.0.0.1/", "-o", "no/such/dir/out.jsonl"], "no/such/dir"),
@@ -159,7 +168,7 @@ def test_stdout_takes_the_records(shoal: Shell, site: Running) -> None:
         (["crawl", "http://127.0.0.1/", "ann@example.com", "--strict"], "error: 1 bad line, and --strict was given"),
     ],
 )
-def test_what_cannot_work_is_said_before_any_request(shoal: Shell, arguments: list[str], words: str) -> None:
+def test_invalid_options_are_reported_before_any_request(shoal: Shell, arguments: list[str], words: str) -> None:
     ran = shoal(*arguments)
     assert ran.code == 2
     assert words in ran.err
@@ -172,11 +181,9 @@ def test_an_unwritable_output_is_found_before_any_request(shoal: Shell, site: Ru
     assert site.log() == []
 
 
-def test_a_server_that_is_down_ends_with_4_within_20_seconds(shoal: Shell) -> None:
-    began = time.monotonic()
-    ran = shoal.crawl(f"http://127.0.0.1:{free_port()}/")
+def test_a_server_that_is_down_ends_with_4(shoal: Shell) -> None:
+    ran = shoal.crawl(f"http://127.0.0.1:{free_port()}/", "--retries", "1")
     assert ran.code == 4
-    assert time.monotonic() - began < 20
     assert ran.summary["state"] == "failed"
     kinds = {line["kind"] for line in ran.lines if line["type"] == "error"}
     assert "connect" in kinds <= {"connect", "unreachable"}
@@ -192,7 +199,7 @@ def test_robots_that_refuses_all_ends_with_4_and_says_so(shoal: Shell, site: Run
     assert {entry.path for entry in site.log()} == {"/robots.txt"}
 
 
-def test_a_private_address_needs_leave(shoal: Shell, site: Running) -> None:
+def test_a_private_address_needs_allow_private(shoal: Shell, site: Running) -> None:
     ran = shoal("crawl", site.url())
     assert ran.code == 4
     assert "--allow-private" in ran.err
@@ -219,17 +226,19 @@ def test_limits_and_failure_rates_have_their_codes(shoal: Shell, site: Running) 
     assert (ran.code, ran.summary["state"]) == (3, "failed")
 
 
-def test_ctrl_c_once_saves_and_resume_goes_on(shoal: Shell, tmp_path: Path) -> None:
+def test_ctrl_c_once_saves_and_resume_continues(shoal: Shell, tmp_path: Path) -> None:
     shop = Shop(hosts=1, categories=2, products=40, troubled=False)
     with running(shop, log=tmp_path / "site.log", latency_ms=20) as site:
-        with shoal.start("crawl", site.url(), *ALLOWED, "-o", "pages.jsonl") as process:
-            wait_until(lambda: len(site.log()) > 10)
+        # So slow that it does not end by itself.
+        with shoal.start("crawl", site.url(), "--allow-private", "--rate", "4", "-o", "pages.jsonl") as process:
+            wait_until(lambda: len(site.log()) > 3)
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == 130
         assert "stopping" in err
         assert "resume: shoal resume " in err
         asked = len(site.log())
+        assert shoal("hosts", f"{site.addresses[0]}:{site.port}", "--rate", "100").code == 0
         ran = shoal("resume", "last", "--json")
         assert ran.code == 0
         truth = truth_of(site, shop)
@@ -240,7 +249,7 @@ def test_ctrl_c_once_saves_and_resume_goes_on(shoal: Shell, tmp_path: Path) -> N
     assert len((tmp_path / "pages.jsonl").read_text().splitlines()) == len(truth)
 
 
-def test_ctrl_c_twice_leaves_at_once_and_is_resumable(shoal: Shell, site: Running) -> None:
+def test_ctrl_c_twice_stops_at_once_and_is_resumable(shoal: Shell, site: Running) -> None:
     site.control(latency_ms=30_000)
     with shoal.start("crawl", site.url(), *ALLOWED) as process:
         wait_until(lambda: any(job["leased"] for job in shoal("jobs", "--json").lines))
@@ -250,23 +259,11 @@ def test_ctrl_c_twice_leaves_at_once_and_is_resumable(shoal: Shell, site: Runnin
             assert process.poll() is None
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 130
-    assert time.monotonic() - began < 6
+    assert time.monotonic() - began < 10, "told once it would have waited so long"
     site.control(latency_ms=0)
     assert shoal("resume", "last", "--quiet").code == 0
-
-
-def test_a_home_in_use_is_said_with_its_user(shoal: Shell, site: Running) -> None:
-    site.control(latency_ms=500)
-    with shoal.start("crawl", site.url(), *ALLOWED, "--quiet") as process:
-        wait_until(lambda: len(site.log()) > 0)
-        second = shoal("crawl", site.url(), *ALLOWED)
-        process.send_signal(signal.SIGKILL)
-    assert second.code == 5
-    assert len(shoal("jobs", "--json").lines) == 1, "a crawl that was refused leaves no job behind"
-    assert f"process {process.pid}" in second.err
-    assert "--home" in second.err
 
 
 @pytest.mark.parametrize("name", ["shoal.db", "frontier.db"])
@@ -279,7 +276,7 @@ def test_a_file_that_is_no_database_is_a_clear_error(shoal: Shell, name: str) ->
     assert "Traceback" not in ran.err
 
 
-def test_a_home_of_a_newer_version_is_a_clear_error_and_gets_no_job(shoal: Shell, site: Running) -> None:
+def test_a_home_from_a_newer_version_is_a_clear_error_and_gets_no_job(shoal: Shell, site: Running) -> None:
     shoal.crawl(site.url(), "--max-pages", "1")
     with sqlite3.connect(shoal.home / "frontier.db") as db:
         db.execute("PRAGMA user_version = 99")
@@ -325,9 +322,68 @@ def test_credentials_in_a_url_are_used_and_shown_nowhere(shoal: Shell, site: Run
     assert ran.code == 0
 
 
-def wait_until(holds: object, deadline_s: float = 60.0) -> None:
+def wait_until(holds: object, deadline_s: float = TIMEOUT_S) -> None:
     assert callable(holds)
     give_up = time.monotonic() + deadline_s
     while not holds():
         assert time.monotonic() < give_up, "it did not come to that in time"
         time.sleep(0.05)
+
+
+def test_a_cookie_file_gives_the_login(shoal: Shell, site: Running) -> None:
+    line = f"{site.addresses[0]}\tFALSE\t/\tFALSE\t0\tsession\thush"
+    (shoal.folder / "cookies.txt").write_text(f"# Netscape HTTP Cookie File\n{line}\n")
+    ran = shoal.crawl(site.url(), "--max-pages", "1", "--cookie-file", "cookies.txt")
+    assert ran.code == 0 and "1 cookie" in shoal("job", "last").out
+    shown = shoal("job", "last").out + shoal("job", "last", "--json").out
+    assert "hush" not in shown
+    refused = shoal("crawl", site.url(), "--cookie-file", "none.txt")
+    assert refused.code == 2 and "cannot read 'none.txt'" in refused.err
+
+
+def test_a_csv_without_a_column_names_the_flag(shoal: Shell) -> None:
+    (shoal.folder / "shops.csv").write_text("id,url\n1,https://a.example/\n")
+    ran = shoal("crawl", "@shops.csv")
+    assert ran.code == 2 and "--column NAME" in ran.err
+
+
+def test_no_command_for_a_job_is_shown_where_none_is_made(shoal: Shell, site: Running) -> None:
+    (shoal.folder / "list.txt").write_text("mailto:x\n" * 30 + f"{site.url()}\n")
+    hint = "`shoal export ID --inputs` has them all"
+    assert hint in shoal("crawl", "@list.txt", "--allow-private").err
+    refused = shoal("crawl", "@list.txt", "--strict").err
+    assert "and 10 more bad lines" in refused and "export" not in refused
+    (shoal.folder / "list.txt").write_text("mailto:x\n" * 30)
+    assert "export" not in shoal("crawl", "@list.txt").err
+    assert len(shoal("jobs", "--json").lines) == 1
+
+
+def test_a_person_reads_words_and_a_program_codes(shoal: Shell, site: Running) -> None:
+    err = shoal("crawl", site.url(), "--allow-private", "--max-depth", "0").err
+    skipped = shoal("job", "last", "--json").lines[0]["skipped"]
+    words = f"{skipped.pop('too_deep')} too deep\n"
+    assert not skipped
+    assert f"  links skipped: {words}" in err
+    assert f"skipped     {words}" in shoal("job", "last").out
+    assert "dropped by the address guard" in shoal("crawl", site.url()).err
+
+
+def test_links_that_leave_a_list_are_no_news(shoal: Shell, site: Running) -> None:
+    (shoal.folder / "list.txt").write_text(f"{site.url('/about.html')}\n")
+    assert "outside the scope" not in shoal("crawl", "@list.txt", "--allow-private").err
+    assert "outside the scope" not in shoal("job", "last").out
+    assert shoal("job", "last", "--json").lines[0]["skipped"]["off_scope"] > 0
+
+
+def test_ranges_in_start_urls_are_expanded_on_the_command_line_and_in_rules(shoal: Shell, site: Running) -> None:
+    paths = "/{about,contact}.html"
+    rules = f"start: '{site.url(paths)}'\nitems: [{{fields: {{t: title}}}}]\n"
+    (shoal.folder / "pages.yaml").write_text(rules)
+    for words in ((site.url(paths), "--max-depth", "0"), ("pages.yaml",)):
+        assert shoal.crawl(*words).summary["pages"] == 2
+        urls = {page["url"] for page in shoal("pages", "last", "--json").lines}
+        assert urls == {site.url("/about.html"), site.url("/contact.html")}
+    refused = shoal("crawl", site.url("/{1..99999}"))
+    assert refused.code == 2 and "more than 10,000 URLs" in refused.err
+    (shoal.folder / "pages.yaml").write_text(rules.replace(paths, "/{1..99999}"))
+    assert "pages.yaml:1:8: start: the ranges of" in shoal("crawl", "pages.yaml").err

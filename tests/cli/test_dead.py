@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from shoal.embedded.home import Home
 from shoal.frontier.contract import Caller
-from shoal.frontier.record import request_of
+from shoal.frontier.serialize import request_of
 from shoal.practice import Running
-from shoal.store.dead import dead_letters
+from shoal.store.crawl.dead_letters import dead_letters
 from tests.cli.conftest import Shell, assert_balanced
 from tests.cli.crawled import Crawled, crawled
 
@@ -50,19 +51,20 @@ def test_dead_letters_can_be_picked_and_printed_as_records(job: Crawled) -> None
         (["--where", "host=a", "--where", "host=b"], "twice"),
     ],
 )
-def test_a_condition_that_cannot_be_asked_is_a_usage_error(job: Crawled, given: list[str], said: str) -> None:
+def test_an_invalid_filter_is_a_usage_error(job: Crawled, given: list[str], said: str) -> None:
     refused = job.shoal("dead", "last", *given)
     assert refused.code == 2 and said in refused.err
 
 
-def test_while_a_crawl_runs_in_the_home_nothing_is_retried(job: Crawled) -> None:
-    with Home(job.shoal.home) as home, home.lock.held("another"):
+def test_while_a_crawl_of_the_job_runs_nothing_is_retried(job: Crawled) -> None:
+    (figures,) = job.shoal("job", "last", "--json").lines
+    with Home(job.shoal.home) as home, home.lock_of(figures["id"]).held():
         refused = job.shoal("dead", "last", "--retry")
-    assert refused.code == 5 and "another" in refused.err
+    assert refused.code == 5 and f"job {figures['id']} is running in process {os.getpid()}" in refused.err
     assert len(job.shoal("dead", "last", "--json").lines) == 3
 
 
-def test_a_job_whose_host_came_back_is_retried_and_crawled_whole(shoal: Shell, site: Running) -> None:
+def test_after_the_host_is_back_a_retry_completes_the_crawl(shoal: Shell, site: Running) -> None:
     site.control(status=500)
     failed = shoal.crawl(site.url(), *AT_ONCE)
     assert (failed.code, failed.summary["state"], failed.summary["dead"]) == (4, "failed", 1)
@@ -70,8 +72,8 @@ def test_a_job_whose_host_came_back_is_retried_and_crawled_whole(shoal: Shell, s
 
     retried = shoal("dead", "last", "--retry")
     assert retried.code == 0
-    assert f"the job waits to be resumed: shoal resume {failed.summary['job']}\n" in retried.err
-    assert "because     dead letters are queued again, and wait for it to be resumed\n" in shoal("job", "last").out
+    assert f"fetch them with: shoal resume {failed.summary['job']}\n" in retried.err
+    assert "because     dead letters are queued again; resume the job to fetch them\n" in shoal("job", "last").out
     (figures,) = shoal("job", "last", "--json").lines
     assert (figures["state"], figures["queued"], figures["dead"]) == ("interrupted", 1, 0)
 
@@ -87,7 +89,7 @@ def test_only_the_dead_letters_that_match_are_retried(shoal: Shell, troubled_sit
     assert said["retried"] == 1
     assert sorted(letter["status"] for letter in shoal("dead", "last", "--json").lines) == [302, 503]
     nothing = shoal("dead", "last", "--retry", "--where", "status=500")
-    assert nothing.code == 0 and "nothing to try again" in nothing.err
+    assert nothing.code == 0 and "nothing to retry" in nothing.err
 
 
 def test_a_retry_that_was_cut_off_is_repeated_without_counting_twice(shoal: Shell, troubled_site: Running) -> None:
@@ -103,7 +105,7 @@ def test_a_retry_that_was_cut_off_is_repeated_without_counting_twice(shoal: Shel
     assert shoal("dead", job, "--json").lines == []
 
 
-def test_a_retried_page_leads_to_no_page_that_the_job_has_already(shoal: Shell, troubled_site: Running) -> None:
+def test_a_retried_page_does_not_fetch_known_pages_again(shoal: Shell, troubled_site: Running) -> None:
     first = shoal.crawl(troubled_site.url(), *AT_ONCE).summary
     for _ in range(2):
         # The page of stock figures answers at the third try, and links to the front page.

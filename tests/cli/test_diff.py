@@ -5,7 +5,7 @@ from dataclasses import replace
 from shoal.embedded.home import Home
 from shoal.model import ItemRecord, PageRecord
 from shoal.practice import Running
-from shoal.store.batch import Batch, save
+from shoal.store.crawl.save_batch import Batch, save
 from tests.cli.conftest import Shell
 from tests.store.make import item_record, job_with, page, url
 
@@ -58,7 +58,7 @@ def test_an_unknown_job_is_a_usage_error(shoal: Shell) -> None:
     assert ran.code == 2 and "one" in ran.err
 
 
-def test_a_refresh_marks_what_it_found_as_it_was_and_differs_in_nothing(shoal: Shell, site: Running) -> None:
+def test_a_refresh_of_an_unchanged_site_has_no_differences(shoal: Shell, site: Running) -> None:
     first, second = (shoal.crawl(site.url(), *more).summary["job"] for more in ((), ("--refresh",)))
     before, after = (shoal("pages", job, "--json").lines for job in (first, second))
     assert {page["changed"] for page in before} == {None}
@@ -68,7 +68,7 @@ def test_a_refresh_marks_what_it_found_as_it_was_and_differs_in_nothing(shoal: S
     assert "--refresh" in shown and f"{len(after)} unchanged" in shown
 
 
-def test_a_refresh_says_how_much_changed_or_that_it_had_nothing_to_compare_with(shoal: Shell, site: Running) -> None:
+def test_a_refresh_reports_changes_or_that_there_is_no_earlier_job(shoal: Shell, site: Running) -> None:
     def told(*options: str) -> str:
         refresh = ("--refresh", "--name", "shop", "--rate", "0", "--retries", "0")
         return shoal("crawl", site.url(), "--allow-private", *refresh, *options).err

@@ -19,7 +19,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         yield job
 
 
-def test_the_ending_says_the_format_and_each_holds_every_page(job: Crawled) -> None:
+def test_the_extension_sets_the_format_and_each_file_has_every_page(job: Crawled) -> None:
     said = [job.shoal("export", "last", "-o", f"pages.{ending}") for ending in ("jsonl", "csv", "parquet")]
     n = job.summary["pages"]
     assert [(ran.code, ran.err) for ran in said] == [
@@ -37,7 +37,7 @@ def test_the_ending_says_the_format_and_each_holds_every_page(job: Crawled) -> N
     assert front["text"] and job.site.url("/feed.xml") in front["links"]
 
 
-def test_inputs_are_reported_in_their_order_with_what_became_of_each(shoal: Shell, troubled_site: Running) -> None:
+def test_inputs_are_exported_in_order_with_their_outcomes(shoal: Shell, troubled_site: Running) -> None:
     paths = ("/feed.xml", "/old/catalogue", "/pages/reviews.html", "/private/orders.html", "/feed.xml?utm_source=x")
     lines = [*map(troubled_site.url, paths), "ftp://outside.invalid/"]
     shoal.crawl("-", "--retries", "0", input="\n".join(lines))
@@ -53,6 +53,35 @@ def test_inputs_are_reported_in_their_order_with_what_became_of_each(shoal: Shel
     ]
     assert rows[1]["final_url"] == troubled_site.url("/pages/catalogue.html")
     assert rows[4]["duplicate_of"] == 1
+
+
+def test_the_report_of_a_list_has_its_columns_and_its_spelling(shoal: Shell, site: Running) -> None:
+    rows = [
+        {"sku": "7", "status": "new", "shop": f"{site.url()}#top"},
+        {"sku": "8", "status": "old", "shop": "http//shop.example"},
+        {"sku": "9", "status": "", "shop": "www,shop.example"},
+        {"sku": "10", "status": "", "shop": ""},
+        {"sku": "11", "status": "", "shop": "htp://ann:secret@shop.example/"},
+    ]
+    with (shoal.folder / "shops.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    ran = shoal("crawl", "@shops.csv", "--column", "shop", "--allow-private", "--rate", "0")
+    assert "line 3: 'http//shop.example': has a misspelt scheme: write http:// or https://\n" in ran.err
+    assert "line 4: 'www,shop.example': has a host name that cannot exist" in ran.err
+    rows[-1]["shop"] = "htp://***@shop.example/"
+    report = shoal("export", "last", "--inputs", "-o", "-").lines
+    assert [{"sku": row["sku"], "status": row["input_status"], "shop": row["shop"]} for row in report] == rows
+    assert [row["url"] for row in report] == [row["shop"] for row in rows]
+    reasons = [None, "misspelt_scheme", "bad_host", "empty", "misspelt_scheme"]
+    assert [(row["line"], row["reason"]) for row in report] == list(zip(range(2, 7), reasons, strict=True))
+    assert report[0]["status"] == 200
+    for name in ("report.csv", "report.parquet"):
+        assert shoal("export", "last", "--inputs", "-o", name).code == 0
+    with (shoal.folder / "report.csv").open() as file:
+        assert [row["sku"] for row in csv.DictReader(file)] == [row["sku"] for row in rows]
+    assert "secret" not in shoal("export", "last", "--inputs", "-o", "-").out
 
 
 def test_on_stdout_there_are_json_lines_and_nothing_else(job: Crawled) -> None:
@@ -73,8 +102,14 @@ def test_a_file_that_cannot_be_written_is_a_usage_error(job: Crawled) -> None:
     assert job.shoal("export", "last").code == 2
 
 
-def test_a_running_job_gives_what_is_there_so_far(shoal: Shell, site: Running) -> None:
+def test_an_export_of_a_running_job_has_the_data_so_far(shoal: Shell, site: Running) -> None:
     with crawling(shoal, site, rate="5") as crawl:
         pages = until(lambda: shoal("export", crawl.job, "-o", "-").lines)
         assert crawl.process.poll() is None, "the crawl goes on"
         assert pages[0]["url"] == site.url()
+
+
+def test_two_kinds_in_one_file_are_refused(job: Crawled) -> None:
+    ran = job.shoal("export", "last", "--inputs", "--pages", "-o", "both.csv")
+    assert ran.code == 2 and "--inputs and --pages cannot be combined" in ran.err
+    assert not (job.shoal.folder / "both.csv").exists()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from shoal.cli import COMMANDS, OF_FLEETS
+from shoal.cli import COMMANDS, FLEET_MODULES
 from shoal.practice import Running
 from tests.cli.conftest import Shell
 from tests.installed import as_installed, asked_for
@@ -59,7 +59,7 @@ def test_a_command_of_a_fleet_says_in_one_line_which_extra_it_needs(tmp_path: Pa
         assert code == 2 and NEEDED in said and said.count("\n") == 1, (words, said)
 
 
-def test_every_other_command_does_without_until_a_fleet_is_named(tmp_path: Path, bare: dict[str, str]) -> None:
+def test_every_other_command_needs_no_extra_without_a_fleet(tmp_path: Path, bare: dict[str, str]) -> None:
     rest = [f"{name} --help" for name in COMMANDS if name not in " ".join(OF_A_FLEET).split()]
     for words, code, said in ran(tmp_path, bare, "token list", *rest, "jobs", "hosts", "db upgrade", "config show"):
         assert code == 0, (words, said)
@@ -68,16 +68,16 @@ def test_every_other_command_does_without_until_a_fleet_is_named(tmp_path: Path,
         assert code == 2 and NEEDED in said, (words, said)
 
 
-def test_over_an_api_no_command_needs_it(tmp_path: Path, bare: dict[str, str], site: Running) -> None:
+def test_through_an_api_no_command_needs_the_extra(tmp_path: Path, bare: dict[str, str], site: Running) -> None:
     """The shop is no API: each command gets as far as to find that out."""
     api = {**bare, "SHOAL_API_URL": site.url(), "SHOAL_TOKEN": "shoal_x"}
     reached = ran(
         tmp_path, api, "submit https://example.com", "schedule list", "token list", "job last", "jobs", "hosts"
     )
     for words, code, said in reached:
-        assert code == 2 and said.startswith(f"error: the answer of {site.url().rstrip('/')} was 40"), (words, said)
+        assert code == 2 and said.startswith(f"error: {site.url().rstrip('/')} answered 40"), (words, said)
 
 
-def test_every_module_that_the_extra_brings_is_known() -> None:
+def test_every_module_of_the_extra_is_listed() -> None:
     asked = asked_for("fleet") - {"tzdata"}
-    assert {name for name, brings in packages_distributions().items() if asked & set(brings)} - OF_FLEETS == set()
+    assert {name for name, brings in packages_distributions().items() if asked & set(brings)} - FLEET_MODULES == set()

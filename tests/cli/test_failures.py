@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from shoal.cli.failures import HINTS, group_lines
-from shoal.store.figures import Failures
+from shoal.cli.request_failures import group_lines
+from shoal.jobs.failure_hints import HINTS
+from shoal.store.results.job_figures import Failures
 
 HOST = "shop.example.com"
 DETAIL = f"Failed to connect to {HOST} port 443 after 2 ms: Could not connect to server"
@@ -12,18 +13,23 @@ def group(kind: str, sample: str, status: int | None = None) -> Failures:
 
 
 def told(*groups: Failures, most: int = 8) -> list[str]:
-    return group_lines(list(groups), "shoal dead a1 --retry", "shoal job a1", 80, most)
+    return group_lines(list(groups), "shoal dead a1 --retry", "shoal job a1", 1_500_000, 80, most)
 
 
-def test_failures_are_folded_to_the_terminal_and_lose_no_word() -> None:
+def test_failures_are_wrapped_to_the_terminal_completely() -> None:
     lines = told(group("connect", f"https://{HOST}/a: {DETAIL}"), group("http", f"https://{HOST}/b", 429))
     assert max(map(len, lines)) <= 80
     said = " ".join(" ".join(lines).split())
-    assert f"e.g. https://{HOST}/a: {DETAIL}" in said and "its waits are kept to" in said
+    assert f"e.g. https://{HOST}/a: {DETAIL}" in said and "its waits are obeyed" in said
 
 
-def test_what_to_do_fits_80_columns_but_for_the_command() -> None:
+def test_hints_fit_80_columns_except_for_commands() -> None:
     assert [words for words in HINTS.values() if len(words) > 76] == []
+
+
+def test_a_page_that_is_too_large_is_told_with_the_limit_of_the_job() -> None:
+    *_, hint = told(group("too_large", f"https://{HOST}/"))
+    assert hint == "    over --max-page-bytes (1.5 MB, 4 times that unpacked), or 300 kB of headers"
 
 
 def test_a_url_wider_than_the_terminal_keeps_both_ends() -> None:
@@ -32,7 +38,16 @@ def test_a_url_wider_than_the_terminal_keeps_both_ends() -> None:
     assert lines[1].startswith(f"      https://{HOST}/a") and lines[1].endswith("a/end")
 
 
-def test_groups_beyond_the_most_are_counted_with_the_command_that_shows_them() -> None:
+def test_hidden_groups_are_counted_with_the_command_that_shows_them() -> None:
     groups = [group("http", f"https://{HOST}/", status) for status in (500, 502, 504)]
     assert told(*groups, most=1)[-1] == "  and 2 more groups: shoal job a1"
     assert not any("more group" in line for line in told(*groups))
+
+
+def test_a_hint_stands_once_however_many_hosts_have_the_failure() -> None:
+    groups = [Failures("dns", None, f"{name}.example", 1, f"https://{name}.example/") for name in "abc"]
+    lines = told(*groups, group("timeout", f"https://{HOST}/"))
+    assert [line for line in lines if "does not resolve" in line] == [f"    {HINTS['dns']}"]
+    assert not any("online" in line for line in lines), "another host was reached"
+    assert told(*groups)[-1] == "    no name resolves: is this machine online?"
+    assert not any("online" in line for line in told(groups[0]))

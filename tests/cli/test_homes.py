@@ -36,7 +36,7 @@ def copied(home: Path, name: str) -> Path:
     return copy
 
 
-def test_a_home_that_may_only_be_read_can_be_looked_at_but_not_crawled_into(shoal: Here, site: Running) -> None:
+def test_a_read_only_home_can_be_read_but_not_crawled_into(shoal: Here, site: Running) -> None:
     shoal.crawl(site.url(), "--max-pages", "3")
     home = str(copied(shoal.home, "read-only"))
     for command in ("jobs", "job last", "pages last", "pages last --json", "hosts --all", "export last -o -"):
@@ -54,7 +54,7 @@ def test_a_home_that_may_only_be_read_can_be_looked_at_but_not_crawled_into(shoa
         assert ran.code == 2 and "attempt to write a readonly database" in ran.err, command
 
 
-def test_what_a_killed_crawl_left_can_be_looked_at_where_it_cannot_be_written(shoal: Here, site: Running) -> None:
+def test_a_killed_crawl_can_be_read_in_a_read_only_home(shoal: Here, site: Running) -> None:
     with crawling(shoal, site) as crawl:
         crawl.kill()
     assert (shoal.home / "shoal.db-wal").stat().st_size
@@ -66,14 +66,14 @@ def test_what_a_killed_crawl_left_can_be_looked_at_where_it_cannot_be_written(sh
 
 
 @pytest.mark.parametrize("command", ["jobs", "job last", "crawl http://127.0.0.1:9/"])
-def test_a_home_that_may_not_be_looked_into_is_told(shoal: Here, command: str) -> None:
+def test_an_unreadable_home_is_reported(shoal: Here, command: str) -> None:
     (shoal.folder / "closed").mkdir(mode=0)
     ran = obediently(shoal, "--home", "closed", *command.split())
     assert ran.code == 2 and "closed cannot be used as a home: Permission denied" in ran.err
 
 
 @pytest.mark.parametrize("command", ["jobs", "job last", "crawl http://127.0.0.1:9/"])
-def test_a_file_is_no_home(shoal: Here, command: str) -> None:
+def test_a_file_as_home_is_an_error(shoal: Here, command: str) -> None:
     (shoal.folder / "file").touch()
     ran = shoal("--home", "file", *command.split())
     assert ran.code == 2 and "file cannot be used as a home: " in ran.err
@@ -107,7 +107,7 @@ def test_a_home_with_other_things_in_it_stays_open_and_a_warning_says_how_to_clo
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a folder away")
-def test_a_home_of_somebody_else_is_left_as_it_is_with_a_warning(shoal: Here, site: Running) -> None:
+def test_a_home_of_another_user_is_not_changed_and_warned_about(shoal: Here, site: Running) -> None:
     shoal.home.mkdir()
     shoal.home.chmod(0o755)
     os.chown(shoal.home, 12_345, -1)

@@ -11,14 +11,14 @@ import pytest
 
 from shoal.embedded.home import Home
 from shoal.model import ItemRecord, ItemType, JobSpec, JobState, RejectRecord
-from shoal.store.batch import Batch, save
-from shoal.store.items import save_item_types
+from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.jobs import create_job, set_state
-from shoal.store.quality import measure_quality
+from shoal.store.results.items import save_item_types
+from shoal.store.results.quality import measure_quality
 from tests.cli.conftest import Shell
-from tests.store.make import JOB, item_record, page, url
+from tests.store.make import JOB, item_record, item_type, page, url
 
-BOOK = ItemType("Book", {"title": "text", "price": "decimal", "since": "date", "tags": "list"})
+BOOK = item_type("Book", {"title": "text", "price": "decimal", "since": "date", "tags": "list"})
 
 
 def book(n: int, **values: Any) -> ItemRecord:
@@ -61,7 +61,7 @@ def test_fields_that_do_not_fit_are_named(shoal: Shell) -> None:
 
 def test_each_type_has_a_table_of_its_own(shoal: Shell) -> None:
     shop = item_record("Shop", {"name": "Corner"})
-    keep(shoal, book(1), shop, types=(BOOK, ItemType("Shop", {"name": "text"})))
+    keep(shoal, book(1), shop, types=(BOOK, item_type("Shop", {"name": "text"})))
     assert [line.split()[0] for line in shoal("items", "last").out.splitlines()] == [
         *("Book:", "title", "Book"),
         *("Shop:", "name", "Corner"),
@@ -101,15 +101,15 @@ def test_rejects_are_grouped_by_reason_most_frequent_first(shoal: Shell) -> None
 
 def test_without_items_the_command_says_so(shoal: Shell) -> None:
     keep(shoal)
-    assert "there are no such items" in shoal("items", "last").err
+    assert "no items to show" in shoal("items", "last").err
     assert "nothing was rejected" in shoal("items", "last", "--rejected").err
 
 
-def test_a_job_that_gives_no_items_is_told_as_one(shoal: Shell) -> None:
+def test_a_job_without_a_spider_says_that_it_has_no_items(shoal: Shell) -> None:
     with Home(shoal.home) as home:
         create_job(home.store, JOB, lambda: JobSpec("pages"), [], 1_700_000_000.0)
     ran = shoal("items", "last")
-    assert ran.err == f"job {JOB} has no spider that gives items; its pages: shoal pages {JOB}\n"
+    assert ran.err == f"job {JOB} has no spider or rules, so no items; its pages: shoal pages {JOB}\n"
 
 
 def test_a_hostile_item_cannot_command_the_terminal(shoal: Shell) -> None:
@@ -141,7 +141,7 @@ def test_the_pages_of_a_job_with_a_spider_are_exported_when_asked_for(shoal: She
     assert found["url"] == url(1)
 
 
-def test_a_job_tells_of_its_items_rejects_and_their_quality(shoal: Shell) -> None:
+def test_a_job_shows_its_items_rejects_and_their_quality(shoal: Shell) -> None:
     keep(shoal, book(1), book(2, price=None), rejects=(RejectRecord("Book", {}, "empty"),))
     shown = shoal("job", "last").out.splitlines()
     assert "  items       2, 1 rejected" in shown
@@ -149,6 +149,6 @@ def test_a_job_tells_of_its_items_rejects_and_their_quality(shoal: Shell) -> Non
     assert next(line.split() for line in shown if "price" in line) == ["price", "50.0%", "1", "1.50", "1.50", "–"]
 
 
-def test_of_a_job_that_has_not_ended_no_quality_is_told(shoal: Shell) -> None:
+def test_an_unfinished_job_shows_no_quality(shoal: Shell) -> None:
     keep(shoal, book(1), state=JobState.INTERRUPTED)
     assert "distinct" not in shoal("job", "last").out

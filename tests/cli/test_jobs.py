@@ -6,8 +6,10 @@ from tests.cli.conftest import Shell
 FIGURES = [
     *("id", "name", "state", "lane", "created_at", "started_at", "finished_at"),
     *("found", "queued", "leased", "pages", "redirects", "dead", "dropped", "skipped"),
-    *("items", "bytes", "by_status", "hosts", "archive_bytes", "unarchived", "limiting", "traps"),
-    *("overrides", "user_agent", "version", "webhook", "owner"),
+    *("items", "bytes", "by_status", "hosts", "archive_bytes", "unarchived", "limiting", "why_slow"),
+    "traps",
+    *("overrides", "user_agent", "version", "webhook", "owner", "rejected_items", "no_items", "unmatched"),
+    *("on_finish_error", "merged", "nofollow_starts", "sinks"),
 ]
 
 
@@ -59,7 +61,7 @@ def test_a_job_is_shown_with_its_errors_hints_and_overrides(shoal: Shell, troubl
     assert "depth 9" in shown and "host, not /feed" in shown
 
 
-def test_what_is_sent_is_named_but_not_shown(shoal: Shell, site: Running) -> None:
+def test_headers_and_cookies_are_named_without_values(shoal: Shell, site: Running) -> None:
     secrets = ("--header", "Authorization: Bearer hush", "--cookie", "session=hush", "--max-pages", "1")
     shoal.crawl(site.url(), *secrets)
     shown = shoal("job", "last").out

@@ -6,8 +6,8 @@ import pytest
 
 from shoal.practice import Running, Shop, running
 from shoal.spiders.page import Page
-from shoal.spiders.proposal import Proposal, ProposedField, propose
-from shoal.spiders.sketch import as_python, spider_name
+from shoal.spiders.spider_template import as_python, spider_name
+from shoal.spiders.suggest_fields import SuggestedField, Suggestion, suggest_fields
 from tests.cli.conftest import Shell
 
 KITCHEN = "/category/kitchen/index.html"
@@ -22,7 +22,7 @@ def paged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 @pytest.mark.parametrize("file", ["shop.py", "shop.yaml"])
-def test_what_is_written_passes_the_check_and_runs(shoal: Shell, paged: Running, file: str) -> None:
+def test_the_written_file_passes_the_check_and_runs(shoal: Shell, paged: Running, file: str) -> None:
     url = paged.url(KITCHEN)
     assert shoal("new", file, url, "--allow-private").code == 0
     *_, summary = shoal("check", file, "--url", url, "--allow-private", "--json").lines
@@ -71,7 +71,7 @@ def test_without_a_url_it_is_a_template_that_works(shoal: Shell, file: str) -> N
     assert [follow["url"] for follow in shown["follows"]] == ["https://example.com/2"]
 
 
-def test_a_file_that_is_there_is_left_alone_unless_forced(shoal: Shell, site: Running) -> None:
+def test_an_existing_file_is_kept_unless_forced(shoal: Shell, site: Running) -> None:
     mine = shoal.folder / "mine.py"
     mine.write_text("# mine\n")
     ran = shoal("new", "mine.py", site.url(), "--allow-private")
@@ -81,7 +81,7 @@ def test_a_file_that_is_there_is_left_alone_unless_forced(shoal: Shell, site: Ru
     assert "article.product_pod" in mine.read_text()
 
 
-def test_an_ending_that_says_nothing_is_refused_before_any_request(shoal: Shell, site: Running) -> None:
+def test_an_unknown_extension_is_refused_before_any_request(shoal: Shell, site: Running) -> None:
     ran = shoal("new", "shop.txt", site.url(), "--allow-private")
     assert ran.code == 2 and ".py for a spider" in ran.err
     assert site.log() == []
@@ -96,14 +96,14 @@ def test_robots_and_private_addresses_are_respected(shoal: Shell, site: Running)
     assert not (shoal.folder / "a.py").exists()
 
 
-def test_what_answers_an_error_or_is_no_html_gives_no_file(shoal: Shell, site: Running) -> None:
+def test_an_error_page_or_another_type_writes_no_file(shoal: Shell, site: Running) -> None:
     for path, said in (("/nowhere.html", "answered 404"), ("/feed.xml", "not HTML")):
         ran = shoal("new", "a.py", site.url(path), "--allow-private")
         assert ran.code == 4 and said in ran.err
     assert not (shoal.folder / "a.py").exists()
 
 
-def test_a_password_in_the_url_is_not_written_down(shoal: Shell, site: Running) -> None:
+def test_a_password_in_the_url_is_not_written(shoal: Shell, site: Running) -> None:
     url = site.url().replace("//", "//ann:hunter2@")
     ran = shoal("new", "shop.py", url, "--allow-private")
     assert ran.code == 0
@@ -112,7 +112,7 @@ def test_a_password_in_the_url_is_not_written_down(shoal: Shell, site: Running) 
     assert bad.code == 2 and "hunter2" not in bad.out + bad.err
 
 
-def test_the_block_is_what_is_repeated_not_what_lies_around_or_in_it() -> None:
+def test_the_repeated_block_is_found_not_its_parent_or_children() -> None:
     def card(n: int) -> str:
         tags = "".join(f"<a class=tag href=/t/{tag}>{tag}</a>" for tag in "abc")
         return f"<div class=quote><span class=text>Saying {n}</span><small class=by>Ann {n}</small><p>{tags}</p></div>"
@@ -126,7 +126,34 @@ def test_the_block_is_what_is_repeated_not_what_lies_around_or_in_it() -> None:
     assert [field.name for field in found.fields][:2] == ["text", "by"]
 
 
-def test_prices_of_other_countries_dates_and_pictures_are_seen() -> None:
+SIDEBAR = "".join(
+    f'<div class="post-card"><h4><a href="/p/{n}">Recent {n}</a></h4><img src="/{n}.png"><time datetime="2026-01-0{n}">'
+    f"{n} January</time><p>A teaser that is longer than the titles of the list are.</p></div>"
+    for n in range(1, 7)
+)
+LIST = "".join(f'<div class="entry"><h2><a href="/e/{n}">Entry {n}</a></h2></div>' for n in range(1, 5))
+
+
+@pytest.mark.parametrize(
+    ("page", "each"),
+    [
+        (f'<main>{LIST}</main><div class="extra">{SIDEBAR}</div>', "div.entry"),
+        (f'<div id="content">{LIST}</div><div class="extra">{SIDEBAR}</div>', "div.entry"),
+        (f'<div class="left">{LIST}</div><div class="site-sidebar">{SIDEBAR}</div>', "div.entry"),
+        (f'<main>{SIDEBAR}</main><div id="sidebar">{SIDEBAR}</div>', "main div.post-card"),
+        (f"<main><ul class='tags'>{'<li><a href=/t>tag</a></li>' * 9}</ul></main>{LIST}", "div.entry"),
+    ],
+)
+def test_the_main_content_is_preferred_to_a_sidebar(page: str, each: str) -> None:
+    assert proposal(f"<body>{page}</body>").each == each
+
+
+def test_the_price_in_the_main_content_is_preferred() -> None:
+    page = '<body><div class="cart-price">£ 0.00</div><main><h1>Kettle</h1><p class="price">£ 29.90</p></main></body>'
+    assert SuggestedField("price", "main [class*=price]", "decimal") in proposal(page).fields
+
+
+def test_foreign_prices_dates_and_images_are_recognized() -> None:
     cards = "".join(
         f"<li class=card><img src=/{n}.png><h2>Lamp {n}</h2><b>1.23{n},50 €</b><time datetime=2026-01-0{n}></li>"
         for n in range(1, 5)
@@ -134,10 +161,10 @@ def test_prices_of_other_countries_dates_and_pictures_are_seen() -> None:
     found = proposal(f"<ul>{cards}</ul>")
     assert found.each == "li.card" and found.details is None
     assert set(found.fields) == {
-        ProposedField("title", "h2"),
-        ProposedField("price", "b", "decimal"),
-        ProposedField("image", "img::attr(src)", "url"),
-        ProposedField("published", "time::attr(datetime)", "datetime"),
+        SuggestedField("title", "h2"),
+        SuggestedField("price", "b", "decimal"),
+        SuggestedField("image", "img::attr(src)", "url"),
+        SuggestedField("published", "time::attr(datetime)", "datetime"),
     }
 
 
@@ -145,17 +172,17 @@ def test_a_field_that_some_blocks_lack_is_optional() -> None:
     cards = "".join(
         f"<li class=card><h2>Lamp {n}</h2>{f'<i class=note>n{n}</i>' if n else ''}</li>" for n in range(9, -1, -1)
     )
-    assert ProposedField("note", ".note", optional=True) in proposal(f"<ul>{cards}</ul>").fields
+    assert SuggestedField("note", ".note", optional=True) in proposal(f"<ul>{cards}</ul>").fields
 
 
-def test_a_next_link_is_known_by_its_word_too() -> None:
+def test_a_next_link_is_recognized_by_its_text() -> None:
     assert proposal("<h1>x</h1><a href=/2>Next →</a>").next_page == "//a[normalize-space()='Next →']"
 
 
 @pytest.mark.parametrize("stem", ["class", "2024", "détail", "detail", "my-shop", "Item", "…"])
 def test_any_file_name_gives_a_python_name(stem: str) -> None:
-    compile(as_python(spider_name(stem), "https://a.test/", Proposal((ProposedField("title", "h1"),))), stem, "exec")
+    compile(as_python(spider_name(stem), "https://a.test/", Suggestion((SuggestedField("title", "h1"),))), stem, "exec")
 
 
-def proposal(html: str) -> Proposal:
-    return propose(Page("https://shop.test/", html.encode(), html=html.encode()))
+def proposal(html: str) -> Suggestion:
+    return suggest_fields(Page("https://shop.test/", html.encode(), html=html.encode()))

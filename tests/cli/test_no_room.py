@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.cli.conftest import Here
 
 FULL = Path("/dev/full")
 ALLOWED = ("--allow-private", "--rate", "0")
-TOLD = (5, "error: No space left on device: make room first\n")
+TOLD = (5, "error: No space left on device: free some disk space first\n")
 
 pytestmark = pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 
@@ -20,7 +21,7 @@ def written(shoal: Here) -> int:
     return len((shoal.folder / "pages.jsonl").read_text().splitlines())
 
 
-def test_a_log_without_room_does_not_end_the_crawl_it_tells_of(shoal: Here, site: Running) -> None:
+def test_a_full_disk_under_stderr_does_not_stop_the_crawl(shoal: Here, site: Running) -> None:
     with FULL.open("w") as full:
         ran = shoal.apart("crawl", site.url(), *ALLOWED, "-o", "pages.jsonl", stderr=full)
     (job,) = shoal("jobs", "--json").lines
@@ -28,7 +29,7 @@ def test_a_log_without_room_does_not_end_the_crawl_it_tells_of(shoal: Here, site
     assert written(shoal) == job["pages"] > 1
 
 
-def test_progress_that_finds_no_room_costs_only_itself(shoal: Here, site: Running) -> None:
+def test_a_full_disk_under_json_progress_does_not_stop_the_crawl(shoal: Here, site: Running) -> None:
     # Slow enough that progress is told once, five seconds after it began.
     slow = ("--rate", "2", "--per-host", "1", "--max-seconds", "5.2")
     with FULL.open("w") as full:
@@ -39,7 +40,7 @@ def test_progress_that_finds_no_room_costs_only_itself(shoal: Here, site: Runnin
     assert (ran.code, ran.err) == TOLD
 
 
-def test_standard_output_without_room_is_told_in_words(shoal: Here, site: Running) -> None:
+def test_a_full_disk_under_stdout_is_reported(shoal: Here, site: Running) -> None:
     shoal.crawl(site.url(), "--max-pages", "3")
     (page, *_) = shoal("pages", "last", "--json").lines
     commands = ("jobs", "pages last --json", f"pages last --body {page['fingerprint']}", "export last --warc -o -")
@@ -49,11 +50,19 @@ def test_standard_output_without_room_is_told_in_words(shoal: Here, site: Runnin
             assert (ran.code, ran.err) == TOLD, command
 
 
-def test_a_file_without_room_costs_neither_the_report_nor_the_data(shoal: Here, site: Running) -> None:
+def test_a_full_disk_under_the_output_file_loses_neither_report_nor_data(shoal: Here, site: Running) -> None:
+    (shoal.folder / "pages.json.part").symlink_to(FULL)
+    ran = shoal("crawl", site.url(), *ALLOWED, "-o", "pages.json")
+    assert ran.code == 2 and "see also: " in ran.err
+    *_, error = ran.err.splitlines()
+    assert error.startswith("error: cannot write pages.json: No space left on device; nothing is lost: `shoal export ")
+    assert shoal(*error.split("`")[1].split()[1:]).code == 0
+    pages = json.loads((shoal.folder / "pages.json").read_text())
+    assert len(pages) == shoal("jobs", "--json").lines[0]["pages"]
+
+
+def test_an_output_that_fails_when_the_crawl_begins_is_written_when_it_ends(shoal: Here, site: Running) -> None:
     (shoal.folder / "pages.jsonl.part").symlink_to(FULL)
     ran = shoal("crawl", site.url(), *ALLOWED, "-o", "pages.jsonl")
-    assert ran.code == 2 and "look further: " in ran.err
-    *_, error = ran.err.splitlines()
-    assert error.startswith("error: cannot write pages.jsonl: No space left on device; nothing is lost: `shoal export ")
-    assert shoal(*error.split("`")[1].split()[1:]).code == 0
+    assert ran.code == 0 and "warning: cannot write pages.jsonl" in ran.err
     assert written(shoal) == shoal("jobs", "--json").lines[0]["pages"]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from shoal.embedded.home import Home
-from shoal.store.batch import Batch, save
+from shoal.store.crawl.save_batch import Batch, save
 from tests.cli.conftest import Shell
 from tests.cli.crawled import Crawled, crawled
 from tests.store.make import JOB, job_with, page
@@ -13,7 +13,7 @@ from tests.store.make import JOB, job_with, page
 FIELDS = [
     *("url", "final_url", "status", "depth", "parent", "content_type", "bytes", "title", "digest"),
     *("fingerprint", "attempts", "duration_ms", "fetched_at", "via", "archive", "changed"),
-    *("tdm_reservation", "tdm_policy"),
+    *("tdm_reservation", "tdm_policy", "canonical", "noindex", "nofollow", "change_kind"),
 ]
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from shoal.cli.quality import quality_lines, quality_records
-from shoal.store.quality import FieldQuality
+from shoal.cli.quality_table import quality_lines, quality_records
+from shoal.store.results.quality import FieldQuality
 
 NOW = [
     FieldQuality("Book", "title", "text", 1200, 0, 10_001, "3", "251"),
@@ -22,12 +22,20 @@ def test_the_table_fits_80_columns_and_tells_what_changed() -> None:
     assert max(map(len, (heading, header, title, price))) <= 80
 
 
-def test_without_a_last_run_nothing_is_said_of_changes() -> None:
+def test_one_is_not_plural() -> None:
+    tags = FieldQuality("Book", "tags", "list", 5, 0, 5, "1", "2")
+    letter = FieldQuality("Book", "letter", "text", 5, 0, 5, "1", "1200")
+    *_, first, second = quality_lines([tags, letter], [], 80)
+    assert first.split()[3:-1] == ["1", "entry", "2", "entries"]
+    assert second.split()[3:-1] == ["1", "char", "1,200", "chars"]
+
+
+def test_without_a_last_run_no_changes_are_shown() -> None:
     heading, _, title, _ = quality_lines(NOW, [], 80)
     assert heading == "Book: 1,200 items" and title.endswith("–")
 
 
-def test_of_a_type_that_gave_nothing_any_more_only_that_is_told() -> None:
+def test_a_type_without_items_shows_only_that() -> None:
     assert quality_lines([], BEFORE, 80) == ["Book: 0 items, -100.0% against 2,400 in the last run"]
 
 

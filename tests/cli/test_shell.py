@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+from http.cookiejar import MozillaCookieJar
 from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 
 from shoal.practice import Running
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Here, Shell
 
 
 @pytest.fixture
@@ -42,12 +45,12 @@ def test_as_json_each_value_is_a_line(shoal: Shell) -> None:
 def test_json_pages_have_paths_and_a_view(shoal: Shell) -> None:
     (shoal.folder / "data.json").write_text(json.dumps({"lamps": [{"price": 5.5}, {"price": 6}]}))
     assert shoal("shell", "data.json", "-c", 'json("$.lamps[*].price")').out == "5.5\n6\n"
-    assert '"price": ' in shoal("shell", "data.json", "-c", "view()").out
+    assert '"price": ' in shoal("shell", "data.json", "-c", "text()").out
 
 
 @pytest.mark.usefixtures("page")
-def test_view_shows_the_page_as_text(shoal: Shell) -> None:
-    out = shoal("shell", "page.html", "-c", "view()").out
+def test_the_page_is_shown_as_text(shoal: Shell) -> None:
+    out = shoal("shell", "page.html", "-c", "text()").out
     assert "Two of" in out and "<p>" not in out
 
 
@@ -104,3 +107,52 @@ def test_text_from_a_page_cannot_steer_the_terminal(shoal: Shell) -> None:
         assert "\x1b" not in shoal("shell", "evil.html", "-c", code).out
     ran = shoal("shell", "evil.html", input='css("h1")\npage.title\npage\n')
     assert "\x1b" not in ran.out + ran.err
+
+
+def test_another_page_is_fetched_from_the_prompt(shoal: Shell, site: Running) -> None:
+    code = 'fetch("/about.html")\n[page.url, *css("h1")]'
+    url, heading = shoal("shell", site.url(), "--allow-private", "-c", code).out.splitlines()
+    assert url == site.url("/about.html") and heading
+    assert [visit.path for visit in site.log()] == ["/robots.txt", "/", "/robots.txt", "/about.html"]
+
+
+def test_a_page_of_a_job_is_opened_from_its_archive(shoal: Shell, site: Running) -> None:
+    shoal.crawl(site.url(), "--max-pages", "2", "--name", "shop")
+    fetched = len(site.log())
+    ran = shoal("shell", "shop", site.url(), "-c", 'xpath("//h1/text()")')
+    assert (ran.code, ran.out) == (0, "Pebble & Pine No. 1\n")
+    assert len(site.log()) == fetched, "nothing is fetched"
+    missing = shoal("shell", "shop", site.url("/none.html"), "-c", "page")
+    assert missing.code == 2 and "has no page" in missing.err
+
+
+@pytest.mark.usefixtures("page")
+def test_view_opens_the_page_in_a_browser_with_its_address(shoal: Here) -> None:
+    browser = shoal.folder / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {shoal.folder}/opened\n')
+    browser.chmod(0o755)
+    ran = shoal.apart("shell", "page.html", "-c", "view()", env={"BROWSER": str(browser)})
+    assert ran.code == 0 and "opened in your browser: " in ran.err
+    opened = Path((shoal.folder / "opened").read_text().removeprefix("file://"))
+    assert opened.suffix == ".html" and opened.read_text("utf-8-sig").startswith('<base href="https://example.com/">')
+    opened.unlink()
+
+
+def test_cookies_of_a_file_open_a_page_that_requires_a_login(shoal: Shell, site: Running) -> None:
+    jar = MozillaCookieJar(shoal.folder / "cookies.txt")
+    browser = build_opener(HTTPCookieProcessor(jar))
+    login, orders = site.url("/account/login.html"), site.url("/account/orders.html")
+    form = browser.open(login).read().decode()
+    fields = {"token": form.partition('name="token" value="')[2].partition('"')[0], "user": "ann", "password": "pebble"}
+    browser.open(login, urlencode(fields).encode()).close()
+    jar.save(ignore_discard=True)
+    given = ("--allow-private", "--cookie-file", "cookies.txt")
+    assert shoal("shell", orders, *given, "-c", 'css("h1")').out == "Your orders\n"
+    assert shoal("shell", orders, "--allow-private", "-c", 'css("h1")').out == "Log in\n"
+    (shoal.folder / "orders.yaml").write_text(
+        f"name: orders\nstart: {orders}\nitems: [{{name: Order, each: '#orders tr', fields: {{text: {{css: td}}}}}}]\n"
+    )
+    ran = shoal("check", "orders.yaml", "--url", orders, *given, "--json")
+    assert (ran.code, ran.summary["items"]) == (0, 5), ran.err
+    refused = shoal("check", "orders.yaml", "--url", orders, "--cookie-file", "none.txt")
+    assert refused.code == 2 and "cannot read 'none.txt'" in refused.err

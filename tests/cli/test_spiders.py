@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import decimal
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -103,7 +104,8 @@ def test_a_callback_that_fails_is_told_once_with_its_place(shoal: Shell, site: R
     change(shoal, "    yield page.item(Book)\n", "    raise RuntimeError(page.title)\n")
     ran = crawl(shoal)
     (error,) = (line for line in ran.lines if line["type"] == "error")
-    assert ran.code == 0 and ran.summary["dead"] == error["count"] == PRODUCTS
+    assert ran.code == 3 and ran.summary["dead"] == error["count"] == PRODUCTS
+    assert ran.summary["no_items"] == f"the spider failed on {PRODUCTS} pages"
     letters = shoal("dead", "last", "--json").lines
     place = f"(books.py:{_line_of(shoal, 'raise')})"
     assert all(letter["reason"] == "callback" for letter in letters) and len(letters) == PRODUCTS
@@ -146,7 +148,7 @@ def test_once_the_file_is_mended_a_retry_makes_the_job_whole(shoal: Shell, site:
 def test_failing_callbacks_count_in_the_failure_rate(shoal: Shell, site: Running) -> None:
     write(shoal, site)
     change(shoal, "    yield page.item(Book)\n", "    raise RuntimeError\n")
-    assert crawl(shoal, "--max-failure-rate", "0.9").code == 0
+    assert crawl(shoal, "--max-failure-rate", "0.9", "--allow-empty").code == 0
     ran = crawl(shoal, "--max-failure-rate", "0.1")
     assert (ran.code, ran.summary["state"]) == (3, "failed")
 
@@ -163,7 +165,7 @@ def test_a_selector_that_broke_fails_the_second_run(shoal: Shell, site: Running,
 
 def test_a_kill_in_the_middle_loses_and_doubles_no_item(shoal: Shell, site: Running) -> None:
     write(shoal, site)
-    with shoal.start("crawl", "books.py", "--rate", "8", "-o", "books.jsonl") as process:
+    with shoal.start("crawl", "books.py", "--rate", "4", "-o", "books.jsonl") as process:
         until(lambda: any(job["items"] for job in shoal("jobs", "--json").lines))
         process.kill()
     got = len(items(shoal))
@@ -190,7 +192,7 @@ def test_cells_that_a_spreadsheet_would_run_are_defused(shoal: Shell, site: Runn
         ("from shoal import css\n\ncss('p[')\n", "p["),
         ("\nimport shoal.nowhere\n", "(line 2)"),
         ("from shoal import spider\n", "no spider"),
-        (BOOKS + "\n@spider('{url}')\ndef more(page): ...\n", "several spiders (there are: books, more)"),
+        (BOOKS + "\n@spider('{url}')\ndef more(page): ...\n", "several spiders (books, more)"),
     ],
 )
 def test_a_file_that_is_no_spider_is_told_before_any_request(shoal: Shell, site: Running, text: str, said: str) -> None:
@@ -203,3 +205,14 @@ def test_a_file_that_is_no_spider_is_told_before_any_request(shoal: Shell, site:
 def _line_of(shoal: Shell, word: str) -> int:
     lines = (shoal.folder / "books.py").read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if word in line)
+
+
+def test_rules_read_the_page_its_url_and_the_columns_of_a_list(shoal: Shell, site: Running) -> None:
+    fields = "{title: h3, shop: {css: h1, from: page}, at: {page: url}, sku: {input: sku, default: none}}"
+    rules = f"start: {site.url('/about.html')}\nitems: [{{each: article, fields: {fields}}}]\n"
+    (shoal.folder / "shop.yaml").write_text(rules)
+    (shoal.folder / "list.csv").write_text(f"sku,url\n77,{site.url()}\n")
+    assert shoal.crawl("shop.yaml", "@list.csv", "--column", "url", "-o", "items.jsonl").code == 0
+    items = [json.loads(line) for line in (shoal.folder / "items.jsonl").read_text().splitlines()]
+    assert len(items) > 3
+    assert {(item["shop"], item["at"], item["sku"]) for item in items} == {("Pebble & Pine No. 1", site.url(), "77")}

@@ -75,7 +75,7 @@ def test_a_limited_job_goes_on_with_a_higher_limit_and_only_with_one(shoal: Shel
     ran = shoal("crawl", site.url(), "--allow-private", "--rate", "0", "--max-pages", "3")
     (job,) = (each["id"] for each in shoal("jobs", "--json").lines)
     way_on = f"shoal resume {job} --max-pages N"
-    assert f"go on: {way_on}" in ran.err and way_on in shoal("job", job).out + shoal("job", job).err
+    assert f"continue with: {way_on}" in ran.err and way_on in shoal("job", job).out + shoal("job", job).err
     for options in ([], ["--max-pages", "3"]):
         refused = shoal("resume", job, *options)
         assert refused.code == 2 and "its limit of pages is reached" in refused.err, options
@@ -119,3 +119,21 @@ def test_what_was_cancelled_stays_so(shoal: Shell, site: Running) -> None:
     ran = shoal("dead", crawl.job, "--retry")
     assert ran.code == 2
     assert "cancelled" in ran.err
+
+
+def test_a_job_continues_with_new_options_and_keeps_the_others(shoal: Shell, site: Running) -> None:
+    ran = shoal.crawl(site.url(), "--max-pages", "2", "--per-host", "1", "--exclude", "/none")
+    new = ("--max-pages", "5", "--rate", "50", "--exclude", "/feed", "--exclude", "/pages/*")
+    resumed = shoal("resume", ran.summary["job"], *new, "--json").summary
+    assert resumed["pages"] == 5
+    shown = shoal("job", "last").out
+    assert "50 requests/s and 1 in flight per host" in shown
+    assert "host, not /feed, not /pages/*" in shown and "5 pages" in shown
+
+
+def test_a_new_option_that_cannot_be_used_changes_nothing(shoal: Shell, site: Running) -> None:
+    job = shoal.crawl(site.url(), "--max-pages", "2").summary["job"]
+    for words in (("--rate", "-1"), ("--max-pages", "9", "--include", "re:("), ("--rate", "5")):
+        assert shoal("resume", job, *words).code == 2, words
+    (figures,) = shoal("job", job, "--json").lines
+    assert (figures["state"], figures["version"]) == ("limited", 1)

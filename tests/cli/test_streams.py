@@ -48,7 +48,7 @@ def test_a_crawl_whose_output_nobody_reads_ends_as_it_would(shoal: Here, site: R
     limited = ("--max-pages", "2", "--error-on-limit", "--allow-private", "--rate", "0")
     ran = unread(shoal, "crawl", site.url(), *limited, *told)
     assert ran.code == 6 and "Traceback" not in ran.err
-    assert ("look further: " in ran.err) == ("--json" not in told)
+    assert ("see also: " in ran.err) == ("--json" not in told)
     assert shoal("job", "last", "--json").lines[0]["state"] == "limited"
 
 

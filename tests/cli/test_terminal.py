@@ -6,7 +6,7 @@ import os
 import pty
 from pathlib import Path
 
-from shoal.cli.terminal import wrapped
+from shoal.cli.terminal_text import wrapped
 from tests.cli.conftest import Shell
 
 WIDTH = 60

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from shoal.practice import Hostile, Running, running
-from shoal.practice.hostile.mazes import MONTHS_AHEAD
+from shoal.practice.hostile.endless_links import MONTHS_AHEAD
 from tests.cli.conftest import Here, Ran, Shell
 
 QUICK = ("--scope", "prefix", "--allow-private", "--rate", "0")
@@ -33,7 +33,7 @@ def wandered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wandered]:
 def test_the_report_names_the_rule_a_url_and_the_way_to_allow_it(wandered: Wandered) -> None:
     assert wandered.ran.code == 0, wandered.ran.err
     lines = wandered.ran.err.splitlines()
-    start = lines.index("traps, not followed:")
+    start = lines.index("links not followed, because they look endless:")
     assert lines[start + 1].startswith("  calendar: ") and "2 years ahead" in lines[start + 1]
     assert lines[start + 2].startswith(f"    {wandered.site.url('/calendar/20')}")
     assert lines[start + 3] == "    allow with --allow-trap calendar"
@@ -53,7 +53,7 @@ def test_explain_says_the_rule_the_value_its_limit_and_the_way_out(wandered: Wan
     url = wandered.site.url("/calendar/2071/05/")
     (verdict,) = wandered.shoal("explain", "last", url, "--json").lines
     assert (verdict["outcome"], verdict["reason"], verdict["rule"]) == ("skipped", "trap", "trap:calendar")
-    assert verdict["detail"].startswith("2071-05, and 20") and verdict["allow"] == "--allow-trap calendar"
+    assert verdict["detail"].startswith("2071-05 is after 20") and verdict["allow"] == "--allow-trap calendar"
     shown = wandered.shoal("explain", "last", url).out
     assert verdict["detail"] in shown and "--allow-trap calendar" in shown
 

@@ -31,6 +31,7 @@ def test_watching_a_running_job_ends_with_its_summary(shoal: Shell, site: Runnin
 def test_elsewhere_than_on_a_terminal_a_plain_line_comes_at_once(shoal: Shell, site: Running) -> None:
     with crawling(shoal, site) as crawl, shoal.start("watch", "last") as watching:
         assert watching.stderr
+        assert watching.stderr.readline() == f"job {crawl.job} runs in process {crawl.process.pid}\n"
         first = watching.stderr.readline()
         crawl.hurry()
         out, err = watching.communicate(timeout=WITHIN_S)

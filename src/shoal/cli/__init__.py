@@ -1,4 +1,4 @@
-"""The `shoal` command. Each subcommand lives in a module of its own, imported when it is called."""
+"""The `shoal` command. Each subcommand has its own module, which is imported when the command runs."""
 
 from __future__ import annotations
 
@@ -12,54 +12,58 @@ from typing import Any, NoReturn
 import click
 
 from shoal import __version__
-from shoal.cli.session import Command, as_told, global_options
-from shoal.cli.streams import drop_output, open_what_is_closed, until_unread
+from shoal.cli.session import Command, global_options, wrapped_for_terminal
+from shoal.cli.stdio import discard_output, open_closed_streams, until_reader_leaves
 from shoal.errors import NO_ROOM, MissingExtra, ShoalError, Unavailable
 
 COMMANDS = {
-    "new": ("new", "Write a spider or rules file to start from."),
-    "check": ("check", "Show what each field of a spider or rules file gives on a page."),
+    "new": ("new", "Create a spider or rules file to start from."),
+    "check": ("check", "Test a spider or rules file on a page."),
     "shell": ("shell", "Fetch one page and try selectors on it."),
-    "demo": ("demo", "Serve the practice site on loopback, crawl it, show the result."),
-    "crawl": ("crawl", "Crawl here and now, with live progress."),
-    "submit": ("submit", "Hand a job to the fleet and print its id."),
+    "demo": ("demo", "Crawl a practice site on this machine, without a network."),
+    "crawl": ("crawl", "Run a crawl in this terminal, with live progress."),
+    "submit": ("submit", "Submit a job to the fleet and print its id."),
     "resume": ("resume", "Continue a paused or interrupted job."),
-    "jobs": ("jobs", "List the jobs."),
-    "job": ("jobs", "Show one job's figures."),
+    "jobs": ("jobs", "List jobs."),
+    "job": ("jobs", "Show one job: state, counts, errors and options."),
     "watch": ("watch", "Follow a job's progress live."),
-    "pause": ("steer", "Stop leasing from a job, for now."),
-    "cancel": ("steer", "End a job and keep its data."),
-    "pages": ("records", "List the pages of a job."),
-    "items": ("items", "List the items of a job, or what was rejected and why."),
-    "dead": ("records", "List the dead letters of a job, or try them again."),
-    "explain": ("explain", "Say what happened to a URL, or what would, and why."),
-    "diff": ("diff", "Say what two jobs found differently."),
-    "extract": ("extract", "Run new rules over the archive of a job, without fetching."),
+    "dashboard": ("dashboard", "Look at jobs in a browser, and control them."),
+    "pause": ("pause_and_cancel", "Pause a job."),
+    "cancel": ("pause_and_cancel", "Cancel a job and keep its data."),
+    "delete": ("delete", "Delete jobs with all their data."),
+    "pages": ("pages_and_dead", "List the pages that a job fetched."),
+    "items": ("items", "List the items that a job extracted or rejected."),
+    "dead": ("pages_and_dead", "List the requests that a job gave up on, or retry them."),
+    "explain": ("explain", "Explain what happened to a URL in a job, and why."),
+    "diff": ("diff", "Compare the pages and items of two jobs."),
+    "extract": ("extract", "Extract items again from archived pages, without fetching."),
     "export": ("export", "Write a job's data to a file."),
-    "schedule": ("schedule", "Begin jobs by the clock, again and again."),
-    "hosts": ("hosts", "Show the hosts' clocks, set a host's rate, pause it."),
+    "schedule": ("schedule", "Start jobs at set times (cron)."),
+    "hosts": ("hosts", "Show each host's state, set its rate, or pause it."),
     "up": ("up", "Run a whole fleet on this machine."),
-    "worker": ("worker", "Crawl for the fleet."),
-    "tend": ("tend", "Keep the fleet going besides its workers."),
-    "api": ("api", "Serve the HTTP API of the fleet."),
-    "logs": ("logs", "Show what this machine's roles logged about a job."),
-    "health": ("health", "Say whether this machine's roles make progress."),
-    "rebuild": ("rebuild", "Restore a lost frontier from the store."),
-    "token": ("token", "Make, list and remove tokens of the API."),
-    "db": ("db", "Bring the store's schema up to date."),
-    "config": ("config", "Show the settings and where each comes from."),
-    "completion": ("completion", "Print the completion script of a shell."),
+    "top": ("top", "Show jobs and processes live."),
+    "workers": ("workers", "List the processes of the fleet."),
+    "worker": ("worker", "Run worker processes, which crawl the fleet's jobs."),
+    "tend": ("tend", "Run the fleet's scheduler: start and finish jobs, recover lost work."),
+    "api": ("api", "Serve the fleet's HTTP API."),
+    "logs": ("logs", "Show this machine's log events about a job."),
+    "health": ("health", "Check that the fleet's processes on this machine make progress."),
+    "rebuild": ("rebuild", "Restore a job's lost queue in Redis from the database."),
+    "token": ("token", "Create, list and remove API tokens."),
+    "db": ("db", "Create or upgrade the database schema."),
+    "config": ("config", "Show the settings and where each value comes from."),
+    "completion": ("completion", "Print the completion script for a shell."),
 }
 
-OF_FLEETS = {
+FLEET_MODULES = {
     *("celery", "cronsim", "flask", "gunicorn", "msgpack", "packaging", "prometheus_client", "psycopg", "redis"),
     "structlog",
 }
-"""Modules that the extra `fleet` brings."""
+"""Modules that the extra `fleet` installs."""
 
 
 class Shoal(click.Group):
-    """Knows its commands' names and one-line helps without importing them, so that `--help` is quick."""
+    """Knows the name and one-line help of each command without importing it, so that `--help` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -67,10 +71,10 @@ class Shoal(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        # What modules make stays: to look for garbage among it takes a tenth of the start.
+        # Objects of modules live as long as the process: searching them for garbage takes a tenth of the start-up time.
         gc.disable()
         try:
-            module = importlib.import_module(f"shoal.cli.{COMMANDS[cmd_name][0]}")
+            module = importlib.import_module(f"shoal.cli.commands.{COMMANDS[cmd_name][0]}")
         finally:
             gc.freeze()
             gc.enable()
@@ -82,8 +86,8 @@ class Shoal(click.Group):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        # Click would make it exit code 1, which is that of a bug.
-        with until_unread():
+        # Click would turn a closed pipe into exit code 1, which means a bug here.
+        with until_reader_leaves():
             return super().invoke(ctx)
 
     def resolve_command(
@@ -94,8 +98,8 @@ class Shoal(click.Group):
         if args and not args[0].startswith("-") and args[0] not in COMMANDS and not ctx.resilient_parsing:
             from difflib import get_close_matches
 
-            meant = " or ".join(get_close_matches(args[0], COMMANDS))
-            ctx.fail(f"No such command {args[0]!r}." + (f" Did you mean {meant}?" if meant else ""))
+            similar = " or ".join(get_close_matches(args[0], COMMANDS))
+            ctx.fail(f"No such command {args[0]!r}." + (f" Did you mean {similar}?" if similar else ""))
         return super().resolve_command(ctx, args)
 
 
@@ -103,50 +107,50 @@ class Shoal(click.Group):
 @click.version_option(__version__, prog_name="shoal", message="%(prog)s %(version)s")
 @global_options
 def shoal(**_: Any) -> None:
-    """Shoal crawls the web politely, resumes after any interruption, and gives clean data.
+    """Shoal is a web crawler: it is polite to sites, resumes after any interruption, and writes clean data.
 
     \b
     shoal demo                                  see it work, without a network
     shoal crawl https://example.com -o out.jsonl
-    shoal resume last                           go on where a crawl stopped
+    shoal resume last                           continue a crawl where it stopped
     """
 
 
 def main() -> NoReturn:
-    """Runs a command and turns whatever ends it into its exit code."""
-    open_what_is_closed()
+    """Runs a command and turns its result or exception into the exit code."""
+    open_closed_streams()
     try:
         code = shoal.main(standalone_mode=False)
-        with until_unread():
+        with until_reader_leaves():
             sys.stdout.flush()
     except click.ClickException as error:
-        error.show() if not _wants_json() else _say_as_json(error.format_message(), error.exit_code)
+        error.show() if not _wants_json() else _print_error_as_json(error.format_message(), error.exit_code)
         code = error.exit_code
     except ShoalError as error:
         code = error.exit_code
-        _say(str(error), code)
+        _print_error(str(error), code)
     except (click.Abort, KeyboardInterrupt):
         code = 130
     except Exception as error:
-        code = _unforeseen(error)
+        code = _report_unexpected(error)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _unforeseen(error: Exception) -> int:
+def _report_unexpected(error: Exception) -> int:
     if isinstance(error, OSError) and error.errno in NO_ROOM:
-        # Databases, archive and exports name their file; what is left is standard output, and the lock of a home.
-        _say(f"{error.strerror}: make room first", Unavailable.exit_code)
-        drop_output()
+        # Errors of databases, archive and exports name their file. These come from stdout or the lock of a home.
+        _print_error(f"{error.strerror}: free some disk space first", Unavailable.exit_code)
+        discard_output()
         return Unavailable.exit_code
-    if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in OF_FLEETS:
+    if isinstance(error, ModuleNotFoundError) and error.name and error.name.partition(".")[0] in FLEET_MODULES:
         missing = MissingExtra(f"a fleet needs {error.name}, which is not installed", "fleet")
-        _say(str(missing), missing.exit_code)
+        _print_error(str(missing), missing.exit_code)
         return missing.exit_code
-    # The one place where a bug of ours ends: shown whole, with the code that says so.
+    # A bug in Shoal: show the whole traceback.
     import traceback
 
     traceback.print_exc()
-    _say("this is a bug in Shoal; the lines above say where", 1)
+    _print_error("this is a bug in Shoal; the traceback above shows where", 1)
     return 1
 
 
@@ -154,14 +158,14 @@ def _wants_json() -> bool:
     return "--json" in sys.argv[1:]
 
 
-def _say(message: str, code: int) -> None:
+def _print_error(message: str, code: int) -> None:
     if _wants_json():
-        _say_as_json(message, code)
+        _print_error_as_json(message, code)
     with suppress(OSError):
-        click.echo(as_told(f"error: {message}"), err=True)
+        click.echo(wrapped_for_terminal(f"error: {message}"), err=True)
 
 
-def _say_as_json(message: str, code: int) -> None:
+def _print_error_as_json(message: str, code: int) -> None:
     with suppress(OSError):
         click.echo(json.dumps({"type": "exit_error", "code": code, "message": message}))
 

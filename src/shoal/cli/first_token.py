@@ -1,6 +1,6 @@
-"""How a command tells of the first admin token: a terminal shows it, everything else gets only the name of its file.
+"""Shows the first admin token on a terminal; any other output names only its file.
 
-Output that goes to a file or a pipe is kept, and more people read it than the file, which only its owner can read.
+Output to a file or a pipe is often kept, and more people can read it than the token's file, which is private.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pathlib import Path
 from shoal.cli.session import Session
 
 
-def tell_first_token(session: Session, token: str, file: Path) -> None:
+def show_first_token(session: Session, token: str, file: Path) -> None:
     if session.json:
         session.data({"type": "token", "file": str(file)})
     elif sys.stdout.isatty() and session.settings.log != "json":
         session.show(token)
-        session.say(f"the admin token of the API, shown this once; {file} has it too")
+        session.say(f"this is the API's admin token, shown only once; it is stored in {file}")
     else:
-        session.say(f"an admin token of the API was made: {file} has it")
+        session.say(f"created an admin token for the API: it is stored in {file}")

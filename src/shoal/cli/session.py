@@ -1,11 +1,11 @@
-"""What every command shares: the global options, the settings they lead to, and how things are said."""
+"""What all commands share: the global options, the settings, access to jobs, and output."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 
 from shoal import settings
-from shoal.cli.terminal import wrapped
+from shoal.cli.stdio import data_stdout
+from shoal.cli.terminal_text import wrapped
 from shoal.errors import UsageError
 
 if TYPE_CHECKING:
     import asyncio
 
-    from shoal.cli.places import Places
-    from shoal.cli.reach import Jobs, Schedules, Tokens
+    from shoal.cli.backends import Jobs, Schedules, Tokens
+    from shoal.cli.deployments import Deployments
     from shoal.client import Client
     from shoal.embedded.home import Home
     from shoal.settings import Settings
@@ -33,31 +34,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 API_PATIENCE_S = 3.0
-"""How long a command tries to reach an API that is away."""
+"""How long a command tries to reach an unavailable API."""
 OPTIONS = (
-    click.Option(["--home"], metavar="DIR", help="Where state and data are kept.", expose_value=False),
-    click.Option(["--api"], metavar="URL", help="Act on the fleet behind this API.", expose_value=False),
-    click.Option(["--json"], is_flag=True, help="One JSON object per line on stdout.", expose_value=False),
-    click.Option(["--quiet"], is_flag=True, help="No progress.", expose_value=False),
-    click.Option(["--verbose"], is_flag=True, help="Say more, and log on stderr.", expose_value=False),
+    click.Option(["--home"], metavar="DIR", help="Folder for state and data.", expose_value=False),
+    click.Option(["--api"], metavar="URL", help="Use the fleet behind this API.", expose_value=False),
+    click.Option(["--json"], is_flag=True, help="Print one JSON object per line on stdout.", expose_value=False),
+    click.Option(["--quiet"], is_flag=True, help="Show no progress.", expose_value=False),
+    click.Option(["--verbose"], is_flag=True, help="Print a line per URL and log to stderr.", expose_value=False),
     click.Option(
         ["--color"],
         type=click.Choice(["auto", "always", "never"]),
-        help="Colours; NO_COLOR is honoured.",
+        help="Use colours. NO_COLOR is respected.",
         expose_value=False,
     ),
 )
-"""Accepted before and after the command's name; what stands after it wins."""
+"""Accepted before and after the command's name; an option after it wins."""
+
+OWN_OPTIONS = "Options"
+"""The heading of a command's own options."""
 
 
-def _given(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+def _remember(ctx: click.Context, option: click.Parameter, value: Any) -> None:
     if value not in (None, False):
         ctx.find_root().ensure_object(dict)[option.name] = value
 
 
-def as_told(text: str) -> str:
-    """A terminal would break it within words; whatever else reads stderr has it in one line."""
-    # None: it was closed before this process began.
+def wrapped_for_terminal(text: str) -> str:
+    """Wraps text between words if stderr is a terminal; other readers get one line."""
+    # None: stderr was closed before this process started.
     if sys.stderr is None or not sys.stderr.isatty():
         return text
     width = get_terminal_size().columns
@@ -66,13 +70,13 @@ def as_told(text: str) -> str:
 
 @cache
 def _program() -> str:
-    """As this one was called where `shoal` alone would not be found: from a checkout, by its path."""
+    """The command to show to people: `shoal`, or the path of this program if `shoal` is not on PATH."""
     called = sys.argv[0]
     return quote(called) if Path(called).name == "shoal" and which("shoal") is None else "shoal"
 
 
 for _option in OPTIONS:
-    _option.callback = _given
+    _option.callback = _remember
 
 
 def global_options(function: F) -> F:
@@ -81,11 +85,41 @@ def global_options(function: F) -> F:
 
 
 class Command(click.Command):
-    """A command that takes the global options too, and receives the session as its first argument."""
+    """A command that also takes the global options, and gets the session as its first argument."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self.params.extend(OPTIONS)
+
+    def own_options(self, ctx: click.Context) -> list[click.Parameter]:
+        shared = (*OPTIONS, self.get_help_option(ctx))
+        return [param for param in self.get_params(ctx) if isinstance(param, click.Option) and param not in shared]
+
+    def sections(self, ctx: click.Context) -> dict[str, list[click.Parameter]]:
+        """Headings, and the parameters that the help shows under each."""
+        return {OWN_OPTIONS: self.own_options(ctx)}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own = self.own_options(ctx)
+        shared = [param for param in self.get_params(ctx) if isinstance(param, click.Option) and param not in own]
+        sections: dict[str, Sequence[click.Parameter]] = {**self.sections(ctx), "Global options": shared}
+        for heading, params in sections.items():
+            if records := [record for param in params if (record := param.get_help_record(ctx))]:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            # Only here: a command without a mistake need not load it.
+            from shoal.model.options import OPTIONS as JOB_OPTIONS
+
+            if error.option_name not in [option.flag for option in JOB_OPTIONS.values() if option.on_command_line]:
+                raise
+            raise click.UsageError(
+                f"{error.option_name} is an option of `shoal crawl`: give it when you crawl, not here", ctx
+            ) from None
 
     def invoke(self, ctx: click.Context) -> Any:
         assert self.callback is not None
@@ -108,84 +142,85 @@ class Session:
         return settings.load(flags, os.environ, Path.cwd(), settings.user_config_file(os.environ))
 
     def open_home(self) -> Home:
-        """Made if it is not there."""
+        """Opens the home, and creates it if it does not exist."""
         from shoal.embedded.home import Home
 
-        return Home(self.settings.home, self.settings.archive_url)
+        return Home(self.settings.home, self.settings.archive_url, self.settings.spool_bytes)
 
     @contextmanager
     def open_jobs(self) -> Iterator[Jobs]:
-        """Wherever this command may find jobs: behind the API if one is set, else on the fleet or in the home."""
+        """Opens the jobs behind the API if one is set, else those of the fleet or the home."""
         if self.settings.api_url:
-            from shoal.cli.reach.beside_api import JobsBesideApi
+            from shoal.cli.backends.api_and_home import ApiAndHomeJobs
 
             with self.open_client() as client, ExitStack() as opened:
-                yield JobsBesideApi(self, client, opened)
+                yield ApiAndHomeJobs(self, client, opened)
         else:
-            from shoal.cli.reach.own_jobs import OwnJobs
+            from shoal.cli.backends.local_jobs import LocalJobs
 
             with self.open_places() as places:
-                yield OwnJobs(self, places)
+                yield LocalJobs(self, places)
 
     @contextmanager
     def open_schedules(self) -> Iterator[Schedules]:
         if self.settings.api_url:
-            from shoal.cli.reach.api_schedules import ApiSchedules
+            from shoal.cli.backends.api_schedules import ApiSchedules
 
             with self.open_client() as client:
                 yield ApiSchedules(client)
         else:
-            from shoal.cli.reach.own_schedules import OwnSchedules
+            from shoal.cli.backends.local_schedules import LocalSchedules
 
-            with OwnSchedules(self) as schedules:
+            with LocalSchedules(self) as schedules:
                 yield schedules
 
     @contextmanager
     def open_tokens(self) -> Iterator[Tokens]:
         if self.settings.api_url:
-            from shoal.cli.reach.api_tokens import ApiTokens
+            from shoal.cli.backends.api_tokens import ApiTokens
 
             with self.open_client() as client:
                 yield ApiTokens(client)
         else:
-            from shoal.cli.reach.own_tokens import OwnTokens, open_store
+            from shoal.cli.backends.local_tokens import LocalTokens, open_store
 
             with open_store(self.settings) as store:
-                yield OwnTokens(store)
+                yield LocalTokens(store)
 
     def open_client(self) -> Client:
-        """Of the API that is set. Raises UsageError if there is no token to use it with."""
+        """Opens a client of the API in the settings. Raises UsageError without a token."""
         from shoal.client import Client
 
         assert self.settings.api_url is not None
         if self.settings.token is None:
             raise UsageError(
-                f"the API at {self.settings.shown('api_url')} wants a token: give it in SHOAL_TOKEN; "
-                "`shoal token add NAME --scope submit` makes one on a machine of the fleet"
+                f"the API at {self.settings.shown('api_url')} needs a token: set SHOAL_TOKEN; "
+                "`shoal token add NAME --scope submit` on a machine of the fleet creates one"
             )
         return Client(self.settings.api_url, self.settings.token, patience_s=API_PATIENCE_S)
 
     def refuse_api(self, command: str, needs: str) -> None:
-        """For commands that work on what only a machine of the fleet has. Raises UsageError if an API is set."""
+        """For commands that only a machine of the fleet can run. Raises UsageError if an API is set."""
         if self.settings.api_url:
             where = self.settings.origins["api_url"]
             raise UsageError(
-                f"`shoal {command}` needs {needs}, which the API does not give: run it there, without {where}"
+                f"`shoal {command}` needs {needs}, which the API does not offer: "
+                f"run it on a machine of the fleet, without {where}"
             )
 
     @contextmanager
-    def open_places(self, chosen: Settings | None = None) -> Iterator[Places]:
-        """Wherever jobs can be reached without an API, by the settings or others."""
-        from shoal.cli.places import Places
+    def open_places(self, chosen: Settings | None = None) -> Iterator[Deployments]:
+        """Opens the deployments that can be reached without an API, by these settings or the session's."""
+        from shoal.cli.deployments import Deployments
 
-        places = Places(chosen or self.settings)
+        places = Deployments(chosen or self.settings)
         try:
             yield places
         finally:
             self.run(places.close())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """All of a command runs in one event loop: connections to servers belong to theirs."""
+        """Runs in the command's one event loop: a connection belongs to the loop that opened it."""
         return self._runner.run(work)
 
     @cached_property
@@ -202,23 +237,23 @@ class Session:
             runner.close()
 
     def command(self, *words: str) -> str:
-        """A command to type next, for where this one acts."""
+        """A command to show as the next step, with the same --home and --api as this one."""
         where = {"--home": self.home, "--api": self.api}
         given = [f"{flag} {quote(value)}" for flag, value in where.items() if value]
         return " ".join([_program(), *given, *words])
 
     def data(self, row: Mapping[str, Any]) -> None:
-        """One object per line on stdout."""
-        click.echo(json.dumps(row, ensure_ascii=False))
+        """Prints one JSON object as a line on stdout."""
+        click.echo(json.dumps(row, ensure_ascii=False), file=data_stdout())
 
     def say(self, text: str = "") -> None:
-        """A line for a person, on stderr: stdout is for data."""
-        # A log on a full disk, or that nobody reads any more, must not end the work it tells of.
+        """Prints a message for people on stderr; stdout is for data."""
+        # A full disk or a closed pipe under stderr must not stop the work.
         with suppress(OSError):
-            click.echo(as_told(text), err=True, color=self.colored(sys.stderr))
+            click.echo(wrapped_for_terminal(text), err=True, color=self.colored(sys.stderr))
 
     def show(self, text: str = "") -> None:
-        """A line of what was asked for, on stdout."""
+        """Prints a line of the requested data on stdout."""
         click.echo(text, color=self.colored(sys.stdout))
 
     def colored(self, stream: Any) -> bool:

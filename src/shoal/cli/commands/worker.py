@@ -1,0 +1,71 @@
+"""`shoal worker`: starts a Celery worker of the fleet, as `celery -A shoal.fleet worker` would."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from shoal.cli.numbers import Whole
+from shoal.cli.session import Command, Session
+from shoal.errors import UsageError
+from shoal.fleet.celery_config import configuration
+from shoal.model import Lane
+
+lanes_option = click.option(
+    "--lanes",
+    default=",".join(Lane),
+    show_default=True,
+    metavar="L,L",
+    help="Crawl only jobs of these lanes. Express goes before batch, and batch before slow.",
+)
+concurrency_option = click.option(
+    "--concurrency", type=Whole(), metavar="M", help="Maximum concurrent requests per process. [default: 64]"
+)
+
+
+@click.command(cls=Command)
+@lanes_option
+@click.option(
+    "--processes",
+    type=Whole(),
+    default=os.cpu_count() or 1,
+    show_default="one per core",
+    metavar="N",
+    help="Worker processes.",
+)
+@concurrency_option
+def worker(session: Session, lanes: str, processes: int, concurrency: int | None) -> None:
+    """Run worker processes, which crawl the jobs of the fleet at SHOAL_REDIS_URL until Ctrl-C or SIGTERM.
+
+    When it stops, it finishes or requeues the requests in flight. If Redis or the database is unavailable, it waits
+    and logs that.
+
+    \b
+    SHOAL_REDIS_URL=redis://localhost:6379/0 shoal worker --processes 4
+    shoal worker --lanes express
+    """
+    # Celery runs as another program, so only this one can report that it is not installed.
+    importlib.import_module("celery")
+    configuration(session.settings)
+    served = served_lanes(lanes)
+    environment = {**os.environ, "SHOAL_HOME": str(session.settings.home)}
+    if concurrency is not None:
+        environment["SHOAL_CONCURRENCY"] = str(concurrency)
+    words = ["worker", "-Q", ",".join(served), "--concurrency", str(processes)]
+    # Several may run on one machine, and Celery distinguishes them by this name.
+    words += ["-n", f"shoal-{os.getpid()}@%h", "--loglevel", "info" if session.verbose else "warning"]
+    unused = ["--without-gossip", "--without-mingle"]
+    # Replaces this process: a child process would not get its signals.
+    celery = [sys.executable, "-m", "celery", "--quiet", "-A", "shoal.fleet"]
+    os.execve(sys.executable, [*celery, *words, *unused], environment)
+
+
+def served_lanes(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in set(Lane)]
+    if unknown or not names:
+        raise UsageError(f"--lanes {text!r}: give one or more of {', '.join(Lane)}, separated by commas")
+    return [lane.value for lane in Lane if lane in names]

@@ -1,0 +1,166 @@
+"""A job's figures as text, for the summary of a crawl and for `shoal job`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shoal.cli.humanize import count, duration, plural, size
+from shoal.cli.terminal_text import safe, shortened
+from shoal.jobs.job_overview import Overview
+from shoal.model import ENDED, Figures, ScopeKind
+from shoal.model.content_change import MARKUP
+from shoal.model.record import HANDLED
+from shoal.urls.traps import RULES, allowing
+
+_SKIPPED = {
+    "off_scope": "outside the scope",
+    "file_type": "of other file types",
+    "link_type": "for programs, not people",
+    "logout": "that would log out",
+}
+_DROPPED_BY = {
+    "address_refused": "the address guard",
+    "excluded": "changed patterns",
+    "file_type": "their file type",
+    "off_scope": "a changed scope",
+    "operator": "the operator",
+}
+"""Reasons in words for people. The codes, which `--json` has, are good enough for the others."""
+
+
+def summary_line(seen: Overview) -> str:
+    job = seen.job
+    text = f"{safe(job.spec.name)}: {state_words(seen)}, {extent(seen)}"
+    if not job.seconds:
+        # A run stores its duration when it ends, so a killed run has none.
+        return f"{text} ({size(seen.stored.bytes)})"
+    rate = seen.frontier.pages / job.seconds
+    return f"{text} in {duration(job.seconds)} ({rate:.1f} p/s, {size(seen.stored.bytes)})"
+
+
+def state_words(seen: Overview) -> str:
+    """As in `done, sink behind by 1,200`."""
+    behind = seen.sinks_behind if seen.state in ENDED else 0
+    return f"{seen.state}, sink behind by {count(behind)}" if behind else str(seen.state)
+
+
+def sink_lines(seen: Overview) -> Iterator[str]:
+    """For each sink: where it delivers to, and how far it has come."""
+    for sink in seen.sinks:
+        parts = [f"{count(sink.delivered)} delivered"]
+        parts += [f"behind by {count(sink.behind)} ({duration(sink.behind_s)})"] if sink.behind else []
+        parts += [f"{count(sink.refused)} refused"] if sink.refused else []
+        parts += [f"{'stopped' if sink.stuck else 'waits'}: {safe(sink.fault)}"] if sink.fault and sink.behind else []
+        yield f"{safe(sink.url)}: {', '.join(parts)}"
+
+
+def extent(seen: Overview) -> str:
+    return f"{plural(seen.frontier.pages, 'page')} of {plural(seen.stored.hosts, 'host')}"
+
+
+def extracted(seen: Overview) -> str:
+    """Counts of items and rejects."""
+    parts = [count(seen.stored.items)] if seen.stored.items or seen.stored.rejected else []
+    parts += [f"{count(seen.stored.rejected)} rejected"] if seen.stored.rejected else []
+    return ", ".join(parts)
+
+
+def archived(seen: Overview) -> str:
+    if not seen.job.spec.archive:
+        return "none (--no-archive)"
+    parts = [size(seen.archive_bytes), left_out(seen)] if seen.archive_bytes else [left_out(seen)]
+    return ", ".join(filter(None, parts))
+
+
+def left_out(seen: Overview) -> str:
+    """How many responses the archive lacks because of its size limit."""
+    n, limit = seen.stored.unarchived, seen.job.spec.max_archive_bytes
+    return f"full at {size(limit)}: {plural(n, 'response')} not archived" if n and limit is not None else ""
+
+
+def webhook_deliveries(seen: Overview) -> str:
+    """Counts of the job's webhook deliveries by state."""
+    if seen.webhook is None:
+        return ""
+    counts = {
+        "delivered": seen.webhook.delivered,
+        "waiting": seen.webhook.waiting,
+        "given up": seen.webhook.given_up,
+    }
+    fault = f": {safe(seen.webhook.fault)}" if seen.webhook.fault else ""
+    return (", ".join(f"{count(n)} {what}" for what, n in counts.items() if n) or "nothing sent yet") + fault
+
+
+def refreshed(seen: Overview) -> str:
+    """How the pages of a refresh compare with the pages of earlier jobs."""
+    if not seen.job.spec.refresh:
+        return ""
+    same, other = seen.stored.unchanged, seen.stored.changed
+    if not same and not other:
+        return f"nothing to compare with: no earlier job named {safe(seen.job.spec.name)} has these pages"
+    markup = seen.stored.changes.get(MARKUP, 0)
+    only = f" ({count(markup)} of them in markup only)" if markup else ""
+    counts = {"unchanged": same, f"changed{only}": other, "new": seen.stored.pages - same - other}
+    return ", ".join(f"{count(n)} {what}" for what, n in counts.items() if n)
+
+
+def merged(seen: Overview) -> str:
+    n = seen.stored.merged
+    return f"{plural(n, 'page')} with the canonical URL of another (--canonical merge)" if n else ""
+
+
+def nofollow_warning(seen: Overview) -> str:
+    """For a crawl that ends early, because a start page asks for it."""
+    if not seen.nofollow_starts:
+        return ""
+    return (
+        f"warning: the start page {safe(seen.nofollow_starts[0])} is nofollow: its links were not followed; "
+        "--ignore-nofollow follows them, if you have permission"
+    )
+
+
+def statuses(seen: Overview) -> str:
+    return ", ".join(f"{count(n)} x {status}" for status, n in seen.stored.by_status.items())
+
+
+def other_outcomes(figures: Figures) -> str:
+    """Counts of the requests that did not become pages."""
+    parts = [plural(figures.redirects, "redirect")] if figures.redirects else []
+    parts += [plural(figures.dead, "dead letter")] if figures.dead else []
+    return ", ".join([*parts, *(_dropped(reason, n) for reason, n in figures.dropped.items())])
+
+
+def _dropped(reason: str, n: int) -> str:
+    if reason == HANDLED:
+        return f"{plural(n, 'failure')} handled by the spider"
+    return f"{count(n)} dropped by {_DROPPED_BY.get(reason, reason.replace('_', ' '))}"
+
+
+def pending(figures: Figures) -> str:
+    parts = {"queued": figures.queued, "in flight": figures.leased}
+    return ", ".join(f"{count(n)} {where}" for where, n in parts.items() if n)
+
+
+def trap_lines(seen: Overview, width: int, samples: int) -> Iterator[str]:
+    """For each trap rule: how many links were skipped and why, a few samples, and the option that allows them."""
+    if seen.stored.traps:
+        yield "links not followed, because they look endless:"
+    for trap in seen.stored.traps:
+        yield f"  {trap.rule}: {plural(trap.links, 'link')} with {RULES[trap.rule]}"
+        yield from (f"    {shortened(safe(url), width - 4)}" for url in trap.samples[:samples])
+        yield f"    allow with {allowing(trap.rule)}"
+
+
+def skip_words(reason: str) -> str:
+    """Why a link is not followed."""
+    return _SKIPPED.get(reason, reason.replace("_", " "))
+
+
+def skipped(seen: Overview) -> str:
+    """Links of a list are not followed anyway: that they lead elsewhere is no news."""
+    news = {
+        reason: n
+        for reason, n in seen.stored.skipped.items()
+        if reason != "off_scope" or seen.job.spec.scope is not ScopeKind.LISTED
+    }
+    return ", ".join(f"{count(n)} {skip_words(reason)}" for reason, n in news.items())

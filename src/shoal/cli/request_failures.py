@@ -1,0 +1,48 @@
+"""Describes the failures of a job to people, in groups."""
+
+from __future__ import annotations
+
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
+
+from shoal.cli.humanize import plural, size
+from shoal.cli.session import Session
+from shoal.cli.terminal_text import folded, safe
+from shoal.jobs.failure_hints import failure_name, hint
+
+if TYPE_CHECKING:
+    from shoal.jobs.job_overview import Overview
+    from shoal.store.results.job_figures import Failures
+
+
+def page_limit(max_page_bytes: int) -> str:
+    return size(max_page_bytes).replace(".0 ", " ")
+
+
+def failure_lines(session: Session, seen: Overview, most: int, further: str) -> list[str]:
+    """Failures under a heading, at most `most` groups; `further` is the command that shows the others."""
+    if not seen.failures:
+        return []
+    retry, more = session.command("dead", seen.job.id, "--retry"), session.command(further, seen.job.id)
+    limit = seen.job.spec.max_page_bytes
+    return ["errors:", *group_lines(seen.failures, retry, more, limit, get_terminal_size().columns, most)]
+
+
+def group_lines(
+    failures: list[Failures], retry: str, further: str, max_page_bytes: int, width: int, most: int
+) -> list[str]:
+    """Each group of failed attempts with a count, a sample and what to do."""
+    lines, said = [], set[str]()
+    for group in failures[:most]:
+        name = failure_name(group.kind, group.status)
+        lines += folded(f"{name} x{group.n} at {safe(group.host)}, e.g. {safe(group.sample or '')}", width, "  ")
+        # Once: twenty hosts without a name are one problem.
+        if (advice := hint(group.kind, group.status, retry, page_limit(max_page_bytes))) and advice not in said:
+            said.add(advice)
+            # Not folded: some contain a command to copy.
+            lines.append(f"    {advice}")
+    if len({group.host for group in failures if group.kind == "dns"}) == len(failures) > 1:
+        lines.append("    no name resolves: is this machine online?")
+    if len(failures) > most:
+        lines.append(f"  and {plural(len(failures) - most, 'more group')}: {further}")
+    return lines

@@ -1,0 +1,336 @@
+"""Runs a job in this process for a person at a terminal: progress, Ctrl-C, the summary and the output file."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from shlex import quote
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any
+
+from shoal import telemetry
+from shoal.cli.humanize import plural
+from shoal.cli.job_spec_text import higher_limit
+from shoal.cli.job_text import (
+    extracted,
+    left_out,
+    merged,
+    nofollow_warning,
+    other_outcomes,
+    pending,
+    refreshed,
+    sink_lines,
+    skipped,
+    statuses,
+    summary_line,
+    trap_lines,
+)
+from shoal.cli.no_items_text import no_items_line, unmatched_lines
+from shoal.cli.output_file import shown_path
+from shoal.cli.progress_line import ProgressLine, ProgressMeter, progress_record, until
+from shoal.cli.quality_table import quality_lines, quality_records
+from shoal.cli.request_failures import failure_lines
+from shoal.cli.request_line import request_line
+from shoal.cli.session import Session
+from shoal.cli.stdio import prints_to_stderr, until_reader_leaves
+from shoal.cli.stream_output import OutputStream, output_of
+from shoal.cli.terminal_text import safe
+from shoal.embedded.crawl import Crawl
+from shoal.embedded.home import Home
+from shoal.embedded.report import Report
+from shoal.engine.request_result import RequestResult
+from shoal.errors import CrawlCancelled, ShoalError, Unavailable, UsageError
+from shoal.jobs.failure_hints import failure_name
+from shoal.jobs.job_data import default_data
+from shoal.jobs.job_overview import Overview
+from shoal.jobs.job_quality import Quality, job_quality
+from shoal.jobs.run_summary import (
+    EXIT_BLOCKED,
+    EXIT_DONE,
+    EXIT_FAILURES,
+    EXIT_INTERRUPTED,
+    EXIT_NOTHING,
+    exit_code,
+    summary,
+    why_nothing,
+)
+from shoal.model import Drop, Figures, JobState, PageRecord
+from shoal.spiders.run_event_loop import run_in_new_loop
+from shoal.store.jobs import load_job
+from shoal.store.results.job_figures import stored_figures
+from shoal.urls import Exclusions
+
+if TYPE_CHECKING:
+    from shoal.spiders.spider import Spider
+
+JSON_EVERY_S = 5.0
+GROUPS_SHOWN = 8
+"""Groups of failures shown; `shoal job` shows more."""
+GARBAGE_EVERY = 50_000
+"""Allocations between two runs of the garbage collector."""
+
+
+def run_job(
+    session: Session,
+    home: Home,
+    job_id: str,
+    concurrency: int,
+    exclusions: Exclusions,
+    spider: Spider | None = None,
+) -> int:
+    """Runs or continues the job to its end and returns the exit code. A given spider is not loaded again."""
+    telemetry.set_up(session.verbose)
+    threads = set(threading.enumerate())
+    job = load_job(home.store, job_id)
+    file = output_of(job)
+    stream = None if file is None else OutputStream(home.store, job, file)
+    if stream is not None:
+        try:
+            stream.start()
+        except UsageError as error:
+            session.say(f"warning: {error}; the crawl tries again when it ends")
+    crawl = Crawl(home, job_id, concurrency, exclusions, spider, session.settings.secrets)
+    with prints_to_stderr():
+        try:
+            report = _event_loop_run(_run_with_progress(session, home, crawl, stream))
+        except asyncio.CancelledError:
+            again = session.command("resume", job_id)
+            raise CrawlCancelled(
+                f"something cancelled all tasks of the crawl, likely the spider; resume: {again}"
+            ) from None
+    try:
+        written = None if stream is None else _finish_output(session, report.overview, stream)
+    except (UsageError, Unavailable) as error:
+        _report(session, home, report, None)
+        _report_write_error(session, report, error)
+    else:
+        _report(session, home, report, written)
+    if report.overview.job.spec.spider is not None:
+        _end_with_threads(session, set(threading.enumerate()) - threads, exit_code(report.overview))
+        _end_with_coroutines(exit_code(report.overview))
+    return exit_code(report.overview)
+
+
+def _finish_output(session: Session, overview: Overview, stream: OutputStream) -> int | None:
+    """Returns the number of rows, None if there is no file. Raises UsageError if it cannot be written."""
+    if exit_code(overview) != EXIT_DONE and stream.remove_if_empty(bool(overview.frontier.pages)):
+        return None
+    written = stream.finish()
+    if written and not session.quiet and (lacking := stream.lacking_fields()):
+        session.say(f"warning: no item has the field {safe(', '.join(lacking))}: its column is empty")
+    return written
+
+
+def _end_with_threads(session: Session, new: set[threading.Thread], code: int) -> None:
+    """Ends the process if the spider left threads: Python would wait for them."""
+    running = [thread for thread in new if not thread.daemon and thread.is_alive()]
+    if running:
+        if not session.quiet and not session.json:
+            session.say(f"warning: the spider left {plural(len(running), 'thread')} running; they end now")
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def _end_with_coroutines(code: int) -> None:
+    """Ends the process if coroutines of the spider ignored their end: Python might wait for them."""
+    from shoal.spiders.callback_tasks import given_up
+
+    if given_up:
+        sys.stdout.flush()
+        os._exit(code)
+
+
+def _event_loop_run(main: Any) -> Any:
+    # Reference counting frees the objects of a page; the collector would only scan all loaded modules again and again.
+    gc.freeze()
+    gc.set_threshold(GARBAGE_EVERY, 20, 100)
+    try:
+        import uvloop
+    except ImportError:
+        return run_in_new_loop(main)
+    return run_in_new_loop(main, uvloop.new_event_loop)
+
+
+async def _run_with_progress(session: Session, home: Home, crawl: Crawl, stream: OutputStream | None) -> Report:
+    job = load_job(home.store, crawl.job_id)
+    meter = ProgressMeter(safe(job.spec.name), job.spec.limits.pages)
+    line, over = ProgressLine(session), asyncio.Event()
+    if job.started_at:
+        # The first rate counts from where this run began.
+        meter.line(await home.frontier.figures(job.id))
+        meter.saved_items = stored_figures(home.store, job.id).items
+    else:
+        meter.line(Figures())
+
+    def note_result(result: RequestResult) -> None:
+        if isinstance(result.record, PageRecord | Drop):
+            meter.saved_items += len(result.record.items)
+        if result.failed:
+            meter.errors[failure_name(*result.failed)] += 1
+        if session.verbose:
+            line.print_above(request_line(result, job.spec.proxies))
+        if stream is not None:
+            stream.add(result)
+
+    _stop_on_signals(session, crawl, line)
+    beside = [asyncio.create_task(_draw(session, home, crawl, meter, line, over))]
+    if stream is not None:
+        beside.append(asyncio.create_task(stream.run(over)))
+    try:
+        return await crawl.run(note_result)
+    finally:
+        over.set()
+        await asyncio.gather(*beside)
+        line.clear()
+
+
+async def _draw(
+    session: Session, home: Home, crawl: Crawl, meter: ProgressMeter, line: ProgressLine, over: asyncio.Event
+) -> None:
+    every_s = JSON_EVERY_S if session.json else line.every_s
+    while not await until(over, every_s):
+        # Before the figures: the page of each of these items is among them.
+        meter.items = meter.saved_items
+        figures = await home.frontier.figures(crawl.job_id)
+        if crawl.drains and not session.json:
+            line.draw(f"{meter.name} {plural(figures.pages, 'page')}, {safe(crawl.drains)}")
+            continue
+        if session.json:
+            waiting = crawl.drains or crawl.engine.waiting_for or crawl.note
+            # A full disk under stdout must not stop the crawl, which may itself be waiting for disk space.
+            with suppress(OSError):
+                session.data(progress_record(crawl.job_id, figures, meter.items, waiting))
+            continue
+        if crawl.engine.waiting_for:
+            # Without rate and ETA, which mean nothing now and would push the reason off the line.
+            line.draw(f"{meter.name} {plural(figures.pages, 'page')}, waiting: {safe(crawl.engine.waiting_for)}")
+            continue
+        waiting = crawl.note
+        if not waiting and not figures.leased:
+            waiting = await home.frontier.wait_reason(crawl.job_id)
+        paused = await home.frontier.idle_reason(crawl.job_id) == "paused"
+        line.draw(meter.line(figures, "paused" if paused else f"waiting: {waiting}" if waiting else None))
+
+
+def _stop_on_signals(session: Session, crawl: Crawl, line: ProgressLine) -> None:
+    stopping = False
+
+    def stop() -> None:
+        nonlocal stopping
+        if stopping:
+            line.interrupt()
+            session.say(f"stopped at once; resume: {session.command('resume', crawl.job_id)}")
+            with suppress(OSError):
+                sys.stdout.flush()
+            os._exit(EXIT_INTERRUPTED)
+        stopping = True
+        line.interrupt()
+        session.say(
+            f"stopping: finishing {plural(crawl.engine.in_flight, 'request')} in flight; Ctrl-C again to stop at once"
+        )
+        crawl.engine.stop()
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(name, stop)
+
+
+def _report_write_error(session: Session, report: Report, error: ShoalError) -> None:
+    """Raises UsageError with the export command; for an interrupted job only warns, since it writes the file later."""
+    job = report.overview.job
+    if report.overview.state is JobState.INTERRUPTED:
+        session.say(f"warning: {error}")
+        return
+    again = session.command("export", job.id, "-o", quote(shown_path(job.spec.output or "")), "--overwrite")
+    kind = UsageError if isinstance(error, UsageError) else Unavailable
+    raise kind(f"{error}; nothing is lost: `{again}` writes it later") from error
+
+
+def _report(session: Session, home: Home, report: Report, written: int | None) -> None:
+    quality = job_quality(home.store, report.overview.job)
+    if session.json:
+        with until_reader_leaves():
+            _report_as_json(session, report, quality)
+    elif not session.quiet:
+        _report_as_text(session, report, quality, written)
+
+
+def _report_as_json(session: Session, report: Report, quality: Quality) -> None:
+    for group in report.overview.failures:
+        error = {
+            "kind": group.kind,
+            "status": group.status,
+            "host": group.host,
+            "count": group.n,
+            "sample": group.sample,
+        }
+        session.data({"type": "error", **error})
+    for record in quality_records(*quality):
+        session.data(record)
+    session.data(summary(report.overview))
+    code = exit_code(report.overview)
+    if code in (EXIT_NOTHING, EXIT_BLOCKED, EXIT_FAILURES):
+        message = _exit_message(report.overview, code)
+        session.data({"type": "exit_error", "code": code, "message": message})
+
+
+def _exit_message(overview: Overview, code: int) -> str | None:
+    if overview.no_items is not None:
+        return f"no items: {overview.no_items}"
+    return overview.job.reason if code == EXIT_FAILURES else why_nothing(overview)
+
+
+def _report_as_text(session: Session, report: Report, quality: Quality, written: int | None) -> None:
+    overview = report.overview
+    spec = overview.job.spec
+    session.say(summary_line(overview))
+    for line in _detail_lines(report):
+        session.say(line)
+    if warning := nofollow_warning(overview):
+        session.say(warning)
+    for line in trap_lines(overview, get_terminal_size().columns, samples=1):
+        session.say(line)
+    for line in quality_lines(*quality, get_terminal_size().columns):
+        session.say(line)
+    for line in unmatched_lines(overview):
+        session.say(line)
+    for line in failure_lines(session, overview, GROUPS_SHOWN, further="job"):
+        session.say(line)
+    if overview.no_items is not None:
+        session.say(f"error: {no_items_line(session, overview)}")
+    if exit_code(overview) in (EXIT_NOTHING, EXIT_BLOCKED):
+        session.say(f"error: {why_nothing(overview)}")
+    if overview.on_finish:
+        session.say(f"error: {safe(overview.on_finish)}; the data is complete")
+    if written is not None and spec.output != "-":
+        session.say(f"wrote {plural(written, 'record')} to {shown_path(spec.output or '')}")
+    for line in sink_lines(overview):
+        session.say(f"  sink: {line}")
+    if overview.state is JobState.INTERRUPTED or overview.sinks_behind:
+        session.say(f"resume: {session.command('resume', overview.job.id)}")
+    else:
+        kinds = ("job", "items", "pages", "dead") if default_data(overview.job) == "items" else ("job", "pages", "dead")
+        further = " | ".join(f"{kind} {overview.job.id}" for kind in kinds)
+        session.say(f"see also: {session.command(further)}")
+    if overview.state is JobState.LIMITED:
+        session.say(f"continue with: {session.command('resume', overview.job.id, higher_limit(overview.job))}")
+
+
+def _detail_lines(report: Report) -> list[str]:
+    overview = report.overview
+    details = {
+        "items": extracted(overview),
+        "status": statuses(overview) if set(overview.stored.by_status) - {"200"} else "",
+        "refresh": refreshed(overview),
+        "also": ", ".join(filter(None, (other_outcomes(overview.frontier), pending(overview.frontier)))),
+        "links skipped": skipped(overview),
+        "merged": merged(overview),
+        "archive": left_out(overview),
+    }
+    lines = [f"  {heading}: {text}" for heading, text in details.items() if text]
+    reason = overview.job.reason if overview.frontier.pages else None
+    return [*lines, f"  {safe(reason)}"] if reason else lines

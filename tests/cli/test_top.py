@@ -1,0 +1,57 @@
+"""`shoal top` and `shoal workers`: the state of jobs and processes at a glance, with keys on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+from shoal.practice import Running
+from tests.cli.conftest import Shell
+from tests.cli.crawling import WITHIN_S, crawling
+
+
+def test_without_a_terminal_the_screen_is_printed_once(shoal: Shell, site: Running) -> None:
+    job = shoal.crawl(site.url(), "--max-pages", "3", "--name", "few").summary["job"]
+    ran = shoal("top")
+    heading, header, row, *_ = ran.out.splitlines()
+    assert ran.code == 0 and heading == "shoal top: 0 unfinished, 0.0 pages/s, order: newest"
+    assert header.split() == ["id", "state", "pages", "p/s", "queued", "dead", "name"]
+    assert row.split()[:4] == [">", job, "limited", "3"] and row.endswith("few")
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_a_home_has_no_workers_and_says_so(shoal: Shell, site: Running) -> None:
+    shoal.crawl(site.url(), "--max-pages", "1")
+    ran = shoal("workers")
+    assert ran.code == 2 and "has no fleet" in ran.err and "shoal up" in ran.err
+
+
+def test_on_a_terminal_keys_pause_a_job_and_quit(shoal: Shell, site: Running) -> None:
+    with crawling(shoal, site) as crawl:
+        control, terminal = pty.openpty()
+        command = [sys.executable, "-m", "shoal", "top"]
+        env = {**os.environ, "SHOAL_HOME": str(shoal.home), "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
+        with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env) as process:
+            os.close(terminal)
+            read_until(control, "running")
+            os.write(control, b"p")
+            read_until(control, "paused")
+            os.write(control, b"q")
+            left = read_until(control, "\x1b[?1049l")
+            assert process.wait(WITHIN_S) == 0
+        os.close(control)
+        assert crawl.figures()["state"] == "paused" and "Traceback" not in left
+        shoal("resume", crawl.job)
+
+
+def read_until(terminal: int, words: str) -> str:
+    text, deadline = "", time.monotonic() + WITHIN_S
+    while words not in text:
+        assert time.monotonic() < deadline, f"{words!r} is not in {text[-2000:]!r}"
+        if select.select([terminal], [], [], 1.0)[0]:
+            text += os.read(terminal, 65536).decode(errors="replace")
+    return text
