@@ -4,7 +4,7 @@ SETUP := .venv/.ready
 # Every command that the tests start would be compiled anew, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pytest servers bench soak simulate openapi lint fmt clean
+.PHONY: demo test pytest servers bench soak simulate openapi tenants suites lint fmt clean
 
 demo: $(SETUP)
 	.venv/bin/shoal demo
@@ -27,6 +27,8 @@ servers:
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends nginx-light; } || true
 	@command -v promtool > /dev/null || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends prometheus; } || true
+	@test -x /usr/lib/chromium/chromium-headless-shell || command -v chromium > /dev/null || test $$(id -u) != 0 || \
+		{ apt-get update -q && apt-get install -q --yes --no-install-recommends chromium-headless-shell; } || true
 	@test -n "$(wildcard /usr/lib/postgresql/*/bin/postgres)" || command -v postgres > /dev/null || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends postgresql; } || true
 
@@ -48,6 +50,10 @@ openapi: $(SETUP) servers
 # How much one tenant of a fleet can slow another down, with nothing else running here.
 tenants: $(SETUP)
 	SHOAL_TIMED=1 $(PY) -m pytest -n 0 -s tests/control/test_tenants.py
+
+# DIR=folder: test suites of other projects, whose checkouts are in that folder (docs/conformance.md).
+suites: $(SETUP)
+	$(PY) -m tests.suites $(DIR)
 
 lint: $(SETUP)
 	.venv/bin/ruff check .

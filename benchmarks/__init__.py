@@ -1,1 +1,1 @@
-"""Measures Shoal beside other crawlers on sites served from loopback: `python -m benchmarks`."""
+"""Compares Shoal with other crawlers on sites served from loopback: `python -m benchmarks`."""

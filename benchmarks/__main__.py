@@ -1,6 +1,6 @@
-"""`python -m benchmarks [PART...]`: measures these parts, or all but the soaks, and prints the report.
+"""`python -m benchmarks [PART...]`: measures these parts, or all except the soaks, and prints the report.
 
-What a whole part gave is kept in results/, and RESULTS.md is written from all that is kept there.
+The results of a complete part are saved in results/, and RESULTS.md is written from all saved results.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ QUICK_SLICES = 50
 
 
 def main() -> None:
-    asked = _arguments()
-    # So that ending this process also ends the server and the crawl it has started.
+    options = _arguments()
+    # So that ending this process also ends the server and the crawl that it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        for name in asked.parts or USUAL:
-            _benchmark(name, asked)
+        for name in options.parts or USUAL:
+            _benchmark(name, options)
     except CannotMeasure as error:
         sys.exit(f"error: {error}")
 
@@ -58,44 +58,45 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", type=_part, help=", ".join(ALL))
-    parser.add_argument("--runs", type=int, default=3, metavar="N", help="crawls of each contender (%(default)s)")
+    parser.add_argument("--runs", type=int, default=3, metavar="N", help="crawls per contender (%(default)s)")
     parser.add_argument(
-        "--peers", type=_peers, default=",".join(PEERS), metavar="A,B", help="whom to compare with (%(default)s)"
+        "--peers", type=_peers, default=",".join(PEERS), metavar="A,B", help="crawlers to compare with (%(default)s)"
     )
     parser.add_argument(
-        "--quick", action="store_true", help=f"{QUICK_PAGES} pages, one run, printed only: does everything work?"
+        "--quick", action="store_true", help=f"{QUICK_PAGES} pages, one run, nothing saved: to see that all works"
     )
     return parser.parse_args()
 
 
 def _part(name: str) -> str:
     if name not in ALL:
-        raise argparse.ArgumentTypeError(f"there is no {name}; there are {', '.join(ALL)}")
+        raise argparse.ArgumentTypeError(f"unknown part {name}; choose from {', '.join(ALL)}")
     return name
 
 
 def _peers(names: str) -> list[Contender]:
     wanted = [name for name in names.split(",") if name]
     if unknown := [name for name in wanted if name not in PEERS]:
-        raise argparse.ArgumentTypeError(f"there is no {', '.join(unknown)}; there are {', '.join(PEERS)}")
+        raise argparse.ArgumentTypeError(f"unknown peer {', '.join(unknown)}; choose from {', '.join(PEERS)}")
     return [PEERS[name] for name in wanted]
 
 
-def _benchmark(name: str, asked: argparse.Namespace) -> None:
-    result = Result(circumstances(), _figures(name, asked))
+def _benchmark(name: str, options: argparse.Namespace) -> None:
+    result = Result(circumstances(), _figures(name, options))
     print(render({name: result}))
-    if not asked.quick:
+    if not options.quick:
         keep(KEPT, name, result)
-        # Tenants are measured by a test (`make tenants`), and their figures written down by hand.
+        # A test measures tenants (`make tenants`), and their figures are written by hand.
         (HERE / "RESULTS.md").write_text(f"{render(kept(KEPT, ALL))}\n{(HERE / 'tenants.md').read_text()}")
 
 
-def _figures(name: str, asked: argparse.Namespace) -> Figures:
+def _figures(name: str, options: argparse.Namespace) -> Figures:
+    rounds = 1 if options.quick else options.runs
     if name in PARTS:
-        install(peer.requirement for peer in asked.peers)
+        install(peer.requirement for peer in options.peers)
         part = PARTS[name]
-        return compare(part, asked.peers, QUICK_PAGES if asked.quick else part.pages, 1 if asked.quick else asked.runs)
-    return OTHERS[name](asked.quick, 1 if asked.quick else asked.runs)
+        return compare(part, options.peers, QUICK_PAGES if options.quick else part.pages, rounds)
+    return OTHERS[name](options.quick, rounds)
 
 
 def _growth(quick: bool, runs: int) -> Growth:
@@ -135,7 +136,7 @@ OTHERS: Mapping[str, Callable[[bool, int], Figures]] = {
     "soak": lambda quick, _: _soak(quick),
     "fleet-soak": lambda quick, _: _soak_fleet(quick),
 }
-"""By name: from whether it is to be quick, and the number of runs."""
+"""Name -> function of (quick, number of runs)."""
 LONG = ("soak", "fleet-soak")
 ALL = [*PARTS, *OTHERS]
 USUAL = [name for name in ALL if name not in LONG]

@@ -1,4 +1,4 @@
-"""A certificate for loopback addresses, and the authority that crawlers have to trust for it; both last a day."""
+"""A certificate for loopback addresses, and the authority that crawlers must trust; both are valid for a day."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LASTS = timedelta(days=1)
 
 
 class Certificate(NamedTuple):
-    """Files in PEM."""
+    """PEM files."""
 
     authority: Path
     chain: Path
@@ -24,7 +24,7 @@ class Certificate(NamedTuple):
 
 
 def issue(directory: Path, addresses: Sequence[str]) -> Certificate:
-    """One certificate for all the addresses."""
+    """Issues one certificate for all the addresses."""
     files = Certificate(*(directory / f"{name}.pem" for name in Certificate._fields))
     root_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     root_name, name = (

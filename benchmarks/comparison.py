@@ -1,4 +1,4 @@
-"""Lets the contenders crawl the site of a part in turns."""
+"""Runs the contenders on a part's site in turns."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from benchmarks.servers import Place, free_port, nginx, version
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came out of one part."""
+    """The results of one part."""
 
     part: str
     pages: int
     server: str
     versions: dict[str, str]
-    """By contender's name, as is the next."""
+    """By contender's name, like `runs`."""
     runs: dict[str, list[Run]]
-    """In rounds: the n-th runs of all were made one after the other."""
+    """In rounds: the n-th runs of all contenders were made one after the other."""
     rooms: dict[str, float]
 
 
@@ -36,7 +36,7 @@ def compare(part: Part, peers: Sequence[Contender], pages: int, rounds: int) -> 
     part.build(site, pages, place.href)
     with fresh() as scratch, nginx(place, site, scratch) as extra:
         crawl = _Crawl(part, place.url(0), pages, extra)
-        # First of all, because it also compiles whatever of Shoal is not compiled yet.
+        # First, because it also compiles all Python files of Shoal that are not compiled yet.
         rooms = crawl.sampled()
         runs: dict[str, list[Run]] = {contender.name: [] for contender in contenders}
         for _ in range(rounds):
@@ -52,7 +52,7 @@ class _Crawl:
     url: str
     pages: int
     extra: dict[str, str]
-    """Environment."""
+    """Extra environment variables."""
 
     def sampled(self) -> dict[str, float]:
         with fresh() as empty:

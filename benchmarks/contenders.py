@@ -1,4 +1,4 @@
-"""The crawlers that are measured, and the environment the peers live in, apart from the project's own."""
+"""The crawlers to measure, and the virtual environment of the peers, separate from the project's own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PEERS_BIN = WORK / "peers" / "bin"
 PEERS_PYTHON = str(_PEERS_BIN / "python")
 
 Command = Callable[[str, int, Path], list[str]]
-"""What is run, from the front page's URL, the number of pages, and an empty directory."""
+"""Makes a command line from the front page's URL, the number of pages, and an empty directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Contender:
     package: str
     version: str
     commands: Mapping[str, Command]
-    """By the names of the parts it takes part in."""
+    """By the names of the parts in which it takes part."""
 
     @property
     def requirement(self) -> str:
@@ -43,7 +43,7 @@ SHOAL_PROGRAM = (str(Path(sys.executable).with_name("shoal")),)
 
 
 def shoal_crawl(home: Path, *words: str) -> list[str]:
-    """As fast as it can."""
+    """Without any rate limit."""
     unhindered = ["--allow-private", "--ignore-robots", "--rate", "0", "--per-host", CONCURRENCY]
     return ["crawl", *words, *unhindered, "--concurrency", CONCURRENCY, "--json", "--quiet", "--home", str(home)]
 
@@ -60,7 +60,7 @@ def _peer(script: str, *words: str) -> Command:
 
 
 def _writing(peer: Command) -> Command:
-    """The same, with what is found written to a file."""
+    """The same, but writes the results to a file."""
     return lambda url, pages, empty: [*peer(url, pages, empty), str(empty / "found.jsonl")]
 
 
@@ -83,7 +83,7 @@ WITHOUT_ARCHIVE = Contender("Shoal, no archive", "shoal", shoal.__version__, {"a
 RECORDS_ONLY = Contender(
     "Shoal, records only", "shoal", shoal.__version__, {"links": _shoal("--no-archive", "--no-text")}
 )
-"""What the peers keep of a page, and not more."""
+"""Stores as much of a page as the peers do, and no more."""
 PEERS = {
     "scrapy": Contender(
         "Scrapy",
@@ -105,11 +105,11 @@ PEERS = {
         "Crawlee for Python, on disk", "crawlee[parsel]", "1.11.0", {"links": _peer("crawlee_peer.py", "kept")}
     ),
 }
-"""Those that keep do with text, links and queue what Shoal does unasked, though not all of it outlives a kill."""
+"""The `keeping` peers store text, links and queue like Shoal by default, though not all of it survives a kill."""
 
 
 def install(packages: Iterable[str]) -> None:
-    """Brings these and the sampler, unless they are there already."""
+    """Installs these packages and the sampler, unless they are installed already."""
     if not Path(PEERS_PYTHON).exists():
         venv.create(_PEERS_BIN.parent, with_pip=True)
     wanted = [*packages, SAMPLER]
@@ -121,7 +121,7 @@ def install(packages: Iterable[str]) -> None:
 
 @contextmanager
 def fresh() -> Iterator[Path]:
-    """An empty directory, gone with the block."""
+    """An empty directory, removed after the block."""
     WORK.mkdir(exist_ok=True)
     with TemporaryDirectory(dir=WORK) as name:
         yield Path(name)

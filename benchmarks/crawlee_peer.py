@@ -1,6 +1,6 @@
 """The crawl in Crawlee for Python: `python -P crawlee_peer.py links|kept URL PAGES`, in an environment that has it.
 
-`links` is all in memory; `kept` is Crawlee's own storage on disk, with text and links of a page.
+`links` keeps all in memory; `kept` uses Crawlee's own storage on disk, with text and links of a page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Extraction: a spider run over the archive of a crawl, in one process, so that the figure is that of one core."""
+"""Extraction: runs a spider over the archive of a crawl, in one process, to get the figure for one core."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SPIDER = HERE / "items_spider.py"
 class Extracted:
     pages: int
     of_three: list[Run]
-    """Three fields of each page, by rules."""
+    """Three fields per page, by rules."""
     of_records: list[Run]
-    """Ten fields of twenty records of each page, by a spider."""
+    """Ten fields of twenty records per page, by a spider."""
 
 
 def extract(pages: int, rounds: int) -> Extracted:
@@ -37,11 +37,11 @@ def extract(pages: int, rounds: int) -> Extracted:
         by_spider = {"pages": pages, "items": pages * items_site.PRODUCTS}
         of_three, of_records = [], []
         for _ in range(rounds):
-            of_three.append(_told(measure([*again, "--rules", str(SMALL_RULES)], by_rules, scratch, {})))
-            of_records.append(_told(measure([*again, "--spider", str(SPIDER)], by_spider, scratch, {})))
+            of_three.append(_printed(measure([*again, "--rules", str(SMALL_RULES)], by_rules, scratch, {})))
+            of_records.append(_printed(measure([*again, "--spider", str(SPIDER)], by_spider, scratch, {})))
     return Extracted(pages, of_three, of_records)
 
 
-def _told(run: Run) -> Run:
+def _printed(run: Run) -> Run:
     print(f"extract: {1000 / run.cpu_ms_per_page:,.0f} pages per second of CPU", file=sys.stderr)
     return run

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.frontier [--urls N]`: the Redis frontier under simulated workers, in figures.
+"""`python -m benchmarks.frontier [--urls N]`: measures the Redis frontier under simulated workers.
 
-Fills it with N URLs at ten per host and crawls from it without any network: bytes per URL, calls per second, Redis's
-own time per page, the smallest gap a host saw, turns between jobs; and beside them the layout of scrapy-redis and one
-Celery task per URL, by the same URLs.
+Fills it with N URLs at ten per host and crawls from it without any network. Measures bytes per URL, calls per second,
+Redis's own time per page, the smallest gap between requests to a host, and turns between jobs. For comparison, it
+measures the layout of scrapy-redis and one Celery task per URL with the same URLs.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ WORKERS = 4
 
 
 def main() -> None:
-    asked = _arguments()
+    options = _arguments()
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            asyncio.run(_measure(Path(scratch), asked.urls, asked.pages))
+            asyncio.run(_measure(Path(scratch), options.urls, options.pages))
     except CannotMeasure as error:
         sys.exit(f"error: {error}")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.frontier", description=__doc__)
-    parser.add_argument("--urls", type=int, default=URLS, metavar="N", help="URLs it is filled with (%(default)s)")
-    parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="pages crawled from it (%(default)s)")
+    parser.add_argument("--urls", type=int, default=URLS, metavar="N", help="URLs to fill it with (%(default)s)")
+    parser.add_argument("--pages", type=int, default=20_000, metavar="N", help="pages to crawl from it (%(default)s)")
     return parser.parse_args()
 
 
 async def _measure(scratch: Path, urls: int, pages: int) -> None:
-    # Without the append-only file: it would be gigabytes for the filling, and its syncs are the disk's figure.
+    # Without the append-only file: it would take gigabytes, and its fsyncs would measure the disk.
     with redis_server(scratch, append_only=False) as server:
         print(f"Redis {server.version()}, {urls:,} URLs over {urls // 10:,} hosts")
         _print_filled(await fill(server, urls))
@@ -59,7 +59,7 @@ def _print_filled(filled: Filled) -> None:
     sets = "all intsets" if filled.intsets else "NOT ALL INTSETS"
     print(f"offered   {filled.urls / filled.seconds:,.0f} URLs/s")
     print(f"seen      {filled.seen_bytes:.1f} B per URL, {sets}")
-    print(f"queued    {filled.queued_bytes:.1f} B per URL, besides")
+    print(f"queued    {filled.queued_bytes:.1f} B more per URL")
 
 
 def _print_driven(name: str, driven: Driven) -> None:
@@ -72,7 +72,7 @@ def _print_driven(name: str, driven: Driven) -> None:
 def _print_turns(turns: Turns) -> None:
     shares = ", ".join(f"{job} {n:,}" for job, n in turns.starts.items())
     print(
-        f"smallest gap {turns.smallest_gap_s * 1000:.1f} ms at {turns.asked_gap_s * 1000:.0f} asked; starts: {shares}"
+        f"smallest gap {turns.smallest_gap_s * 1000:.1f} ms, limit {turns.asked_gap_s * 1000:.0f} ms; starts: {shares}"
     )
 
 

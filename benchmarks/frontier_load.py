@@ -1,4 +1,4 @@
-"""What simulated workers do to a Redis frontier: fill it, crawl from it, and take turns on a few hosts."""
+"""Simulated workers on a Redis frontier: they fill it, crawl from it, and take turns on a few hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from benchmarks.frontier_redis import Server
 from shoal.frontier.contract import Caller, Terms
-from shoal.frontier.redis import Bounds, RedisFrontier
+from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.frontier.redis.shard import TAG
 from shoal.model import Completion, Landing, Lease, Offer, Outcome, Target, Trail
 from shoal.urls import fingerprint
@@ -21,8 +21,8 @@ URLS_PER_HOST = 10
 LINKS = 70
 NEW_LINKS = 7
 BATCH = 16
-"""Pages whose landings and completions a worker reports in one call, as the engine does."""
-BOUNDS = Bounds(queued_per_job=10**9, queued_in_all=10**9)
+"""Pages whose landings and completions a worker reports in one call, like the engine."""
+BOUNDS = PoolLimits(queued_per_job=10**9, queued_in_all=10**9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Turns:
     smallest_gap_s: float
     asked_gap_s: float
     starts: dict[str, int]
-    """By job."""
+    """Job -> number of starts."""
 
 
 def link(number: int, hosts: int) -> Target:
@@ -81,7 +81,7 @@ async def fill(server: Server, urls: int) -> Filled:
 
 
 def _seen(server: Server, urls: int) -> tuple[float, bool]:
-    """Bytes per URL, with the bucket's entry in Redis's own table, and whether every bucket is an intset."""
+    """Bytes per URL, including the bucket's entry in Redis's main table, and whether every bucket is an intset."""
     total, encodings, keys = 0, set[bytes](), []
     for key in server.client.scan_iter(f"{TAG}:s:*", count=5000):
         keys.append(key)
@@ -97,14 +97,14 @@ def _usage(server: Server, keys: list[bytes], encodings: set[bytes]) -> int:
     for key in keys:
         pipe.memory_usage(key)
         pipe.object("encoding", key)
-    told = pipe.execute()
-    encodings.update(told[1::2])
+    answers = pipe.execute()
+    encodings.update(answers[1::2])
     table_slot_bytes = 12
-    return int(sum(told[::2])) + table_slot_bytes * len(keys)
+    return int(sum(answers[::2])) + table_slot_bytes * len(keys)
 
 
 async def drive(server: Server, known: int, n: int, workers: int) -> Driven:
-    """`n` pages from what `known` URLs have filled, each with 63 links met before and 7 new ones."""
+    """Crawls `n` pages from a frontier with `known` URLs; each page has 63 known links and 7 new ones."""
     frontiers = [await RedisFrontier.open(server.url, BOUNDS) for _ in range(workers)]
     navigation = [link(number, known // URLS_PER_HOST) for number in range(LINKS - NEW_LINKS)]
     numbers, left = iter(range(known, known * 100, NEW_LINKS)), [n]
@@ -134,7 +134,7 @@ def _found_on(lease: Lease, navigation: list[Target], number: int, hosts: int) -
 
 
 async def take_turns(server: Server, seconds: float = 5.0) -> Turns:
-    """A large and two small jobs on the same 200 hosts, each host allowed ten starts a second, for eight workers."""
+    """Three jobs of different size on the same 200 hosts, with ten starts a second per host, and eight workers."""
     gap_s, chance = 0.1, random.Random(7)
     frontiers = [await RedisFrontier.open(server.url, BOUNDS) for _ in range(8)]
     for job, urls in {"large": 100, "small": 10, "smaller": 5}.items():

@@ -1,4 +1,4 @@
-"""A Redis of the benchmark's own, and what it says about itself."""
+"""A Redis server for the benchmark, and its own statistics."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class Server:
         return int(self.client.info("memory")["used_memory"])
 
     def cpu_s(self) -> float:
-        told = self.client.info("cpu")
-        return float(told["used_cpu_user"]) + float(told["used_cpu_sys"])
+        info = self.client.info("cpu")
+        return float(info["used_cpu_user"]) + float(info["used_cpu_sys"])
 
     def calls(self) -> int:
-        """Of workers: what the library calls in turn is not counted."""
+        """Calls by workers; does not count the commands inside the functions."""
         return int(self.client.info("commandstats")["cmdstat_fcall"]["calls"])
 
     def commands(self, name: str) -> int:
-        """How often this one was called."""
-        told = self.client.info("commandstats").get(f"cmdstat_{name}")
-        return int(told["calls"]) if told else 0
+        """How often this command was called."""
+        stats = self.client.info("commandstats").get(f"cmdstat_{name}")
+        return int(stats["calls"]) if stats else 0
 
     def connected(self) -> int:
-        """This one included."""
+        """Connections, including this one."""
         return int(self.client.info("clients")["connected_clients"])
 
     def version(self) -> str:

@@ -1,4 +1,4 @@
-"""The same URLs as others keep and send them: scrapy-redis's keys, and one Celery task per URL."""
+"""The same URLs stored and sent by others: scrapy-redis's keys, and one Celery task per URL."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def scrapy_redis(server: Server, urls: int) -> Rival:
 
 
 def _pickled_request(url: str) -> bytes:
-    """What `Request.to_dict` of Scrapy 2 gives for a followed link."""
+    """The result of Scrapy 2's `Request.to_dict` for a followed link."""
     request: dict[str, Any] = {
         "url": url,
         "callback": "parse",
@@ -73,7 +73,7 @@ def _pickled_request(url: str) -> bytes:
 
 
 async def enqueue(server: Server) -> Enqueued:
-    """10,000 URLs offered in one call, against as many `apply_async` on the same Redis."""
+    """Offers 10,000 URLs in one call, and sends as many tasks by `apply_async` to the same Redis."""
     targets = [link(number, TASKS // URLS_PER_HOST)._replace(host=f"h{number % 1000}") for number in range(TASKS)]
     frontier = await RedisFrontier.open(server.url)
     await frontier.open_job("enqueued", Terms())
@@ -85,7 +85,7 @@ async def enqueue(server: Server) -> Enqueued:
 
 
 def apply_each(server: Server, urls: list[str]) -> float:
-    """Seconds in which a task of each URL is sent, over one connection that is kept."""
+    """Seconds to send a task per URL, over one open connection."""
     app = Celery("rival", broker=server.url.removesuffix("0") + "1")
     app.conf.update(task_ignore_result=True, task_serializer="json")
 
@@ -99,4 +99,4 @@ def apply_each(server: Server, urls: list[str]) -> float:
 
 
 def _fetch(url: str) -> None:
-    """Nobody runs it: only sending it is measured."""
+    """Never runs: only sending it is measured."""

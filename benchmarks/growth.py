@@ -1,8 +1,8 @@
-"""Growth: does a crawl that knows a million URLs go on as fast as one that knows ten thousand?
+"""Growth: is a crawl that knows a million URLs as fast as one that knows ten thousand?
 
-The site makes the known URLs grow in stages, by the numbers of its pages, which a crawl fetches nearly in order:
-a few pages bring the first 10,000; a window of pages links only to those; further ones bring all the others; and in a
-second window the links lead to any of the million. Then the crawl is killed, resumed, and another one started.
+The site grows the number of known URLs in stages, by page number; a crawl fetches the pages nearly in order. A few
+pages link to the first 10,000 URLs. The pages of a first window link only to those. Further pages link to all others,
+and the pages of a second window link to any of the million. Then the crawl is killed and resumed, and another started.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Stages:
     few: int
     many: int
     window: int
-    """Pages measured at each."""
+    """Pages measured in each window."""
     settling: int
-    """Pages of a window before they are measured: what was fetched before has to be stored by then."""
+    """Pages of a window before the measurement, so that earlier pages are stored by then."""
 
     @property
     def at_few(self) -> int:
@@ -38,7 +38,7 @@ class Stages:
 
     @property
     def growing(self) -> int:
-        """The first page that brings others than the few."""
+        """The first page that links to others than the few."""
         return self.at_few + self.settling + self.window
 
     @property
@@ -73,7 +73,7 @@ def _brought(first: int, known: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """By one shape of links."""
+    """The results for one shape of links."""
 
     shape: str
     at_few: Window
@@ -82,12 +82,12 @@ class Grown:
     peak_bytes: int
     found: int
     queued: int
-    """When it was killed."""
+    """At the kill."""
     start_s: float
-    """Until the first request, in an empty home."""
+    """Seconds until the first request, in an empty home."""
     resume_s: float
     start_beside_s: float
-    """Of another job, in the home that knows the many."""
+    """The same for another job, in the home that knows the many URLs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,8 @@ def _window(site: GrowthSite, process: Process, first: int, last: int) -> Window
 
 
 def _figures(home: Path) -> dict[str, int]:
-    """Of the last job, as Shoal tells them."""
-    asking = [*SHOAL_PROGRAM, "job", "last", "--json", "--home", str(home)]
-    told = subprocess.run(asking, env=environment({}), capture_output=True, text=True, check=True).stdout
-    figures: dict[str, int] = json.loads(told)
+    """The figures of the last job, from `shoal job`."""
+    command = [*SHOAL_PROGRAM, "job", "last", "--json", "--home", str(home)]
+    output = subprocess.run(command, env=environment({}), capture_output=True, text=True, check=True).stdout
+    figures: dict[str, int] = json.loads(output)
     return figures

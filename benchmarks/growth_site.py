@@ -1,6 +1,6 @@
-"""A site without end: every page is made when it is asked for, from its number, with 72 links and about 22 KB.
+"""An endless site: makes every page on request from its number, with 72 links and about 22 KB.
 
-It is served by a thread of this process, whose processor time is in nobody's figures. It remembers how often each page
+A thread of this process serves it, so its processor time is in no contender's figures. It counts how often each page
 was fetched.
 """
 
@@ -23,15 +23,15 @@ from benchmarks.links_site import ANYWHERE, CHILDREN, LINKS, MENU, NEIGHBOURS, c
 from benchmarks.measure import CannotMeasure
 
 TEXTS = 97
-"""Different ones: a page has that of its number, modulo this."""
+"""The number of different texts: page n has text n modulo this."""
 POLL_S = 0.001
 QUIET_S = 0.1
 _HREF = "/%06d.html"
-_ASKED = re.compile(rb"GET /(\d+)\.html HTTP/1\.1\r\n")
+_REQUEST = re.compile(rb"GET /(\d+)\.html HTTP/1\.1\r\n")
 _HEAD = b"HTTP/1.1 %d %b\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
 
 Links = Callable[[int], Sequence[int]]
-"""The numbers that a page's 72 links lead to."""
+"""The page numbers of a page's 72 links."""
 
 
 class GrowthSite:
@@ -43,10 +43,10 @@ class GrowthSite:
         self._texts = [_text(random.Random(number)) for number in range(TEXTS)]
 
     def answer(self, request: bytes) -> bytes:
-        asked = _ASKED.match(request)
-        if asked is None:
+        found = _REQUEST.match(request)
+        if found is None:
             return _HEAD % (404, b"Not Found", 0)
-        number = int(asked[1])
+        number = int(found[1])
         self.served += 1
         self.fetched[number] += 1
         links = self._links(number)
@@ -54,7 +54,7 @@ class GrowthSite:
         return _HEAD % (200, b"OK", len(body)) + body
 
     def wait_until(self, served: int, still: Callable[[], bool], limit_s: float) -> float:
-        """The moment that many were served, while `still` holds."""
+        """The time when so many pages had been served; fails if `still` becomes false first."""
         deadline = time.monotonic() + limit_s
         while self.served < served:
             if time.monotonic() > deadline or not still():
@@ -63,7 +63,7 @@ class GrowthSite:
         return time.monotonic()
 
     def wait_until_quiet(self) -> None:
-        """What a killed crawler had asked for is still answered; nothing of that must be taken for the next one's."""
+        """Waits until the requests of a killed crawler are answered, so that they do not count for the next one."""
         served = -1
         while served != self.served:
             served = self.served
@@ -102,13 +102,13 @@ class _Connection(asyncio.Protocol):
 
 
 def _text(chance: random.Random) -> bytes:
-    """A page with gaps for its links, and for its number: two in its head, one below the menu."""
+    """A page with placeholders for its links and its number: two in its head, one below the menu."""
     gaps = ([_HREF] * count for count in (MENU, CHILDREN + ANYWHERE, NEIGHBOURS))
     return compose(chance, "%d", *gaps).encode("ascii")
 
 
 def neighbourly(number: int, known: int) -> list[int]:
-    """Links that repeat locally: a menu, the neighbours, and others nearby."""
+    """Links that repeat locally: a menu, the neighbours, and other pages nearby."""
     first = number - number % NEIGHBOURS
     near = random.Random(number).random
     reach = min(1000, known)
@@ -120,6 +120,6 @@ def neighbourly(number: int, known: int) -> list[int]:
 
 
 def anywhere(number: int, known: int) -> list[int]:
-    """Links that lead to any page known, each as likely."""
+    """Links to any known page, each equally likely."""
     chance = random.Random(number).random
     return [int(chance() * known) for _ in range(LINKS)]

@@ -1,7 +1,7 @@
-"""The site whose records are read: listing pages of 20 products with 10 fields each.
+"""The site for the items part: listing pages of 20 products with 10 fields each.
 
-Every page has a pager: the pages before and after it, and ten of the index. Page i has 10i+1 to 10i+10 there, so that
-the front page reaches every page in a few steps and a crawl always has many pages to fetch at once.
+Every page has a pager: links to the pages before and after it, and to ten pages of an index. Page i links to pages
+10i+1 to 10i+10. So the front page reaches every page in a few steps, and a crawl always has many pages to fetch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The items crawl as a user would write it: `shoal crawl items_spider.py URL`.
 
-Items in scrapy_peer.py has the same selectors.
+`Items` in scrapy_peer.py has the same selectors.
 """
 
 from __future__ import annotations

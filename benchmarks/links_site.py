@@ -1,7 +1,7 @@
-"""The site whose links are followed: pages with 72 links each.
+"""The site for the links part: pages with 72 links each.
 
-A page's links are what a shop's or a paper's are: a menu that all pages share, neighbours that nearby pages share, and
-others anywhere on the site. Page i also links to pages 2i+1 and 2i+2, so that the front page reaches every page.
+The links are like those of a shop or a newspaper: a menu on all pages, neighbours that nearby pages share, and others
+anywhere on the site. Page i also links to pages 2i+1 and 2i+2, so that the front page reaches every page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from benchmarks.site import Href, words, write
 
 MENU = 24
 NEIGHBOURS = 20
-"""Also how many pages share them."""
+"""Also the number of pages that share them."""
 CHILDREN = 2
 ANYWHERE = 26
 LINKS = MENU + NEIGHBOURS + CHILDREN + ANYWHERE
@@ -29,7 +29,7 @@ def build(root: Path, pages: int, href: Href) -> None:
 def compose(
     chance: random.Random, number: str, menu: Iterable[str], article: Iterable[str], aside: Iterable[str]
 ) -> str:
-    """A page from its number and the addresses of its links."""
+    """Makes a page from its number and its links."""
     return _FRAME.format(
         title=f"{words(chance, 4).capitalize()} {number}",
         menu="\n".join(f"<li>{_link(target, f'Part {place}')}</li>" for place, target in enumerate(menu)),

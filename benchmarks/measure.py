@@ -1,7 +1,7 @@
-"""Runs a crawl as a child process and says what it cost: processor time of its whole tree, time, memory.
+"""Runs a crawl as a child process and measures its cost: CPU time of all its processes, wall time, memory.
 
-Every contender ends its output with the line `{"type": "summary", "pages": N, ...}`, and a run that did not bring home
-exactly the pages, and where they are asked for the items, is no figure.
+Every contender ends its output with the line `{"type": "summary", "pages": N, ...}`. A run counts only if it has
+exactly the expected number of pages and, in some parts, items.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ LIMIT_S = 900.0
 
 
 class CannotMeasure(Exception):
-    """Something needed is missing, or a contender did not do its work; the message is for a person."""
+    """Something is missing, or a contender failed; the message is for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A number of pages, and what they cost."""
+    """A number of pages, and their cost."""
 
     pages: int
     cpu_s: float
@@ -45,34 +45,34 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Run(Window):
-    """A whole crawl."""
+    """A complete crawl."""
 
     peak_bytes: int
-    """Of the largest process of the tree."""
+    """Of the largest process."""
 
 
 def measure(argv: list[str], expected: Mapping[str, int], scratch: Path, extra: Mapping[str, str]) -> Run:
-    """Runs `argv` in `scratch` with this `extra` environment, for at most LIMIT_S; its summary must say `expected`."""
+    """Runs `argv` in `scratch` with this extra environment, for at most LIMIT_S; its summary must equal `expected`."""
     out, err = scratch / "stdout", scratch / "stderr"
     began = time.perf_counter()
     with out.open("wb") as stdout, err.open("wb") as stderr:
-        # A session of its own, so that whatever it starts ends with it.
+        # In its own session, so that all its children end with it.
         child = subprocess.Popen(
             argv, cwd=scratch, env=environment(extra), stdout=stdout, stderr=stderr, start_new_session=True
         )
         used = wait(child)
     wall_s = time.perf_counter() - began
     summary = summary_of(out.read_text())
-    brought = {name: summary.get(name, 0) for name in expected}
-    if child.returncode != 0 or brought != expected:
-        ended = f"ended with code {child.returncode} and {brought} instead of {expected} after {wall_s:.1f} s"
+    counts = {name: summary.get(name, 0) for name in expected}
+    if child.returncode != 0 or counts != expected:
+        ended = f"ended with code {child.returncode} and {counts} instead of {expected} after {wall_s:.1f} s"
         raise CannotMeasure(f"{shlex.join(argv)}\n{ended}:\n{err.read_text()[-2000:]}")
-    # ru_maxrss is in KiB on Linux, and is never less than this process's own size when the child was started.
+    # ru_maxrss is in KiB on Linux. It is at least this process's own size at the start of the child.
     return Run(expected["pages"], used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * 1024)
 
 
 def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """This process's, without what would change a contender: its settings, Python's, and proxies."""
+    """This process's environment, without what would change a contender: its settings, Python's, and proxies."""
     plain = {
         name: value
         for name, value in os.environ.items()
@@ -82,7 +82,7 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
 
 
 def wait(child: subprocess.Popen[bytes]) -> struct_rusage:
-    """What the child and every descendant it waited for have used, when it has ended, at the latest by LIMIT_S."""
+    """Waits at most LIMIT_S; returns the resources used by the child and all descendants that it waited for."""
     alarm = threading.Timer(LIMIT_S, kill, [child.pid])
     alarm.start()
     try:
@@ -95,7 +95,7 @@ def wait(child: subprocess.Popen[bytes]) -> struct_rusage:
 
 
 def kill(session: int) -> None:
-    """Ends all processes of a session, if there still are any."""
+    """Kills all remaining processes of a session."""
     try:
         os.killpg(session, signal.SIGKILL)
     except ProcessLookupError:
@@ -105,7 +105,7 @@ def kill(session: int) -> None:
 def summary_of(output: str) -> dict[str, Any]:
     for line in reversed(output.splitlines()):
         if line.startswith("{"):
-            told: dict[str, Any] = json.loads(line)
-            if told.get("type") == "summary":
-                return told
+            summary: dict[str, Any] = json.loads(line)
+            if summary.get("type") == "summary":
+                return summary
     return {}

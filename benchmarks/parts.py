@@ -1,4 +1,4 @@
-"""The parts in which Shoal is compared with others: a site, where it is, and what a crawl of it has to bring home."""
+"""The parts of the comparison: a site, its hosts, and what a crawl of it must find."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ TLS_HOSTS = 500
 class Part:
     name: str
     build: Callable[[Path, int, Href], None]
-    """Writes the site: into which directory, how many pages."""
+    """Writes so many pages of the site into a directory."""
     pages: int
-    """Unless another number is asked for."""
+    """The default number of pages."""
     items_per_page: int
     holds: str
-    """The site's pages, after their number."""
+    """Describes the site's pages; follows their number in the report."""
     task: str
     keeps: str
-    """What each crawler does with what it finds: in this the contenders are not alike."""
+    """How each crawler stores its results: the contenders differ in this."""
     hosts: tuple[str, ...] = ("127.0.0.1",)
     tls: bool = False
 
     def expected(self, pages: int) -> dict[str, int]:
-        """What the summary of a crawl of the whole site says, among other things."""
+        """The fields that the summary of a complete crawl must contain."""
         items = {"items": pages * self.items_per_page} if self.items_per_page else {}
         return {"pages": pages, **items}
 

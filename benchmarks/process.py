@@ -1,4 +1,4 @@
-"""A crawler that is watched while it runs: its processor time and memory at any moment."""
+"""A running crawler: its CPU time and memory at any moment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Process:
         return self._child.poll() is None
 
     def cpu_s(self) -> float:
-        # The name before it may hold spaces; user and system time are the 12th and 13th fields after.
+        # The process name may contain spaces; user and system time are the 12th and 13th fields after it.
         after_name = (self._proc / "stat").read_text().rpartition(")")[2].split()
         return (int(after_name[11]) + int(after_name[12])) / _TICKS_PER_S
 
@@ -36,25 +36,25 @@ class Process:
         return self._status_bytes("VmHWM")
 
     def kill(self) -> None:
-        """As if by kill -9."""
+        """Like kill -9."""
         kill(self._child.pid)
         self._child.wait()
 
     def ended(self) -> tuple[int, str]:
-        """Its exit code and what it wrote."""
+        """Its exit code and output."""
         return self._child.wait(), self._output.read_text()
 
     def _status_bytes(self, field: str) -> int:
         for line in (self._proc / "status").read_text().splitlines():
             if line.startswith(f"{field}:"):
                 return int(line.split()[1]) * 1024
-        # A process that has ended, but was not waited for, has no memory.
+        # A process that has ended but was not waited for has no memory.
         return 0
 
 
 @contextmanager
 def running(argv: list[str], scratch: Path) -> Iterator[Process]:
-    """In a session of its own, of which nothing is left when the block ends."""
+    """Runs the command in its own session, and kills the whole session after the block."""
     output = scratch / "output"
     with output.open("wb") as stdout:
         child = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""RESULTS.md: what was measured, on what, with which command, and what came out."""
+"""Writes RESULTS.md: the measurements, with the machine, the command and the results."""
 
 from __future__ import annotations
 

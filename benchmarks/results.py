@@ -1,4 +1,4 @@
-"""What was measured last, a file in results/ for each part, so that one can be measured without the others."""
+"""The latest results, one file in results/ per part, so that one part can be measured without the others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Of one part."""
+    """The result of one part."""
 
     circumstances: Circumstances
     figures: Figures
@@ -50,7 +50,7 @@ _FILE = TypeAdapter(Result)
 
 
 def circumstances() -> Circumstances:
-    """As they are now."""
+    """The current circumstances."""
     return Circumstances(
         command=shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
         date=f"{datetime.now(UTC):%Y-%m-%d}",
@@ -66,7 +66,7 @@ def keep(directory: Path, name: str, result: Result) -> None:
 
 
 def kept(directory: Path, names: Iterable[str]) -> dict[str, Result]:
-    """Those there are, in the order of the names."""
+    """The saved results, in the order of the names."""
     files = {name: directory / f"{name}.json" for name in names}
     return {name: _FILE.validate_json(file.read_bytes()) for name, file in files.items() if file.exists()}
 

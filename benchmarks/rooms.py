@@ -1,7 +1,7 @@
-"""Where Shoal's processor time goes, by room: stacks sampled from outside while a crawl runs.
+"""Where Shoal spends its CPU time, by room: samples stacks from outside while a crawl runs.
 
-A sample belongs to the innermost room on its stack, so that what lexbor, ada or SQLite do counts for the room that
-called them. Only threads that are on a processor are sampled.
+A sample belongs to the innermost room on its stack. So the time of lexbor, ada or SQLite counts for the room that
+called them. Only threads that run on a CPU are sampled.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def room_of(stack: str) -> str:
             return ARCHIVE if inside.startswith("store/archive/") else inside.partition("/")[0].removesuffix(".py")
         if "/pycurl/" in path:
             return "fetch"
-        # Whoever called the loop (a command) is not whom it works for.
+        # The command that called the event loop is not the room that the loop works for.
         if path.endswith(("asyncio/runners.py", "concurrent/futures/thread.py")):
             return LOOP
     return INTERPRETER

@@ -1,6 +1,6 @@
 """The crawls in Scrapy: `python -P scrapy_peer.py links|kept|items URL PAGES [FILE]`, in an environment that has it.
 
-What is found is written to the file, if there is one, and dropped otherwise.
+Writes the results to the file, if there is one, and drops them otherwise.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ SETTINGS = {
 
 class Peer(Spider):  # type: ignore[misc]
     async def start(self) -> AsyncIterator[Any]:
-        # Scrapy's own start does not remember the seed, and would fetch the front page twice.
+        # Scrapy's own start does not remember the seed, so it would fetch the front page twice.
         for url in self.start_urls:
             yield Request(url)
 
     def parse(self, response: Any) -> Iterator[Any]:
         yield from self.read(response)
-        # Only a page that was read to its end counts.
+        # Counts only pages that were read completely.
         self.crawler.stats.inc_value("pages")
 
     def read(self, response: Any) -> Iterator[Any]:
@@ -50,7 +50,7 @@ class Links(Peer):
 
 
 class Kept(Peer):
-    """Text and links of a page too, by the cheapest way there is to them; and the queue is on disk."""
+    """Also text and links of a page, in the cheapest way; and the queue is on disk."""
 
     name = "kept"
     custom_settings: ClassVar = {"JOBDIR": "queue"}

@@ -1,4 +1,4 @@
-"""nginx in front of a directory: a process of our own with a configuration of our own, on loopback addresses only."""
+"""nginx for a directory: its own process with its own configuration, on loopback addresses only."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ http {{
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a site is served: over TLS or not, at one port of its hosts, which take its pages in turn."""
+    """Where a site is served: with TLS or not, on one port of its hosts; page n is on host n modulo their number."""
 
     hosts: tuple[str, ...]
     port: int
@@ -67,9 +67,9 @@ class Place:
 
 @contextmanager
 def nginx(place: Place, root: Path, scratch: Path) -> Iterator[dict[str, str]]:
-    """Serves `root` while the block runs; gives what a crawler's environment has to say of it."""
+    """Serves `root` while the block runs; gives the environment variables that a crawler needs for it."""
     program = _program()
-    # As root, nginx would hand its worker to a user who may not be able to read this tree.
+    # As root, nginx would run its worker as a user who may not be able to read this tree.
     user = "user root root;" if os.geteuid() == 0 else ""
     config = scratch / "nginx.conf"
     protocols = "ssl http2 " if place.tls else ""
@@ -98,7 +98,7 @@ def version() -> str:
 
 
 def _program() -> str:
-    """Debian keeps nginx where a user's PATH does not look."""
+    """Debian installs nginx outside a user's PATH."""
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
     if not shutil.which("nginx", path=path) and os.geteuid() == 0 and shutil.which("apt-get"):
         print("nginx is missing:", *_INSTALL, file=sys.stderr)

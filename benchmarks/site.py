@@ -1,4 +1,4 @@
-"""What the sites have in common: numbered pages of about 22 KB, made-up words, always the same bytes."""
+"""Common to all sites: numbered pages of about 22 KB, made-up words, always the same bytes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from itertools import product
 from pathlib import Path
 
 Href = Callable[[int], str]
-"""How the pages of a site write a link to the page of this number."""
+"""Makes the link to the page with this number."""
 
 _SOUNDS = ["ba", "con", "de", "fir", "gal", "ho", "in", "jor", "ka", "lem", "mo", "ner", "os", "pa", "ri", "sol", "tu"]
 _VOCABULARY = [*_SOUNDS, *map("".join, product(_SOUNDS, repeat=2)), *map("".join, product(_SOUNDS, repeat=3))]
 
 
 def write(root: Path, pages: int, page: Callable[[int], str]) -> None:
-    """Writes pages 0 to `pages` - 1 below `root`, in place of whatever was there."""
+    """Writes pages 0 to `pages` - 1 to `root` and removes what was there."""
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
     for number in range(pages):

@@ -1,6 +1,6 @@
-"""Soak: one long crawl of a site that keeps growing, its memory looked at all the while.
+"""Soak: one long crawl of a growing site, with its memory measured throughout.
 
-Soon after the start it is killed as if by kill -9 and resumed, and at the end the site tells what it was asked twice.
+Soon after the start it is killed with kill -9 and resumed. At the end, the site reports which pages were fetched twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PAGES = 200_000
 KILLED_AFTER = 0.05
 LOOKS = 20
 CHILDREN = 5
-"""New links of each page: the known URLs are five times the pages."""
+"""New links per page: there are five times as many known URLs as pages."""
 MOST_TWICE = int(CONCURRENCY) * (1 + BACKLOG_PER_FETCH)
 MOST_S = 3600.0
 POLL_S = 0.02
@@ -32,7 +32,7 @@ POLL_S = 0.02
 class Look:
     pages: int
     wall_s: float
-    """Since the resumed crawl began."""
+    """Since the start of the resumed crawl."""
     cpu_s: float
     memory_bytes: int
 
@@ -42,13 +42,13 @@ class Soak:
     pages: int
     killed_at: int
     looks: list[Look]
-    """At the resumed crawl."""
+    """Samples of the resumed crawl."""
     fetched_twice: int
     """Pages that were in flight, or not yet stored, at the kill."""
 
     @property
     def early(self) -> Look:
-        """The look at a tenth of the pages."""
+        """The sample at a tenth of the pages."""
         return next(look for look in self.looks if look.pages >= self.pages // 10)
 
 
@@ -71,12 +71,12 @@ def soak(pages: int, scratch: Path) -> Soak:
         )
     fetched_twice = sum(count - 1 for count in site.fetched.values())
     if fetched_twice > MOST_TWICE:
-        raise CannotMeasure(f"{fetched_twice} pages were fetched twice, more than can have been under way at the kill")
+        raise CannotMeasure(f"{fetched_twice} pages were fetched twice, more than can have been in flight at the kill")
     return Soak(pages, killed_at, looks, fetched_twice)
 
 
 def links(number: int) -> list[int]:
-    """A menu, neighbours, five that are new, and others among those known by then."""
+    """A menu, neighbours, five new pages, and others that are known by then."""
     first, known = number - number % NEIGHBOURS, CHILDREN * number + 1
     chance = random.Random(number).random
     return [
@@ -88,7 +88,7 @@ def links(number: int) -> list[int]:
 
 
 def _looks(site: GrowthSite, process: Process, pages: int) -> Iterator[Look]:
-    """Twenty over the whole crawl, the last when every page was served, or at the last moment before its end."""
+    """Twenty samples over the crawl, the last when every page was served, or just before the process ended."""
     deadline = time.monotonic() + MOST_S
     step = pages // LOOKS
     due = (site.served // step + 1) * step

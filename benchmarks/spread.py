@@ -1,4 +1,4 @@
-"""How figures of several runs are told: the median, and in brackets the least and the most."""
+"""Formats figures of several runs: the median, with the least and the most in brackets."""
 
 from __future__ import annotations
 

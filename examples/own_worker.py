@@ -53,7 +53,7 @@ async def main(start: str, redis_url: str | None = None) -> None:
     caller = Caller(f"own-worker-{time.time()}")
     await frontier.open_job(JOB, Terms(gap_s=0.05, per_host=4))
     await frontier.offer(caller.next(), [Offer(JOB, [target(start, Params(), "host")])])
-    while await frontier.rest(JOB) is None:
+    while await frontier.idle_reason(JOB) is None:
         leases = await frontier.lease(caller.next(), 16)
         await asyncio.gather(*(work(frontier, lease) for lease in leases))
         if not leases:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
-from shoal.practice import Entry
+from shoal.practice import LogEntry
 
 _TRY_AGAIN = {408, 429}
 
 
-def max_in_window(log: Iterable[Entry], host: str, window_s: float = 1.0) -> int:
+def max_in_window(log: Iterable[LogEntry], host: str, window_s: float = 1.0) -> int:
     """The most requests that began on a host within any window of this length, robots.txt apart."""
     most = 0
     window: deque[float] = deque()
@@ -22,11 +22,11 @@ def max_in_window(log: Iterable[Entry], host: str, window_s: float = 1.0) -> int
     return most
 
 
-def max_in_flight(log: Iterable[Entry], host: str) -> int:
+def max_in_flight(log: Iterable[LogEntry], host: str) -> int:
     return max((entry.in_flight for entry in log if entry.host == host), default=0)
 
 
-def assert_polite(log: Sequence[Entry], rate: float, per_host: int) -> None:
+def assert_polite(log: Sequence[LogEntry], rate: float, per_host: int) -> None:
     """No host saw over `rate` + 1 requests in any second (rate 0: no matter), nor over `per_host` at once."""
     hosts = {entry.host for entry in log}
     assert hosts, "nobody visited: there is nothing to judge"
@@ -36,7 +36,7 @@ def assert_polite(log: Sequence[Entry], rate: float, per_host: int) -> None:
         assert at_once <= per_host, f"{host} had {at_once} requests in flight, over its cap of {per_host}"
 
 
-def fetched_more_than_once(log: Iterable[Entry]) -> dict[tuple[str, str], int]:
+def fetched_more_than_once(log: Iterable[LogEntry]) -> dict[tuple[str, str], int]:
     """(host, path) -> how often it was given a final answer; those that only asked to be tried again do not count."""
     final = Counter((entry.host, entry.path) for entry in log if _is_final(entry.status))
     return {place: count for place, count in final.items() if count > 1}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -11,11 +12,23 @@ import pytest
 
 from shoal.cli import COMMANDS, shoal
 from shoal.cli.session import OPTIONS
-from shoal.fleet.configuration import configuration
+from shoal.fleet.celery_config import configuration
 from shoal.settings import NAMES, Settings
+from tests.options_page import page
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
+EXAMPLES = {
+    "./pyproject.toml",
+    "./shoal.toml",
+    "config.toml",
+    "books.py",
+    "shop.py",
+    "crawl.py",
+    "shoal.toml",
+    "limited.py",
+}
+"""Files of a reader's own."""
 PAGES = sorted([*ROOT.glob("*.md"), *(page for room in ("docs", "examples") for page in (ROOT / room).rglob("*.md"))])
 
 
@@ -54,6 +67,14 @@ def test_the_reference_has_a_section_with_every_option_and_an_example(title: str
         assert f"$ {title}" in section
 
 
+@pytest.mark.parametrize("title", ["shoal crawl", "shoal submit", "shoal schedule add", "shoal resume"])
+def test_the_reference_shows_the_options_of_a_job_as_help_does(title: str) -> None:
+    command = dict(commands())[title]
+    shown = command.get_help(click.Context(command, info_name=title, terminal_width=78))
+    own = shown[shown.index("Options:\n") : shown.index("\nGlobal options:")]
+    assert own in sections()[title]
+
+
 def test_the_reference_names_every_global_option() -> None:
     assert not missing(names(shoal.params), sections()["Global options"])
 
@@ -61,6 +82,11 @@ def test_the_reference_names_every_global_option() -> None:
 def test_every_command_explains_itself_with_an_example() -> None:
     without = [title for title, command in commands() if f"{title} " not in f"{command.help} ".replace("\n", " ")]
     assert not without
+
+
+def test_the_page_of_options_is_made_from_the_table() -> None:
+    committed = (REFERENCE / "options.md").read_text()
+    assert committed == page(), "write it again: python -m tests.options_page > docs/reference/options.md"
 
 
 def test_the_reference_names_every_setting_and_its_variable() -> None:
@@ -73,7 +99,7 @@ def test_the_example_of_config_show_has_every_setting() -> None:
     assert re.findall(r"^(\w+) +default  ", sections()["shoal config show"], flags=re.MULTILINE) == list(NAMES)
 
 
-def test_no_command_is_told_of_that_there_is_not() -> None:
+def test_the_reference_has_no_unknown_command() -> None:
     assert {title for title in sections() if title.startswith("shoal ")} == {title for title, _ in commands()}
 
 
@@ -94,7 +120,7 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_leads_to_a_page_and_a_heading_that_are_there(page: Path) -> None:
+def test_every_link_has_an_existing_page_and_heading(page: Path) -> None:
     for link in re.findall(r"\]\(([^)]+)\)", without_blocks(page)):
         if link.startswith("https://"):
             continue
@@ -103,15 +129,25 @@ def test_every_link_leads_to_a_page_and_a_heading_that_are_there(page: Path) -> 
         assert there.exists() and (not anchor or anchor in anchors(there)), link
 
 
-def test_every_module_that_the_architecture_names_is_there() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text()
-    named = re.findall(r"`([\w/]+/\w+\.(?:py|lua))[`:]", text)
-    places = (ROOT, ROOT / "src" / "shoal", *(ROOT / "src" / "shoal" / room for room in ("control", "frontier")))
-    assert len(named) > 100
-    assert [name for name in named if not any((place / name).exists() for place in places)] == []
+def files_named(text: str) -> set[str]:
+    """Paths and bare names of files in code marks, as in `engine/engine.py`, `spool.py` or `lua/lease.lua:40`."""
+    return {
+        name for name in re.findall(r"`([\w./-]+\.(?:py|lua|sh|toml|yml|css))(?::[^`]*)?`", text) if "*" not in name
+    }
 
 
-def test_every_test_that_the_page_on_security_names_is_there() -> None:
+def has_file(name: str, files: Sequence[str]) -> bool:
+    return any(f"/{file}".endswith(f"/{name}") for file in files)
+
+
+def test_every_file_that_the_docs_name_is_there() -> None:
+    files = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
+    named = {(page.name, name) for page in PAGES for name in files_named(page.read_text())}
+    assert len(named) > 150
+    assert sorted((page, name) for page, name in named if not has_file(name, files) and name not in EXAMPLES) == []
+
+
+def test_every_test_that_the_security_page_names_exists() -> None:
     named = set(re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs" / "security.md").read_text()))
     assert len(named) > 20
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []

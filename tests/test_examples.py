@@ -49,7 +49,7 @@ def test_workers_of_ones_own_fetch_every_page_once(tmp_path: Path, workers: int)
         where = [redis.url] if workers > 1 else []
         argv = [sys.executable, str(EXAMPLES / "own_worker.py"), site.url(), *where]
         started = [subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, text=True) for _ in range(workers)]
-        fetched = [line for process in started for line in process.communicate(timeout=30)[0].splitlines()]
+        fetched = [line for process in started for line in process.communicate(timeout=120)[0].splitlines()]
         truth = {f"{status} {site.url(path)}" for path, status in shop.truth()[site.addresses[0]].pages.items()}
     assert [process.returncode for process in started] == [0] * workers
     assert len(fetched) == len(set(fetched))
@@ -59,5 +59,5 @@ def test_workers_of_ones_own_fetch_every_page_once(tmp_path: Path, workers: int)
 def _items(shoal: Shell, site: Running, example: str) -> list[str]:
     copy = shoal.folder / Path(example).name
     copy.write_text((EXAMPLES / example).read_text().replace(THEIRS, f"{site.addresses[0]}:{site.port}"))
-    assert shoal.crawl(copy.name, "-o", "items.jsonl").code == 0
+    assert shoal.crawl(copy.name, "-o", "items.jsonl", "--overwrite").code == 0
     return (shoal.folder / "items.jsonl").read_text().splitlines()

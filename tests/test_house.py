@@ -12,12 +12,19 @@ import shoal
 
 TOP = Path(shoal.__file__).parent
 LEVELS = {
-    **dict.fromkeys(("errors", "model", "urls", "settings", "telemetry", "client", "sqlite_file", "file_lock"), 0),
+    **dict.fromkeys(
+        (
+            *("errors", "model", "urls", "settings", "telemetry", "client", "object_store", "sqlite_file"),
+            *("file_lock", "wording"),
+        ),
+        0,
+    ),
     **dict.fromkeys(("frontier", "fetch", "extract", "store"), 1),
-    "spiders": 2,
+    **dict.fromkeys(("spiders", "browser"), 2),
+    "sinks": 3,
     "engine": 3,
     "jobs": 4,
-    **dict.fromkeys(("embedded", "fleet"), 5),
+    **dict.fromkeys(("embedded", "fleet", "dashboard"), 5),
     **dict.fromkeys(("control", "scrapy", "practice"), 6),
     "cli": 7,
     "__main__": 8,
@@ -74,17 +81,17 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_a_plain_crawl_does_not_load_what_only_others_need() -> None:
-    code = "import sys, shoal.cli.crawl, shoal.cli.run; print(*sys.modules)"
+    code = "import sys, shoal.cli.commands.crawl, shoal.cli.run_job; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     of_spiders = {"pydantic", "yaml", "lxml", "re2", "shoal.spiders.spider", "shoal.extract.document"}
     of_fleets = {"alembic", "celery", "flask", "redis", "sqlalchemy.dialects.postgresql"}
-    asked_for = {"pyarrow", "shoal.cli.dryrun", "shoal.extract.formatted"}
+    asked_for = {"obstore", "pyarrow", "shoal.cli.dry_run", "shoal.extract.make_formats"}
     assert (of_spiders | of_fleets | asked_for).isdisjoint(loaded)
 
 
 def test_a_spider_in_python_does_not_load_what_rules_need() -> None:
     code = (
-        "import sys; from shoal import spider; from shoal.engine.beginning import callbacks_of; "
+        "import sys; from shoal import spider; from shoal.engine.job_start import callbacks_of; "
         "from shoal.model import JobSpec; made = spider()(lambda page: None); "
         "assert callbacks_of(JobSpec('books'), made); print(*sys.modules)"
     )

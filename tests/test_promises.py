@@ -14,7 +14,7 @@ from tests.politeness import fetched_more_than_once
 KILLS = 20
 
 
-def wait_for_pages(site: Running, n: int, deadline_s: float = 30.0) -> None:
+def wait_for_pages(site: Running, n: int, deadline_s: float = 120.0) -> None:
     """Until the site has been asked for n requests in all."""
     give_up = time.monotonic() + deadline_s
     while (asked := visits(site)) < n:

@@ -13,7 +13,14 @@ import shoal
 from tests.installed import as_installed
 
 TOP = Path(shoal.__file__).parent
-ROLES = ("cli/up.py", "cli/worker.py", "cli/tend.py", "cli/api.py", "fleet/**/*.py", "control/**/*.py")
+ROLES = (
+    "cli/commands/up.py",
+    "cli/commands/worker.py",
+    "cli/commands/tend.py",
+    "cli/commands/api.py",
+    "fleet/**/*.py",
+    "control/**/*.py",
+)
 NAMED_AS_TEXT = ("celery.bin.celery", "celery.bin.worker", "celery.concurrency.prefork", "kombu.transport.redis")
 """What Celery imports by names that stand in its settings or on its command line."""
 

@@ -26,7 +26,7 @@ PORT = "8000"
 HOME = "/home/ann"
 SERVE = "python -m shoal.practice"
 CTRL_C = "^C\n"
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 PORT_TRIES = 20
 
 _FENCE = re.compile(r"^```(\w+) ?(.*)\n((?:.*\n)*?)^```$", re.MULTILINE)

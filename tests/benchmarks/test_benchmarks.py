@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from datetime import date
 from decimal import Decimal
@@ -91,14 +90,6 @@ def test_spider_converts_what_it_reads(tmp_path: Path) -> None:
     assert item.image == "http://127.0.0.1/images/0.jpg"
 
 
-def test_scrapy_peer_has_the_selectors_of_the_spider() -> None:
-    peer = (HERE / "scrapy_peer.py").read_text().partition("class Items")[2]
-    field = re.compile(r'^\s+"?(\w+)"?: .*css\("([^"]+)"\)', re.MULTILINE)
-    ours = field.findall(re.sub(r": \w+ = ", ": ", (HERE / "items_spider.py").read_text()))
-    assert len(ours) == len(Product.model_fields)
-    assert field.findall(peer) == ours
-
-
 @pytest.mark.parametrize(
     ("stack", "room"),
     [
@@ -165,14 +156,6 @@ def test_report_has_each_part_with_its_own_figures() -> None:
     assert "2026-01-02 by `python -m benchmarks` on a machine, load 0.5 before the start" in items
 
 
-def test_report_shows_our_command_without_a_path_of_the_machine(part: Part) -> None:
-    text = render({part.name: result(part.name, [1.0], [2.0])})
-    assert f"://{part.hosts[0]}:PORT/ --max-pages 1000 --allow-private" in text
-    assert ("--no-archive" in text) == (part.name != "archive")
-    assert str(HERE.parent) not in text
-    assert sys.prefix not in text
-
-
 def test_a_part_measured_again_leaves_the_other_results(tmp_path: Path) -> None:
     first = {name: result(name, [1.0], [2.0]) for name in ("items", "links")}
     for name, each in first.items():
@@ -180,10 +163,3 @@ def test_a_part_measured_again_leaves_the_other_results(tmp_path: Path) -> None:
     again = result("items", [3.0], [4.0])
     keep(tmp_path, "items", again)
     assert list(kept(tmp_path, ["links", "tls", "items"]).items()) == [("links", first["links"]), ("items", again)]
-
-
-def test_every_contender_is_asked_for_the_same_pages(part: Part) -> None:
-    for contender in (SHOAL, *PEERS.values()):
-        if part.name in contender.commands:
-            words = contender.commands[part.name]("http://127.0.0.1/", 4321, EMPTY)
-            assert {"http://127.0.0.1/", "4321"} <= set(words)

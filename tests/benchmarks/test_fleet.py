@@ -10,7 +10,6 @@ from urllib.request import urlopen
 
 import pytest
 
-from benchmarks.__main__ import ALL, LONG, OTHERS, USUAL
 from benchmarks.fleet.bulk import Bulk, Submitting
 from benchmarks.fleet.connections import Connections
 from benchmarks.fleet.connections import Look as Connected
@@ -52,7 +51,7 @@ def test_a_session_has_the_time_of_children_that_live_and_of_those_that_ended(tm
         # In ticks of a hundredth each; without the one that was waited for it would be half.
         assert 0.4 < family.cpu_s() < 1.0
         assert family.memory_bytes() > family.peak_bytes() / 4 > 1_000_000
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     # Whoever adopts the child that was killed takes a moment to notice.
     while family.count():
         assert time.monotonic() < deadline
@@ -78,7 +77,7 @@ def test_what_a_session_used_is_told_when_it_has_ended(tmp_path: Path) -> None:
 
 def test_hosts_answer_after_their_own_latency_and_not_one_after_the_other() -> None:
     quick, slow = hosts(1, 2)
-    with far_away({quick: 0.01, slow: 0.3}) as site:
+    with far_away({quick: 0.01, slow: 2.0}) as site:
         began = time.time()
         urls = [*site.urls([slow], 3, "slow"), *site.urls([quick], 3, "quick")]
         readers = [threading.Thread(target=lambda url=url: urlopen(url).close()) for url in urls]
@@ -87,18 +86,8 @@ def test_hosts_answer_after_their_own_latency_and_not_one_after_the_other() -> N
         for reader in readers:
             reader.join()
         assert len(site.seen("slow")) == len(site.seen("quick")) == 3
-        assert max(site.seen("quick")) < began + 0.25 <= min(site.seen("slow"))
-        assert max(site.seen("slow")) < began + 0.8
-
-
-def test_urls_go_to_the_hosts_in_turn() -> None:
-    with far_away(dict.fromkeys(hosts(1, 2), 0.0)) as site:
-        at = f":{site.port}/x-"
-        assert list(site.urls(hosts(1, 2), 3, "x")) == [
-            f"http://127.1.0.1{at}0",
-            f"http://127.1.0.2{at}1",
-            f"http://127.1.0.1{at}2",
-        ]
+        assert max(site.seen("quick")) < began + 1.9 <= min(site.seen("slow"))
+        assert max(site.seen("slow")) < began + 6, "so long would one after the other take"
 
 
 def test_a_redis_counts_commands_and_connections(tmp_path: Path) -> None:
@@ -117,16 +106,6 @@ def test_a_rival_is_handed_its_first_url_where_it_waits_for_it(rival: Rival, tmp
     with redis_server(tmp_path, append_only=False) as server:
         rival.seed(server, "http://127.0.0.1/")
         assert server.client.llen("links:start_urls") + server.client.llen("celery") == 1
-
-
-def test_every_rival_is_asked_for_the_same_pages() -> None:
-    for rival in RIVALS:
-        assert "4321" in rival.command(4321)
-        assert Path(rival.command(1)[2]).exists()
-
-
-def test_only_the_soaks_are_left_out_unless_asked_for() -> None:
-    assert set(ALL) - set(USUAL) == set(LONG) <= set(OTHERS)
 
 
 FIGURES: dict[str, tuple[Figures, list[str]]] = {

@@ -31,11 +31,6 @@ def test_stages_bring_the_known_urls_they_promise(stages: Stages, shape: str) ->
     assert known == set(range(stages.many))
 
 
-def test_a_million_urls_are_known_and_nine_tenths_of_them_queued() -> None:
-    assert WHOLE.many == 1_000_000
-    assert WHOLE.many - WHOLE.end >= 900_000
-
-
 def test_links_that_repeat_locally_do() -> None:
     local, far = (
         sum(len(set(shape(n, 1_000_000)) & set(shape(n + 1, 1_000_000))) for n in range(20_000, 20_050))
@@ -65,7 +60,6 @@ def test_site_serves_pages_of_22_kb_with_the_links_of_their_number() -> None:
         assert site.fetched == {123: 1, 0: 1}
     assert len(page) == pytest.approx(22_000, rel=0.05)
     assert re.findall(r'href="/(\d+)\.html"', page) == [f"{number:06}" for number in range(123, 195)]
-    assert len(re.findall(r"<(?:title|h1)>[\w ]+ 123</", page)) == 2
 
 
 def test_growth_measures_both_windows_and_every_start(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tests.store.postgres_server import PASSWORD, PostgresServer
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "compose.yaml"
-START_S = 60.0
+START_S = 120.0
 _VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 HOME = "/var/lib/shoal"
 API_PORT = "8000"

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from shoal.control.bodies import HELD_BYTES
+from shoal.control.request_bodies import HELD_BYTES
 from shoal.practice import Shop, running
 from tests.deploy.composed import ROOT, VARIABLES, Composed, services
 from tests.frontier.redis_server import serves_strangers
 
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 
 
 def called(composed: Composed, method: str, path: str, body: Any = None) -> Any:

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from shoal.fleet.life import Sign, signs
+from shoal.fleet.heartbeat_files import LastHeartbeat, last_heartbeats
 from tests.deploy.composed import ROOT
 from tests.frontier.redis_server import RedisServer, free_port
 
 FILE = ROOT / "deploy" / "supervisord.conf"
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 
 
 @contextmanager
@@ -49,10 +49,10 @@ def supervised(folder: Path, redis_url: str, port: int) -> Iterator[subprocess.P
         process.wait(WITHIN_S)
 
 
-def living(folder: Path) -> dict[str, list[Sign]]:
+def living(folder: Path) -> dict[str, list[LastHeartbeat]]:
     """The signs of life in the home, by role."""
-    found: dict[str, list[Sign]] = {}
-    for sign in signs(folder / "home"):
+    found: dict[str, list[LastHeartbeat]] = {}
+    for sign in last_heartbeats(folder / "home"):
         if not sign.is_dead:
             found.setdefault(sign.role, []).append(sign)
     return found
