@@ -29,6 +29,8 @@ servers:
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends prometheus; } || true
 	@test -x /usr/lib/chromium/chromium-headless-shell || command -v chromium > /dev/null || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends chromium-headless-shell; } || true
+	@command -v mariadbd > /dev/null || test -x /usr/sbin/mariadbd || test $$(id -u) != 0 || \
+		{ apt-get update -q && apt-get install -q --yes --no-install-recommends mariadb-server; } || true
 	@test -n "$(wildcard /usr/lib/postgresql/*/bin/postgres)" || command -v postgres > /dev/null || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends postgresql; } || true
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.store.store import Store
+from tests.sinks.mariadb_server import MariadbServer
 from tests.store.conftest import empty_file, postgres
 from tests.store.postgres_server import PostgresServer, fresh_database
 
@@ -24,3 +25,16 @@ def store(empty_file: Path, tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def database(postgres: PostgresServer) -> Iterator[str]:
     yield from fresh_database(postgres, "warehouse")
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariadbServer]:
+    with MariadbServer() as server:
+        yield server
+
+
+@pytest.fixture
+def mysql_database(mariadb: MariadbServer) -> Iterator[str]:
+    mariadb.run("CREATE DATABASE warehouse")
+    yield mariadb.url("warehouse")
+    mariadb.run("DROP DATABASE warehouse")

@@ -6,9 +6,12 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
+import pymysql
 from psycopg.rows import dict_row
+from pymysql.cursors import DictCursor
 
 from shoal.model import ItemType
 from shoal.sinks.destination import Destination
@@ -61,6 +64,10 @@ def rows_of(url: str, table: str) -> list[dict[str, Any]]:
         with sqlite3.connect(url.removeprefix("sqlite:///").partition("?")[0]) as file:
             file.row_factory = sqlite3.Row
             return [dict(row) for row in file.execute(query)]
+    if url.startswith("mysql"):
+        with _mysql(url) as mysql, mysql.cursor(DictCursor) as cursor:
+            cursor.execute(query)
+            return list(cursor.fetchall())
     with psycopg.connect(url.partition("?")[0], row_factory=dict_row) as db:
         return db.execute(query.encode()).fetchall()
 
@@ -71,10 +78,27 @@ def execute(url: str, *statements: str) -> None:
         for statement in statements:
             file.execute(statement)
         file.close()
+    elif url.startswith("mysql"):
+        with _mysql(url) as mysql, mysql.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
     else:
         with psycopg.connect(url.partition("?")[0], autocommit=True) as db:
             for statement in statements:
                 db.execute(statement.encode())
+
+
+def _mysql(url: str) -> Any:
+    parts = urlsplit(url)
+    return pymysql.connect(
+        host=parts.hostname,
+        port=parts.port or 0,
+        user=parts.username,
+        password=parts.password or "",
+        database=parts.path[1:],
+        autocommit=True,
+        sql_mode="ANSI_QUOTES",
+    )
 
 
 def titles(rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -28,15 +28,16 @@ from tests.sinks.feeding import (
     status,
     titles,
 )
+from tests.sinks.mariadb_server import MariadbServer
 from tests.store.make import JOB, dead_letter, item_type
 from tests.store.postgres_server import PostgresServer
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "database", "mysql_database"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'items.db'}?table=books"
-    return f"{request.getfixturevalue('database')}?table=books"
+    return f"{request.getfixturevalue(request.param)}?table=books"
 
 
 def test_items_are_rows(store: Store, url: str) -> None:
@@ -114,6 +115,8 @@ def test_every_type_has_its_column(store: Store, url: str) -> None:
     drain(store, opened(url))
     [row] = rows_of(url, "books")
     at = row["at"] if isinstance(row["at"], datetime) else datetime.fromisoformat(row["at"])
+    # MySQL's times have no zone: they are UTC.
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
     day = row["day"] if isinstance(row["day"], date) else date.fromisoformat(row["day"])
     assert (at, day) == (datetime(2026, 5, 1, 8, tzinfo=UTC), date(2026, 5, 1))
     assert (bool(row["ok"]), row["weight"], row["none"]) == (True, 1.5, None)
@@ -160,18 +163,18 @@ def test_a_table_of_the_user_gets_what_it_lacks(store: Store, url: str) -> None:
 
 
 def test_a_refused_item_is_put_aside_and_the_others_arrive(store: Store, url: str) -> None:
-    execute(url, "CREATE TABLE books (_id text PRIMARY KEY, title text, stock bigint CHECK (stock > 0))")
+    execute(url, "CREATE TABLE books (_id varchar(200) PRIMARY KEY, title text, stock bigint CHECK (stock > 0))")
     job_with_sink(store, url)
     save_page(store, 1, 1, *(book(f"b{n}", str(n), stock=-1 if n == 4 else n + 1) for n in range(8)))
     drain(store, opened(url))
     assert titles(rows_of(url, "books")) == [f"b{n}" for n in range(8) if n != 4]
     [refused] = list_refused(store, JOB, {})
-    assert refused["data"]["title"] == "b4" and "check" in refused["reason"].lower()
+    assert refused["data"]["title"] == "b4" and "constraint" in refused["reason"].lower()
     assert (status(store).refused, status(store).behind) == (1, 0)
 
 
 def test_refused_items_are_tried_again_after_mending(store: Store, url: str) -> None:
-    execute(url, "CREATE TABLE books (_id text PRIMARY KEY, title text CHECK (title <> 'bad'))")
+    execute(url, "CREATE TABLE books (_id varchar(200) PRIMARY KEY, title text CHECK (title <> 'bad'))")
     job_with_sink(store, url)
     save_page(store, 1, 1, book("bad", "1"), book("good", "2"))
     drain(store, opened(url))
@@ -185,7 +188,7 @@ def test_refused_items_are_tried_again_after_mending(store: Store, url: str) -> 
 
 
 def test_a_refused_item_that_is_replaced_is_no_longer_refused(store: Store, url: str) -> None:
-    execute(url, "CREATE TABLE books (_id text PRIMARY KEY, title text CHECK (title <> 'bad'))")
+    execute(url, "CREATE TABLE books (_id varchar(200) PRIMARY KEY, title text CHECK (title <> 'bad'))")
     job_with_sink(store, url)
     save_page(store, 1, 1, book("bad", "1"))
     drain(store, opened(url))
@@ -242,6 +245,47 @@ def test_a_server_that_is_away_delays_and_loses_nothing(store: Store, database: 
         pass
     feed.close()
     assert titles(rows_of(url, "books")) == ["a", "b"]
+
+
+def test_mysql_that_is_away_delays_and_loses_nothing(store: Store, mysql_database: str, mariadb: MariadbServer) -> None:
+    url = f"{mysql_database}?table=books"
+    job_with_sink(store, url)
+    save_page(store, 1, 1, book("a"))
+    feed = SinkFeed(store, KEY, opened(url))
+    assert feed.step() is Step.DELIVERED
+    save_page(store, 2, 1, book("b"))
+    with mariadb.away(), pytest.raises(Unavailable, match=r"mysql://127.0.0.1:\d+/warehouse"):
+        feed.step()
+    while feed.step() is Step.DELIVERED:
+        pass
+    feed.close()
+    assert titles(rows_of(url, "books")) == ["a", "b"]
+
+
+def test_mysql_keeps_every_value_exactly_or_refuses_it(store: Store, mysql_database: str) -> None:
+    url = f"{mysql_database}?table=books"
+    execute(url, "CREATE TABLE books (title varchar(9) UNIQUE, price decimal(5,2)) CHARACTER SET utf8mb4")
+    job_with_sink(store, url)
+    odd = [
+        book("Key", "k"),
+        book("key", "K"),
+        book("blank", "k "),
+        book("long" * 9, "l"),
+        book("cent", "c", price="0.001"),
+    ]
+    save_page(store, 1, 1, *odd, book("a\U0001f41f%s", "u"))
+    drain(store, opened(url))
+    assert titles(rows_of(url, "books")) == ["Key", "a\U0001f41f%s", "blank"]
+    reasons = {refused["data"]["title"]: refused["reason"] for refused in list_refused(store, JOB, {})}
+    assert reasons["key"] == "another row has the same value in a unique column"
+    assert "too long" in reasons["long" * 9] and "0.001" in reasons["cent"]
+
+
+def test_a_wrong_password_of_mysql_is_named_and_not_shown(store: Store, mysql_database: str) -> None:
+    url = mysql_database.replace(":hush@", ":{secret:db}@")
+    with pytest.raises(UsageError, match=r"Access denied .*: check the sink's URL and its secret") as caught:
+        opened(f"{url}?table=books", {"db": "hu/sh@2"}).prepare([BOOK])
+    assert "hu/sh" not in str(caught.value)
 
 
 def test_a_wrong_password_is_named_and_not_shown(store: Store, database: str) -> None:

@@ -126,6 +126,7 @@ _OWN: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_TABLES, ("table",)),
     **dict.fromkeys(("redis", "rediss"), _REDIS),
     **dict.fromkeys(("https", "http"), ("secret", "rows")),
+    **dict.fromkeys(("mysql", "mariadb"), ("table", "ssl_ca")),
     "file": _PARTS,
 }
 _STRICT = ("sqlite", "file", "mysql", "mariadb", "https", "http")

@@ -15,6 +15,8 @@ from shoal.store.crawl.sink_state import SinkKey
 _PACKAGES = {
     "postgresql": ("psycopg", "fleet"),
     "postgres": ("psycopg", "fleet"),
+    "mysql": ("pymysql", "mysql"),
+    "mariadb": ("pymysql", "mysql"),
 }
 """Scheme -> the package that it needs, and the extra that brings it."""
 
@@ -34,6 +36,10 @@ def _opened(key: SinkKey, url: SinkUrl) -> Destination:
         from shoal.sinks.tables.sqlite import SqliteSink
 
         return SqliteSink(Path(url.address.removeprefix("sqlite:///")), url.options)
+    if url.scheme in ("mysql", "mariadb"):
+        from shoal.sinks.tables.mysql import MysqlSink
+
+        return MysqlSink(key, url.address, url.options)
     from shoal.sinks.tables.postgres import PostgresSink
 
     return PostgresSink(key, url.address, url.options)
