@@ -12,7 +12,7 @@ from pydantic import Field
 from shoal import Item, Page, Url, css, jsonpath, regex, xpath
 from shoal.errors import UsageError
 from shoal.spiders.item import record_of
-from shoal.spiders.item_types import type_of
+from shoal.spiders.item_schema import type_of
 
 HTML = b"""
 <html><body>

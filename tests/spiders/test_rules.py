@@ -16,7 +16,7 @@ from shoal.practice.request import Visit
 from shoal.spiders import rules
 from shoal.spiders.field_selectors import css, xpath
 from shoal.spiders.item import Item, record_of
-from shoal.spiders.item_types import type_of
+from shoal.spiders.item_schema import type_of
 from shoal.spiders.page import Page, Request
 from shoal.spiders.spider import Spider, spider
 

@@ -73,7 +73,7 @@ def read_remote_request(
     spider, given_words = find_spider([word for word in source if word not in named])
     words = expand_words(given_words)
     if len(named) + (spider is not None) > 1:
-        raise UsageError(f"{named[-1]!r} is a second spider: a job has one")
+        raise UsageError(f"{named[-1]!r} is a second spider: a job takes only one")
     if spider is not None and spider.rules is None:
         raise UsageError("cannot send a local spider file to a fleet: name package.module:name instead")
     chosen = with_project_options(session, source, given_options(options), spider)

@@ -30,8 +30,8 @@ from shoal.control.api import (
 )
 from shoal.control.async_bridge import NAME, Bridge
 from shoal.control.dashboard_source import fleet_dashboard
+from shoal.control.encoded_slashes import keeping_slashes, with_slashes
 from shoal.control.openapi import serving
-from shoal.control.path_slashes import keeping_slashes, with_slashes
 from shoal.control.routes import API, Routes
 from shoal.settings import Settings
 

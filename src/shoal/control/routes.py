@@ -31,10 +31,10 @@ from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import UnsupportedMediaType
 
 from shoal.control.auth import authorize
+from shoal.control.encoded_slashes import with_slashes
 from shoal.control.idempotency import once
 from shoal.control.nearest_field import did_you_mean
 from shoal.control.ownership import find_confirmed, find_job, find_schedule
-from shoal.control.path_slashes import with_slashes
 from shoal.control.problems import RETRY_S, FieldFault, Problem, invalid, unreadable
 from shoal.control.rate_limits import count_submit
 from shoal.control.request_bodies import whole_body

@@ -187,7 +187,10 @@ def _check_privileges(spec: JobSpec, max_rate: float, leads_elsewhere: bool) -> 
     elsewhere or further, nor anywhere private."""
     had = privileges(spec, max_rate)
     if had and (leads_elsewhere or spec.allow_private):
-        raise NeedsAdmin(f"this needs the scope admin, because of what the spider has: {', '.join(had)}")
+        raise NeedsAdmin(
+            f"only an admin token may submit this job: its spider sets {', '.join(had)}, "
+            "and the job gives it other URLs or private addresses"
+        )
 
 
 def _spider(rules: Mapping[str, Any] | None, spider: str | None, allowed: Sequence[str]) -> Spider | None:

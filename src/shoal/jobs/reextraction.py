@@ -24,7 +24,7 @@ from shoal.jobs.reextraction_pool import ReextractionPool
 from shoal.jobs.reextraction_process import Extract, PageSource, ReextractionRequest, Task, is_wanted
 from shoal.jobs.unmatched_selectors import UnmatchedSelectors
 from shoal.model import Drop, PageRecord
-from shoal.spiders.item_types import declared_items, type_of
+from shoal.spiders.item_schema import declared_items, type_of
 from shoal.spiders.spider import Spider
 from shoal.store.archive.segment_table import require_segments
 from shoal.store.crawl.job_hooks import shared_of, start_offers

@@ -19,7 +19,7 @@ from shoal.model import Drop, ItemRecord, ItemType, PageRecord, RejectRecord, Re
 from shoal.spiders import rules
 from shoal.spiders.callback_limits import CallbackLimits
 from shoal.spiders.item import Item
-from shoal.spiders.item_types import type_of
+from shoal.spiders.item_schema import type_of
 from shoal.spiders.load_spider import load_spider
 from shoal.spiders.page import Page, Request
 from shoal.spiders.run_callback import CallbackFailed, run

@@ -137,7 +137,7 @@ class SpiderOptions(TypedDict, total=False):
     types: Annotated[
         Texts,
         Option(
-            "Fetch and keep only these types of files, or all. Without it: html, pdf, document, data, text.",
+            "Types of files to fetch and keep; all: every type. Without it: html, pdf, document, data, text.",
             Kind.FILE_TYPE,
             selects_links=True,
             section=Section.WHAT,

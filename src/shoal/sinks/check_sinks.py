@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from shoal.model import JobSpec
 from shoal.sinks.open_sink import open_sink
-from shoal.spiders.item_types import declared_items, type_of
+from shoal.spiders.item_schema import declared_items, type_of
 from shoal.spiders.spider import Spider
 from shoal.store.crawl.sink_state import SinkKey
 

@@ -1,7 +1,7 @@
 """Limits for one call of a callback, so that a user's code cannot stop a crawl.
 
 A limit on the address space bounds memory while the callback runs. A timer (`callback_timer.py`) bounds time. Neither
-can stop a long call into C; in a fleet, the parent process kills a child that hangs in one. `process_state.py` keeps
+can stop a long call into C; in a fleet, the parent process kills a child that hangs in one. `callback_sandbox.py` keeps
 the callback from ending the process, and puts back what it changed of it.
 """
 
@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from shoal.spiders.callback_sandbox import ProcessState
 from shoal.spiders.callback_tasks import CallbackTask, given_up
 from shoal.spiders.callback_timer import CallbackTimeout, Timer, timer_of_this_thread
-from shoal.spiders.process_state import ProcessState
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from shoal.errors import ShoalError
+from shoal.spiders.callback_sandbox import exit_refused, process_protected
 from shoal.spiders.page import Request
-from shoal.spiders.process_state import exit_refused, process_protected
 from shoal.spiders.run_callback import collect, failure_reason
 from shoal.spiders.spider import Spider
 

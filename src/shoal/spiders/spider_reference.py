@@ -24,7 +24,7 @@ def find_spider(words: Sequence[str]) -> tuple[Spider | None, list[str]]:
     if not named:
         return None, others
     if len(named) > 1:
-        raise UsageError(f"{named[1]!r} is a second spider: a job has one")
+        raise UsageError(f"{named[1]!r} is a second spider: a job takes only one")
     # Imported late: the modules of spiders take a tenth of a second to import.
     from shoal.spiders.load_spider import load_spider
 

@@ -82,7 +82,7 @@ def crawl(
 def _with_output(request: JobRequest, file: OutputFile) -> JobRequest:
     columns, what = page_columns(request.spec.formats), "pages"
     if request.spider is not None:
-        from shoal.spiders.item_types import declared_items, type_of
+        from shoal.spiders.item_schema import declared_items, type_of
 
         columns, what = item_columns([type_of(cls) for cls in declared_items(request.spider)]), "items"
         file = file._replace(view=replace(file.view, may_lack=request.spider.rules is None))

@@ -14,7 +14,9 @@ from shoal.settings import running_up
 
 
 @click.command(cls=Command)
-@click.option("--port", type=Whole(1, 65535), metavar="P", help="Port for a home. [default: 8080, or a free one]")
+@click.option(
+    "--port", type=Whole(1, 65535), metavar="P", help="Port of a home's dashboard. [default: 8080, or a free one]"
+)
 @click.option("--no-open", is_flag=True, help="Only print the link; do not start a browser.")
 def dashboard(session: Session, port: int | None, no_open: bool) -> None:
     """Look at jobs, errors and data in a browser, and control them.

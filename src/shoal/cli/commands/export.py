@@ -71,7 +71,7 @@ def export(
         _mirror(session, job, Path(mirror), overwrite, assets)
         return
     if assets:
-        raise UsageError("--assets goes with --mirror DIR")
+        raise UsageError("--assets needs --mirror DIR")
     if output is None:
         raise UsageError("give -o FILE, or --mirror DIR")
     if what is None and output.endswith(SEALED):

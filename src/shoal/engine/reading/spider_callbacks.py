@@ -39,7 +39,7 @@ from shoal.model import (
 from shoal.model.record import HANDLED
 from shoal.spiders.callback_limits import CallbackLimits
 from shoal.spiders.item import Item
-from shoal.spiders.item_types import declared_items, type_of
+from shoal.spiders.item_schema import declared_items, type_of
 from shoal.spiders.page import Page, Request
 from shoal.spiders.request_arguments import callback_name, check_request, check_trail
 from shoal.spiders.rule_cost import is_cheap

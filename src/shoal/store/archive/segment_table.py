@@ -110,7 +110,10 @@ def require_segment(store: Store, archive: Archive, name: str) -> None:
     with store.read() as db:
         row = db.execute(select(table).where(table.c.job == job, table.c.segment == segment)).one_or_none()
     if row is not None and row.state == LOST:
-        raise Unavailable(f"{name} is lost: its machine, {row.machine}, has not come back; crawl the page again")
+        raise Unavailable(
+            f"the archived responses in {name} are lost, because machine {row.machine} never came back: "
+            "crawl the page again"
+        )
     if row is not None and row.state == OPEN:
         raise Unavailable(_held(Segment._make(row)))
 

@@ -14,7 +14,7 @@ from shoal.errors import UsageError
 from shoal.extract.casts import Url
 from shoal.model.field_type import type_to_json
 from shoal.spiders import rules
-from shoal.spiders.item_types import declared_items, type_of
+from shoal.spiders.item_schema import declared_items, type_of
 
 HTML = b"<h1>Lamp</h1><b class=price>12.345</b><i>1.5</i><i>2.25</i>"
 
