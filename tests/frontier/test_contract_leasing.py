@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.errors import StaleCall
+from shoal.errors import FrontierLost, StaleCall
 from shoal.frontier.contract import Call
-from shoal.model import Completion, Lane, Offer, Outcome, Trail
+from shoal.model import Completion, Lane, Offer, Outcome, Target, Trail
 from tests.frontier.conftest import Bench, names, target, urls
 
 
@@ -126,3 +126,31 @@ async def test_a_call_older_than_the_last_is_refused(bench: Bench) -> None:
     await bench.frontier.lease(Call("w", 5), 1)
     with pytest.raises(StaleCall):
         await bench.frontier.lease(Call("w", 4), 1)
+
+
+async def test_a_job_with_workers_of_its_own_is_leased_only_by_name(bench: Bench) -> None:
+    await bench.job("scrapy", gap_s=0, per_host=100, own_workers=True)
+    await bench.job("other", gap_s=0, per_host=100)
+    await bench.offer(*urls("a", 3), job="scrapy")
+    assert await bench.frontier.next_ready_in() is None
+    assert await bench.frontier.next_ready_in(job="scrapy") == 0
+    assert await bench.lease(2) == []
+    assert [lease.job for lease in await bench.lease(2, job="scrapy")] == ["scrapy"] * 2
+    assert await bench.lease(5) == []
+    await bench.offer(*urls("b", 1), job="other")
+    assert [lease.job for lease in await bench.lease(5)] == ["other"]
+    await bench.frontier.pause("scrapy")
+    assert await bench.lease(5, job="scrapy") == []
+    with pytest.raises(FrontierLost):
+        await bench.lease(5, job="unknown")
+
+
+async def test_a_target_with_a_note_keeps_both_note_and_fingerprint(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=100)
+    noted = Target("data:,text", -7, "data", note='{"a":1}')
+    await bench.frontier.offer(bench.caller.next(), [Offer("job", [noted, target("http://a/")])])
+    leases = {lease.target.url: lease for lease in await bench.lease(5)}
+    assert leases["data:,text"].target == noted
+    await bench.land(list(leases.values()))
+    await bench.complete([leases["data:,text"]], Outcome.RETRY)
+    assert [lease.target for lease in await bench.lease(5)] == [noted]

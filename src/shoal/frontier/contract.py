@@ -56,6 +56,8 @@ class Terms(NamedTuple):
     pages_per_host: int | None = None
     bytes: int | None = None
     stop_at: float | None = None
+    own_workers: bool = False
+    """Only lease calls that name the job get its requests: other programs work on it, not the fleet's workers."""
 
 
 class Offered(NamedTuple):
@@ -125,12 +127,17 @@ class Frontier(Protocol):
         """Queues the requests that the job has not seen, in one atomic step."""
 
     async def lease(
-        self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
+        self,
+        call: Call,
+        n: int,
+        lanes: Sequence[Lane] = ALL_LANES,
+        horizon_s: float = HORIZON_S,
+        job: str | None = None,
     ) -> list[Lease]:
         """Returns up to n requests, spread over as many ready hosts as possible.
 
         The best lane comes first, and its jobs take turns. Within a job, hosts that have waited longest come first.
-        Strangers get no more than their share (STRANGERS_ONE_IN).
+        Strangers get no more than their share (STRANGERS_ONE_IN). With `job`, all are of this job.
         """
 
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
@@ -164,8 +171,8 @@ class Frontier(Protocol):
         several times counts as many crashes.
         """
 
-    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES) -> float | None:
-        """Seconds until a lease could succeed; None if only a landing, an offer or an operator changes that."""
+    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES, job: str | None = None) -> float | None:
+        """Seconds until such a lease could succeed; None if only a landing, an offer or an operator changes that."""
 
     async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES) -> None:
         """Returns when a request of these lanes may be leased, or after timeout_s. Safe to cancel at any point."""

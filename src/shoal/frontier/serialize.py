@@ -19,15 +19,17 @@ def line_of(target: Target) -> str:
     if target.is_plain:
         return target.url
     body = base64.b64encode(target.body).decode()
-    return json.dumps([target.method, target.url, body, target.content_type])
+    noted = [target.note, target.fingerprint] if target.note else []
+    return json.dumps([target.method, target.url, body, target.content_type, *noted], separators=(",", ":"))
 
 
 def target_of(line: str, host: str) -> Target:
     if line.startswith("http"):
         return Target(line, fingerprint(line), host)
-    method, url, encoded, content_type = json.loads(line)
+    method, url, encoded, content_type, *noted = json.loads(line)
     body = base64.b64decode(encoded)
-    return Target(url, fingerprint(url, method, body), host, method, body, content_type)
+    note, given = noted or ("", fingerprint(url, method, body))
+    return Target(url, given, host, method, body, content_type, note)
 
 
 def trail_text(trail: Trail) -> str:

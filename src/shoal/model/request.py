@@ -23,11 +23,14 @@ class Target(NamedTuple):
     method: str = "GET"
     body: bytes = b""
     content_type: str = ""
+    note: str = ""
+    """What whoever offers the target keeps with it alone. A target with a note also keeps its given fingerprint;
+    otherwise that is computed again from method, URL and body."""
 
     @property
     def is_plain(self) -> bool:
         """A GET without a body: the URL is the whole request."""
-        return self.method == "GET" and not self.body
+        return self.method == "GET" and not self.body and not self.note
 
 
 LAST = -1

@@ -150,7 +150,7 @@ class RedisFrontier(RedisInspection):
             "priority": terms.priority,
             "gap_s": terms.gap_s,
         }
-        fields |= {"per_host": terms.per_host, "robots": terms.robots}
+        fields |= {"per_host": terms.per_host, "robots": terms.robots, "own_workers": terms.own_workers}
         args = {"job": job, "terms": fields, "known": known, "lost": lost}
         again = False
         while await self._shard.run("open", {**args, "again": again}):
@@ -182,10 +182,15 @@ class RedisFrontier(RedisInspection):
         return Offered(new, left)
 
     async def lease(
-        self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
+        self,
+        call: Call,
+        n: int,
+        lanes: Sequence[Lane] = ALL_LANES,
+        horizon_s: float = HORIZON_S,
+        job: str | None = None,
     ) -> list[Lease]:
         check_seconds("horizon_s", horizon_s)
-        wanted = {"n": min(n, PART), "lanes": [ALL_LANES.index(lane) for lane in lanes]}
+        wanted = {"n": min(n, PART), "lanes": [ALL_LANES.index(lane) for lane in lanes], "job": job or False}
         times = {"horizon_s": horizon_s, "lease_s": self.lease_s}
         now, *given = await self._once("lease", call, 1, {**wanted, **times}, raw=True)
         return [lease_of(token, data, now) for token, data in zip(given[::2], given[1::2], strict=True)]

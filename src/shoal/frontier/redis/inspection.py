@@ -54,8 +54,9 @@ class RedisInspection:
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
 
-    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES) -> float | None:
-        seconds = await self._shard.run("next_ready", {"lanes": [ALL_LANES.index(lane) for lane in lanes]})
+    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES, job: str | None = None) -> float | None:
+        args = {"lanes": [ALL_LANES.index(lane) for lane in lanes], "job": job or False}
+        seconds = await self._shard.run("next_ready", args)
         return None if seconds is False else float(seconds)
 
     async def idle_reason(self, job: str) -> str | None:

@@ -57,15 +57,16 @@ class SqliteFrontier(SqliteInspection):
     def _open(self, job: str, terms: Terms, state: str = "active") -> None:
         check_terms(terms)
         lane = ALL_LANES.index(terms.lane)
-        row = (lane, terms.priority, terms.gap_s, terms.per_host, terms.robots)
+        row = (lane, terms.priority, terms.gap_s, terms.per_host, terms.robots, terms.own_workers)
         limits = (terms.pages, terms.pages_per_host, terms.bytes, terms.stop_at)
         self._db.execute(
-            "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, pages_max, pages_per_host, "
-            "bytes_max, stop_at, edition) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, own_workers, pages_max, "
+            "pages_per_host, bytes_max, stop_at, edition) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT(name) DO UPDATE SET edition = edition + 1, "
             "state = CASE excluded.state WHEN 'lost' THEN job.state ELSE 'active' END, "
             "lane = excluded.lane, priority = excluded.priority, gap_s = excluded.gap_s, "
-            "per_host = excluded.per_host, robots = excluded.robots, pages_max = excluded.pages_max, "
+            "per_host = excluded.per_host, robots = excluded.robots, own_workers = excluded.own_workers, "
+            "pages_max = excluded.pages_max, "
             "pages_per_host = excluded.pages_per_host, bytes_max = excluded.bytes_max, stop_at = excluded.stop_at",
             (job, state, *row, *limits, int(self._clock())),
         )
@@ -98,14 +99,19 @@ class SqliteFrontier(SqliteInspection):
         return Offered(self._once(call, "offer", take))
 
     async def lease(
-        self, call: Call, n: int, lanes: Sequence[Lane] = ALL_LANES, horizon_s: float = HORIZON_S
+        self,
+        call: Call,
+        n: int,
+        lanes: Sequence[Lane] = ALL_LANES,
+        horizon_s: float = HORIZON_S,
+        job: str | None = None,
     ) -> list[Lease]:
         check_seconds("horizon_s", horizon_s)
         leases: list[Lease] = []
 
         def take() -> list[int]:
             now = self._clock()
-            leasing = Leasing(self._db, self._queue, now, horizon_s, self.lease_s, call.caller, self._only)
+            leasing = Leasing(self._db, self._queue, now, horizon_s, self.lease_s, call.caller, self._named(job))
             leases.extend(leasing.lease(n, lanes))
             return [lease.token for lease in leases]
 

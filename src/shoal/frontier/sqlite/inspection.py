@@ -39,11 +39,11 @@ class SqliteInspection:
         self._only: tuple[str, ...] = ()
         """The jobs that this process works on; empty: all of them."""
 
-    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES) -> float | None:
+    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES, job: str | None = None) -> float | None:
         now = self._clock()
         soonest = PARKED
-        for job in leasable_jobs(self._db, now, [ALL_LANES.index(lane) for lane in lanes], self._only):
-            soonest = min(soonest, self._soonest(job))
+        for row in leasable_jobs(self._db, now, [ALL_LANES.index(lane) for lane in lanes], self._named(job)):
+            soonest = min(soonest, self._soonest(row))
         return None if soonest >= PARKED else max(0.0, soonest - now)
 
     async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES) -> None:
@@ -52,6 +52,10 @@ class SqliteInspection:
             ready_in_s = await self.next_ready_in(lanes)
             left_s = min(deadline - time.monotonic(), math.inf if ready_in_s is None else ready_in_s)
             await asyncio.sleep(max(0.0, min(left_s, LOOK_EVERY_S)))
+
+    def _named(self, job: str | None) -> tuple[str, ...]:
+        """The jobs to lease from; empty: all that have no workers of their own. Raises FrontierLost."""
+        return self._only if job is None else (self._job_row(job)["name"],)
 
     def _soonest(self, job: sqlite3.Row) -> float:
         """When to check one of the job's hosts next. With no permit left, only requests that hold a permit count."""

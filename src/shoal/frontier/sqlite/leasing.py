@@ -44,7 +44,7 @@ class Leasing:
         caller: str,
         only: Sequence[str],
     ) -> None:
-        """`only`: the jobs to lease from; empty: all of them."""
+        """`only`: the jobs to lease from; empty: all that have no workers of their own."""
         self._db = db
         self._only = only
         self._lease_s = lease_s
@@ -246,10 +246,10 @@ class Leasing:
 def leasable_jobs(db: sqlite3.Connection, now: float, lanes: list[int], only: Sequence[str]) -> list[sqlite3.Row]:
     """Active jobs that have something queued and are not stopped by a limit, in the order they are served.
 
-    Only jobs of these names, if there are any.
+    Only jobs of these names, if there are any; otherwise those without workers of their own.
     """
     marks = ",".join("?" * len(lanes))
-    named = f"AND name IN ({','.join('?' * len(only))}) " if only else ""
+    named = f"AND name IN ({','.join('?' * len(only))}) " if only else "AND NOT own_workers "
     return db.execute(
         "SELECT id, name, lane, priority, pages_max IS NOT NULL AND permits >= pages_max AS spent "
         f"FROM job WHERE state = 'active' AND queued > 0 AND lane IN ({marks}) "

@@ -1,6 +1,6 @@
 -- Leases requests whose hosts may be fetched by now + horizon: the best lane first, owners in turn, then the owner's
 -- jobs in turn.
--- args: call; n; lanes (numbers, best first); horizon_s; lease_s
+-- args: call; n; lanes (numbers, best first); horizon_s; lease_s; job (lease from this one only) or false
 -- returns now and the leases, packed, each after its token
 
 local LOOKS_PER_JOB = 256
@@ -150,7 +150,7 @@ local function of_job(job, quota)
   if got > 0 or crowded then
     shard.turn = shard.turn + 1
     job.turn, job.changed = shard.turn, true
-    redis.call('ZADD', ring_of(job), place_of(job), job.id)
+    if not job.own_workers then redis.call('ZADD', ring_of(job), place_of(job), job.id) end
   end
   return got
 end
@@ -241,13 +241,22 @@ local function of_lane(lane, n)
   return in_turns(owners, n, function(owner, quota) return of_owner(lane, owner, quota) end)
 end
 
-local function lease()
-  if awaits_comparison() then return tokens end
+local function of_lanes()
   local got = 0
   for _, lane in ipairs(args.lanes) do
     if got >= args.n then break end
     got = got + of_lane(lane, args.n - got)
   end
+  return got
+end
+
+local function of_named(job)
+  return job.state == 'active' and job.id ~= NO_QUEUES and leasable(job) and of_job(job, args.n) or 0
+end
+
+local function lease()
+  if awaits_comparison() then return tokens end
+  local got = args.job and of_named(job_of(args.job)) or of_lanes()
   if got > 0 then
     shard.leased_at = now
     redis.call('ZADD', S .. ':deadlines', unpack(deadlines))

@@ -1,5 +1,5 @@
 -- flags: no-writes
--- args: lanes (numbers)
+-- args: lanes (numbers); job (this one only) or false
 -- returns the seconds until a lease could succeed, false if only a landing, an offer or an operator changes that
 
 local JOBS_PER_CALL = 500
@@ -11,6 +11,12 @@ local function soonest(job)
 end
 
 if awaits_comparison() then return answer(false) end
+
+if args.job then
+  local job = job_of(args.job)
+  local at = job.state == 'active' and job.id ~= NO_QUEUES and leasable(job) and soonest(job) or PARKED
+  return answer(at < PARKED and math.max(0, at - now))
+end
 
 local at, left = PARKED, JOBS_PER_CALL
 for _, lane in ipairs(args.lanes) do

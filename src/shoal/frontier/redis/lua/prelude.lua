@@ -223,7 +223,7 @@ local function place_of(job)
 end
 
 local function save_job(job)
-  local served = job.state == 'active' and job.queued > 0 and job.id ~= NO_QUEUES
+  local served = job.state == 'active' and job.queued > 0 and job.id ~= NO_QUEUES and not job.own_workers
   if served and not job.listed then
     redis.call('ZADD', ring_of(job), place_of(job), job.id)
     redis.call('ZADD', owners_of(job.lane), 'NX', shard.turn, job.owner or '')
