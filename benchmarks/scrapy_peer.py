@@ -12,8 +12,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from scrapy import Request, Spider  # type: ignore[import-not-found]
-from scrapy.crawler import CrawlerProcess  # type: ignore[import-not-found]
+from scrapy import Request, Spider
+from scrapy.crawler import CrawlerProcess
 
 SETTINGS = {
     "ROBOTSTXT_OBEY": False,
@@ -26,7 +26,7 @@ SETTINGS = {
 }
 
 
-class Peer(Spider):  # type: ignore[misc]
+class Peer(Spider):
     async def start(self) -> AsyncIterator[Any]:
         # Scrapy's own start does not remember the seed, so it would fetch the front page twice.
         for url in self.start_urls:

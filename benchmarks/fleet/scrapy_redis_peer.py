@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from scrapy import Request  # type: ignore[import-not-found]
-from scrapy.crawler import CrawlerProcess  # type: ignore[import-not-found]
-from scrapy_redis.spiders import RedisSpider  # type: ignore[import-not-found]
+from scrapy import Request
+from scrapy.crawler import CrawlerProcess
+from scrapy_redis.spiders import RedisSpider
 
 SETTINGS = {
     "REDIS_URL": os.environ["REDIS_URL"],
@@ -28,7 +28,7 @@ SETTINGS = {
 }
 
 
-class Links(RedisSpider):  # type: ignore[misc]
+class Links(RedisSpider):
     name = "links"
 
     def make_request_from_data(self, data: bytes) -> Any:
