@@ -1,6 +1,8 @@
 # Everything runs in .venv, which the first target that needs it makes from pyproject.toml.
 PY := .venv/bin/python
 SETUP := .venv/.ready
+# Rules of accessibility, for tests of the dashboard.
+AXE := .venv/axe
 # Every command that the tests start would be compiled anew, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -33,6 +35,8 @@ servers:
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends mariadb-server; } || true
 	@test -n "$(wildcard /usr/lib/postgresql/*/bin/postgres)" || command -v postgres > /dev/null || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends postgresql; } || true
+	@test -f $(AXE)/node_modules/axe-core/axe.min.js || ! command -v npm > /dev/null || \
+		npm install --silent --no-save --ignore-scripts --prefix $(AXE) axe-core@4.14.0 || true
 
 # PARTS=tls measures that one only.
 bench: $(SETUP)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -8,19 +7,15 @@ import pytest_asyncio
 
 from shoal.browser.browser_fetcher import BrowserFetcher
 from shoal.browser.browser_pool import BrowserPool
-from shoal.browser.find_browser import BrowserMissing, find_browser
 from shoal.fetch.address_guard import AddressGuard
 from shoal.practice import Running, Shop, running
+from tests.browser.installed_browser import installed_browser
 from tests.browser.rendering import AGENT
 
 
 @pytest.fixture(scope="session")
 def program() -> str:
-    try:
-        return str(find_browser())
-    except BrowserMissing as missing:
-        assert os.environ.get("CI") != "true", str(missing)
-        pytest.skip(str(missing))
+    return installed_browser()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

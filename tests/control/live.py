@@ -72,9 +72,9 @@ def living(folder: Path) -> Iterator[Live]:
 
 
 @contextmanager
-def serving(environment: dict[str, str], folder: Path) -> Iterator[tuple[str, int]]:
+def serving(environment: dict[str, str], folder: Path, port: int | None = None) -> Iterator[tuple[str, int]]:
     """`shoal api` over a fleet: its URL, and its process."""
-    port = free_port()
+    port = port or free_port()
     log = (folder / "api.log").open("wb")
     command = [sys.executable, "-m", "shoal", "api", "--port", str(port)]
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)

@@ -3,9 +3,18 @@ const EVERY_MS = 3000, HIDDEN_MS = 30000, LATE_MS = 15000;
 const notice = document.getElementById("connection");
 const main = document.getElementById("main");
 
-function say(text) {
-  notice.textContent = text;
+const KEPT = "This page shows what was last known, and tries again.";
+
+function say(text, ...links) {
+  if (notice.textContent !== text + links.map((link) => link.textContent).join("")) notice.replaceChildren(text, ...links);
   notice.hidden = !text;
+}
+
+function loginLink() {
+  const link = document.createElement("a");
+  link.href = `/login?next=${encodeURIComponent(location.pathname + location.search)}`;
+  link.textContent = "Log in";
+  return link;
 }
 
 function isBusy(node) {
@@ -49,17 +58,23 @@ function patchChildren(old, fresh) {
   }
 }
 
+function reasonIn(page) {
+  const reason = page.querySelector("[role=alert]")?.textContent.trim();
+  return reason && reason[0].toUpperCase() + reason.slice(1) + ".";
+}
+
 async function refresh() {
   let response;
   try {
     response = await fetch(location.href, { signal: AbortSignal.timeout(LATE_MS), headers: { Accept: "text/html" } });
   } catch {
-    return say("The server does not answer. This page shows what was last known, and tries again.");
+    return say(`The server does not answer. ${KEPT}`);
   }
   if (response.redirected && new URL(response.url).pathname.endsWith("/login"))
-    return say("You are logged out: open this page again to log in.");
-  if (!response.ok) return say(`The server answered ${response.status}. This page shows what was last known, and tries again.`);
-  const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+    return say("You are logged out. This page shows what was last known. ", loginLink());
+  const fresh = new DOMParser().parseFromString(await response.text().catch(() => ""), "text/html");
+  if (!response.ok || !fresh.getElementById("main"))
+    return say(`${reasonIn(fresh) || `The server answered ${response.status}.`} ${KEPT}`);
   say("");
   document.title = fresh.title;
   patchChildren(main, fresh.getElementById("main"));
@@ -99,8 +114,8 @@ for (const form of document.querySelectorAll("form[data-copy]")) {
     const { urls = "", rules, ...options } = given;
     for (const name of ["rate", "max_pages", "max_depth"]) if (name in options) options[name] = Number(options[name]);
     const text = way(urls.split(/\s+/).filter(Boolean), options) + (rules ? "  # and the rules as a file" : "");
-    await navigator.clipboard?.writeText(text).catch(() => {});
     form.querySelector("output").textContent = text;
+    await navigator.clipboard?.writeText(text).catch(() => {});
   });
 }
 

@@ -1,0 +1,69 @@
+"""A page that is open while its server goes away says so, keeps what it showed, and recovers by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.fleet.fleet import Fleet
+from shoal.store.fleet.tokens import TokenScope, add_token, remove_token
+from tests.control.live import make_tokens, serving
+from tests.dashboard.chromium import Chromium, Tab
+from tests.dashboard.conftest import logged_in
+from tests.fleet.by_hand import FleetShell, fleet_shell
+from tests.frontier.redis_server import free_port
+
+_SAID = "document.getElementById('connection').hidden ? '' : document.getElementById('connection').textContent"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[FleetShell]:
+    with fleet_shell(tmp_path) as fleet:
+        yield fleet
+
+
+def until_said(tab: Tab, words: str) -> None:
+    tab.until(f"({_SAID}).includes('{words}')")
+    assert "kept-job" in tab.text, "the page keeps what it showed"
+
+
+def until_recovered(tab: Tab, fleet: FleetShell, name: str) -> None:
+    """A job that is submitted now appears."""
+    fleet.submit("https://example.com/", "--name", name)
+    tab.until_text(name)
+    assert tab.js(_SAID) == ""
+
+
+def test_an_open_page_outlives_the_api_redis_and_its_token(fleet: FleetShell, browser: Chromium) -> None:
+    tokens, port = fleet.by_hand(make_tokens), free_port()
+    fleet.submit("https://example.com/", "--name", "kept-job")
+    with serving(fleet.environment, fleet.folder, port) as (url, _):
+        tab = browser.tab()
+        tab.hurry(10)
+        logged_in(tab, url, tokens[TokenScope.ADMIN])
+        tab.js("window.isSamePage = true")
+    until_said(tab, "The server does not answer.")
+    with serving(fleet.environment, fleet.folder, port):
+        until_recovered(tab, fleet, "after-the-api")
+        fleet.redis.kill()
+        until_said(tab, "Redis")
+        fleet.redis.start()
+        until_recovered(tab, fleet, "after-redis")
+        _change_token(tab, fleet)
+    assert tab.js("window.isSamePage")
+    assert [said for said in tab.problems if not said.startswith("network: ")] == []
+
+
+def _change_token(tab: Tab, fleet: FleetShell) -> None:
+    async def removed(opened: Fleet) -> str:
+        remove_token(opened.store, f"live-{TokenScope.ADMIN}")
+        return add_token(opened.store, "another", TokenScope.ADMIN)
+
+    token = fleet.by_hand(removed)
+    until_said(tab, "You are logged out.")
+    assert tab.js("document.querySelector('#connection a').getAttribute('href')") == "/login?next=%2F"
+    form = f"token={token}&next=/"
+    tab.js(f"fetch('/login', {{method: 'POST', body: new URLSearchParams('{form}')}}).then((done) => done.status)")
+    until_recovered(tab, fleet, "after-the-login")
