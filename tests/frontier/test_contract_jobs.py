@@ -139,6 +139,16 @@ async def test_a_forgotten_job_leaves_only_its_figures(bench: Bench) -> None:
     assert await bench.frontier.request_state("job", target("http://a/0").fingerprint, "a") is None
 
 
+async def test_requests_that_were_leased_before_are_found_in_their_queue(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=5)
+    await bench.offer(*urls("a", 2))
+    first, second = await bench.lease()
+    await bench.fetch([first])
+    await bench.frontier.release(bench.caller.next(), [second.token])
+    states = [await bench.frontier.request_state("job", one.target.fingerprint, "a") for one in (first, second)]
+    assert states == ["seen", "queued"]
+
+
 async def test_hosts_with_queued_requests_are_counted_without_those_at_their_page_limit(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=100, pages_per_host=1)
     assert await bench.frontier.ready_hosts("job") == 0

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import msgpack
-
 from shoal.frontier.contract import ALL_LANES, HostState
 from shoal.frontier.politeness_clock import StartClock
-from shoal.frontier.redis.serialize import requests_in, target_of
+from shoal.frontier.redis.serialize import requests_in, target_of, trail_and_lines
 from shoal.frontier.redis.shard import CLOCKS, COUNTED, Shard
 from shoal.frontier.wait_reason import why_waiting
 from shoal.model import Figures, Lane, Target, Trail
@@ -163,13 +161,13 @@ class RedisInspection:
         return state
 
 
-def _lines(element: bytes) -> Iterator[bytes]:
-    """Possible lines of a queue's element. A trail or a band may be among them, but matches no fingerprint."""
+def _lines(element: bytes) -> Sequence[bytes]:
+    """The lines of a queue's element (queue.lua)."""
     try:
-        fields = msgpack.unpackb(element, raw=True)
+        _, lines = trail_and_lines(element)
     except ValueError:
-        return
-    yield from (field for field in fields if isinstance(field, bytes))
+        return ()
+    return lines
 
 
 def _is(line: bytes, host: str, fingerprint: int) -> bool:

@@ -105,12 +105,24 @@ def requests_in(elements: Sequence[bytes], host: str) -> Iterator[tuple[Target, 
     """The readable requests among the elements of a queue (queue.lua)."""
     for element in elements:
         try:
-            fields = msgpack.unpackb(element, raw=True)
+            trail, lines = trail_and_lines(element)
         except ValueError:
             continue
-        # An element that was leased before begins with two counts and its band.
-        trail, *lines = fields[3:] if isinstance(fields[0], int) else fields
         yield from filter(None, (_request(trail, line, host) for line in lines))
+
+
+def trail_and_lines(element: bytes) -> tuple[bytes, Sequence[bytes]]:
+    """Raises ValueError if it is not an element of a queue."""
+    fields = msgpack.unpackb(element, raw=True)
+    # An element that was leased before begins with two counts and its band.
+    counts = 3 if isinstance(fields, list) and fields and isinstance(fields[0], int) else 0
+    if (
+        not isinstance(fields, list)
+        or not fields[counts:]
+        or not all(isinstance(one, bytes) for one in fields[counts:])
+    ):
+        raise ValueError("a damaged element of a queue: it must be a trail and lines")
+    return fields[counts], fields[counts + 1 :]
 
 
 def _request(trail: bytes, line: bytes, host: str) -> tuple[Target, Trail] | None:
