@@ -106,7 +106,7 @@ async def test_a_nonce_that_expires_is_replaced(fetcher: Fetcher, site: Site) ->
 async def test_a_wrong_password_is_refused_once_and_not_tried_for_ever(fetcher: Fetcher, site: Site) -> None:
     site.otherwise = Guarded()
     refused = await got(fetcher, site.url + "/", credentials="ann:wrong")
-    assert (refused.status, refused.wants_digest, len(site.asked)) == (401, False, 2)
+    assert (refused.status, refused.wants_repeat, len(site.asked)) == (401, False, 2)
 
 
 async def test_nobody_else_gets_the_signature(fetcher: Fetcher, site: Site) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from urllib.parse import urlsplit
 
 import ada_url
 import pycurl
@@ -124,6 +125,16 @@ class CookieJar:
         lines = (line.decode("latin-1") for line in self._list())
         return [line for line in lines if _holds_for(line, host)]
 
+    def sent_to(self, url: str) -> list[str]:
+        """The cookies, as name=value, that a request for this URL sends."""
+        parts, now = urlsplit(url), time.time()
+        fields = [line.split("\t") for line in self.lines_for(parts.hostname or "") if not _has_expired(line, now)]
+        return [
+            f"{name}={value}"
+            for _, _, path, secure, _, name, value in fields
+            if _is_below(path, parts.path or "/") and (secure == "FALSE" or parts.scheme == "https")
+        ]
+
     def set_lines(self, lines: list[str]) -> None:
         """Adds cookies that a browser brought back. Unlike those of `load`, they are reported as changes."""
         for line in lines:
@@ -199,6 +210,10 @@ def _holds_for(line: str, host: str) -> bool:
     domain, with_subdomains, *_ = line.split("\t")
     domain = domain.removeprefix(_HTTP_ONLY).lstrip(".")
     return host == domain or (with_subdomains == "TRUE" and host.endswith(f".{domain}"))
+
+
+def _is_below(path: str, requested: str) -> bool:
+    return requested == path or requested.startswith(path.rstrip("/") + "/")
 
 
 def _expires(line: str) -> int:

@@ -24,6 +24,7 @@ from shoal.fetch.curl_transfer import Fetch, Options, Transfer
 from shoal.fetch.digest_auth import DigestChallenges
 from shoal.fetch.dns import KNOWN_S, DnsResolver, place_of
 from shoal.fetch.exchange import REDIRECTS, Exchange, Failure, FailureKind, final_head, is_complete_head, parse_head
+from shoal.fetch.lenient_http import REFUSED_HEAD, LenientFetcher
 from shoal.fetch.tls_policy import USUAL, TlsPolicy
 from shoal.urls import origin_of
 
@@ -118,6 +119,9 @@ class Fetcher:
         """Origins that have answered over TLS."""
         self._certificate_askers: dict[str, bool] = {}
         """Origin whose handshake failed -> whether it asked for a certificate of ours."""
+        self._malformed: set[str] = set()
+        """Origins whose heads libcurl refuses."""
+        self._lenient = LenientFetcher(agent, guard, self._names, tls)
         self._digests = DigestChallenges()
         self._refused_certificates: dict[str, Certificate] = {}
         """Origin -> what the certificate says that was refused."""
@@ -143,8 +147,9 @@ class Fetcher:
     async def fetch(self, call: Fetch) -> Exchange | Failure:
         """For callers with few fetches: a body of any size is returned decoded, and does not count as held."""
         answer = await self.fetch_packed(call)
-        if isinstance(answer, Exchange) and answer.wants_digest:
-            answer.let_go()
+        if answer.wants_repeat:
+            if isinstance(answer, Exchange):
+                answer.let_go()
             answer = await self.fetch_packed(call)
         if isinstance(answer, Failure):
             return answer
@@ -158,6 +163,19 @@ class Fetcher:
         if self._closing and self._closing[origin_of(call.url)] >= _CLOSES_BELIEVED:
             call = replace(call, alone=True)
         asked, call = call, self._digests.signed(call)
+        if not call.proxy and origin_of(call.url) in self._malformed:
+            answer = await self._lenient.fetch(call)
+        else:
+            answer = await self._fetch_by_curl(call)
+        if isinstance(answer, Exchange) and call.url.startswith("https:"):
+            _add(self._answered, origin_of(call.url))
+        if isinstance(answer, Exchange) and asked.credentials:
+            answer.wants_repeat = self._digests.note(asked, call, answer)
+        if isinstance(answer, Exchange) and answer.is_coded and answer.location is None:
+            return _unpacked_if_small(answer, call)
+        return answer
+
+    async def _fetch_by_curl(self, call: Fetch) -> Exchange | Failure:
         started_at = time.time()
         transfer = (
             self._idle.pop()
@@ -173,18 +191,11 @@ class Fetcher:
                 failure = await self._perform_in_turn(origin, transfer, call)
             else:
                 failure = await self._perform(transfer, call)
-            answer = failure or self._exchange(transfer, call, started_at)
+            return failure or self._exchange(transfer, call, started_at)
         finally:
             del self._active[transfer]
             transfer.forget()
             self._idle.append(transfer)
-        if isinstance(answer, Exchange) and call.url.startswith("https:"):
-            _add(self._answered, origin_of(call.url))
-        if isinstance(answer, Exchange) and asked.credentials:
-            answer.wants_digest = self._digests.note(asked, call, answer)
-        if isinstance(answer, Exchange) and answer.is_coded and answer.location is None:
-            return _unpacked_if_small(answer, call)
-        return answer
 
     def slow(self, after_s: float, bytes_per_s: float) -> int:
         """Requests that have run for at least `after_s` and brought less than `bytes_per_s` since they began."""
@@ -267,6 +278,9 @@ class Fetcher:
             if await self._asks_for_certificate(code, message, call):
                 words = "the host asks for a client certificate, and Shoal has none"
                 return Failure(FailureKind.CLIENT_CERTIFICATE, words, transfer.clock.ran_s)
+            if REFUSED_HEAD in message and not call.proxy:
+                _add(self._malformed, origin_of(call.url))
+                return Failure(FailureKind.PROTOCOL, message, transfer.clock.ran_s, wants_repeat=True)
             failure = _failure(transfer, call, code, message)
             if failure.kind is FailureKind.CONNECT and (place := place_of(call.url)):
                 self._names.forget(place)

@@ -59,6 +59,8 @@ class Failure:
     kind: FailureKind
     detail: str
     latency_s: float
+    wants_repeat: bool = False
+    """The next request reads the answer in another way, which may succeed."""
 
 
 class Headers:
@@ -111,7 +113,7 @@ class Exchange:
     hold: BodyHold | None = None
     """The memory that a big body takes, until `let_go`."""
     is_packed: bool = False
-    wants_digest: bool = False
+    wants_repeat: bool = False
     """The host refused the credentials as they were sent. The next request sends them in the way that it asks for."""
     body_digest: str = ""
     """Digest of a big body, if it was computed early; the same for `raw`."""

@@ -44,6 +44,16 @@ class TlsPolicy:
             return [(pycurl.CAINFO_BLOB, self.ca_certificates.encode())]
         return [(pycurl.CAINFO, _authorities())]
 
+    def context(self) -> ssl.SSLContext:
+        """The same policy for connections that libcurl does not make."""
+        if self.ca_certificates is not None:
+            return ssl.create_default_context(cadata=self.ca_certificates)
+        context = ssl.create_default_context(cafile=_authorities())
+        if self.insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
 
 USUAL = TlsPolicy()
 

@@ -78,7 +78,7 @@ def _note_cookies(active_job: ActiveJob, result: RequestResult, answer: Exchange
 async def _result(
     active_job: ActiveJob, lease: Lease, answer: Exchange | Failure, known: KnownPage | None, readers: JobReaders
 ) -> RequestResult:
-    if isinstance(answer, Exchange) and answer.wants_digest and lease.trail.chain.count(lease.target.fingerprint) < 2:
+    if answer.wants_repeat and lease.trail.chain.count(lease.target.fingerprint) < 2:
         return request_result.again(lease)
     outcome = Outcome.DONE if _is_wanted(lease, answer) else verdict(answer)
     if outcome is Outcome.DONE and isinstance(answer, Exchange):
