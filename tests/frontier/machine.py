@@ -191,12 +191,13 @@ class CalmMachine(RuleBasedStateMachine):
         return self.leases[data.draw(st.sampled_from(sorted(self.leases)))][0]
 
     @precondition(lambda self: self.leases)
-    @rule(data=st.data(), kind=st.sampled_from(["quick", "quick", "quick", "slow", "busy", "silent"]))
+    @rule(data=st.data(), kind=st.sampled_from(["quick", "quick", "quick", "slow", "delayed", "busy", "silent"]))
     def land(self, data: st.DataObject, kind: str) -> None:
         lease = self.some_lease(data)
         landing = {
             "quick": Landing(lease.token, 0.05, 200),
             "slow": Landing(lease.token, 2.0, 200),
+            "delayed": Landing(lease.token, 2.0, 200, network_s=0.05),
             "busy": Landing(lease.token, 0.05, 429, retry_after_s=3.0),
             "silent": Landing(lease.token, 10.0, None, "timeout"),
         }[kind]

@@ -83,3 +83,10 @@ def test_a_host_left_alone_for_a_minute_is_forgiven() -> None:
 def test_crawl_delay_is_a_floor() -> None:
     assert gap_of(0.5, 1.0, 10.0) >= 10.0
     assert gap_of(0.0, 16.0, 0.0) == 0.0
+
+
+def test_delays_of_our_own_process_do_not_slow_a_host_down() -> None:
+    pace, now = Pace(), 1000.0
+    for latency_s in [0.002] * 30 + [2.0] * 30:
+        learn(pace, Landing(1, latency_s, 200, network_s=0.002), now := now + 2)
+    assert pace.slowdown == 1.0 and pace.recent_s < 0.003

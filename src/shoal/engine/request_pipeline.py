@@ -204,6 +204,7 @@ class RequestPipeline:
             wait_s = retry_after_s(answer.headers.get("retry-after"), time.time())
             place = (answer.ip, domain_of(lease.target.host)) if answer.ip else ()
             landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s, late_s, *place)
+            landing.network_s = answer.network_s
         self._landings.add(landing)
 
     async def _interpret(

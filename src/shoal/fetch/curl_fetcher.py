@@ -39,6 +39,9 @@ else:
             super().__init__()
             self.unusable_ports: set[int] = set()
 
+        async def perform(self, curl: pycurl.Curl) -> None:
+            await super().perform(curl)
+
 
 CONNECT_TIMEOUT_S = 10
 PROXIED_NAME_S = 5.0
@@ -163,7 +166,7 @@ class Fetcher:
         if self._closing and self._closing[origin_of(call.url)] >= _CLOSES_BELIEVED:
             call = replace(call, alone=True)
         asked, call = call, self._digests.signed(call)
-        if not call.proxy and origin_of(call.url) in self._malformed:
+        if self._malformed and not call.proxy and origin_of(call.url) in self._malformed:
             answer = await self._lenient.fetch(call)
         else:
             answer = await self._fetch_by_curl(call)
@@ -262,7 +265,7 @@ class Fetcher:
         try:
             transfer.prepare(call)
             transfer.on_sending = on_sending or transfer.on_sending
-            await self._multi.perform(transfer.curl)
+            transfer.network_s = await self._multi.perform(transfer.curl)
         except pycurl.error as error:
             code, message = error.args
             if (call.truncate and code == pycurl.E_WRITE_ERROR) or transfer.is_complete or _is_redirect(transfer):
@@ -367,11 +370,14 @@ class Fetcher:
         raw = transfer.body.getvalue()
         version = _VERSIONS[info(pycurl.INFO_HTTP_VERSION)]
         hold, transfer.hold = transfer.hold, None
+        # HTTP/2 sends data of its own in between, and that of other requests.
+        network_s = transfer.network_s if version.startswith("1.") else None
         if hold is not None:
             hold.count(len(raw))
-        return Exchange(
-            call.url, status, reason, headers, head, raw, raw, version, ip, latency_s, started_at, hold=hold
-        )
+        exchange = Exchange(call.url, status, reason, headers, head, raw, raw, version, ip, latency_s, started_at)
+        exchange.hold = hold
+        exchange.network_s = None if network_s is None else min(network_s, latency_s)
+        return exchange
 
 
 def _add(origins: set[str], origin: str) -> None:

@@ -17,6 +17,8 @@ from socket import socket as Socket
 
 import pycurl
 
+from shoal.fetch.network_time import network_time_s
+
 _EVENTS = {
     pycurl.POLL_IN: select.EPOLLIN,
     pycurl.POLL_OUT: select.EPOLLOUT,
@@ -40,21 +42,23 @@ class EpollMulti:
         """Sockets that transfers wait for. The epoll may still contain others."""
         self.unusable_ports: set[int] = set()
         """Local ports of connections that no request may use. A new connection from the same port is fine."""
-        self._active: dict[pycurl.Curl, asyncio.Future[None]] = {}
+        self._active: dict[pycurl.Curl, asyncio.Future[float | None]] = {}
         self._due_at = _ASLEEP
         """When libcurl wants to be called, whatever its sockets do."""
         self._timer: asyncio.Handle | None = None
         self._timer_at = _ASLEEP
 
-    async def perform(self, curl: pycurl.Curl) -> None:
-        """Raises pycurl.error. However it ends, even by cancellation, the handle is free afterwards."""
+    async def perform(self, curl: pycurl.Curl) -> float | None:
+        """Gives the network time of the answer. Raises pycurl.error. However it ends, even by cancellation, the handle
+        is free afterwards."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._loop.add_reader(self._epoll.fileno(), self._look)
         self._multi.add_handle(curl)
-        self._active[curl] = ended = self._loop.create_future()
+        ended: asyncio.Future[float | None] = self._loop.create_future()
+        self._active[curl] = ended
         try:
-            await ended
+            return await ended
         finally:
             if self._active.pop(curl, None) is not None:
                 self._multi.remove_handle(curl)
@@ -148,13 +152,15 @@ class EpollMulti:
 
     def _end(self, curl: pycurl.Curl, error: pycurl.error | None) -> None:
         ended = self._active.pop(curl)
+        # At once: the connection may serve another request before the waiting task runs.
+        network_s = network_time_s(curl.getinfo(pycurl.ACTIVESOCKET)) if error is None else None
         with suppress(pycurl.error):
             # If the multi handle has failed, the waiting task must still be notified.
             self._multi.remove_handle(curl)
         if ended.done():
             return
         if error is None:
-            ended.set_result(None)
+            ended.set_result(network_s)
         else:
             ended.set_exception(error)
 

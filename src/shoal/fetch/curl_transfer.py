@@ -92,6 +92,8 @@ class Transfer:
         """The request was sent, or is about to be."""
         self.withheld = False
         """The request was not sent because its connection is unusable."""
+        self.network_s: float | None = None
+        """How long the host and the network took for the last answer; None: not known."""
         self.resolved: str | None = None
         """The host with its addresses, if libcurl must be told."""
         self.on_sending: Callable[[], None] = _nothing
@@ -131,6 +133,7 @@ class Transfer:
             self._configure(call)
             self._current = settings
         self.body, self.head = BytesIO(), BytesIO()
+        self.network_s = None
         self.dialled = self.refused = self.sent = self.withheld = self.is_unwanted = False
         self._url = call.url
         self.on_sending = _nothing

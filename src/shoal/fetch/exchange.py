@@ -118,6 +118,8 @@ class Exchange:
     body_digest: str = ""
     """Digest of a big body, if it was computed early; the same for `raw`."""
     raw_digest: str = ""
+    network_s: float | None = None
+    """The part of the latency that the host and the network took; None: not known."""
     rendered: RenderedPage | None = None
     """If a browser loaded the page: then `body` is what its scripts made of `raw`."""
 

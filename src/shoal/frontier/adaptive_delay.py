@@ -71,12 +71,12 @@ def learn(pace: Pace, landing: Landing, now: float, *, may_block: bool = True) -
         return
     if landing.answered:
         pace.fails = pace.blocks = 0
-    pace.recent_s += RECENT_WEIGHT * (landing.latency_s - pace.recent_s) if pace.answers else landing.latency_s
+    pace.recent_s += RECENT_WEIGHT * (landing.host_s - pace.recent_s) if pace.answers else landing.host_s
     if pace.answers and pace.recent_s > SLOW_FACTOR * max(pace.usual_s, LATENCY_FLOOR_S):
         pace.slowdown = max(pace.slowdown, min(pace.slowdown * STRETCH, LATENCY_SLOWDOWN_MAX))
     else:
         pace.slowdown = max(1.0, pace.slowdown * 0.5 ** (elapsed_s / RECOVERY_HALF_LIFE_S))
-    _learn_usual(pace, landing.latency_s, elapsed_s)
+    _learn_usual(pace, landing.host_s, elapsed_s)
 
 
 def _learn_usual(pace: Pace, latency_s: float, elapsed_s: float) -> None:

@@ -33,6 +33,7 @@ def check_terms(terms: Terms) -> None:
 def check_landings(landings: Sequence[Landing]) -> None:
     for landing in landings:
         _check("latency_s", landing.latency_s, 0, MOST_SECONDS)
+        _check("network_s", landing.host_s, 0, MOST_SECONDS)
         _check("late_s", landing.late_s, 0, MOST_SECONDS)
         _check("retry_after_s", landing.retry_after_s, 0, MOST)
 

@@ -110,6 +110,13 @@ class Landing:
     """The address that answered, if it is known: hosts of one domain at one address share a rate."""
     domain: str = ""
     """The registrable domain of the host, with `address`."""
+    network_s: float | None = None
+    """How long the host and the network took, without delays of our own process. None: not known."""
+
+    @property
+    def host_s(self) -> float:
+        """The time by which the host is judged."""
+        return self.latency_s if self.network_s is None else self.network_s
 
     @property
     def answered(self) -> bool:

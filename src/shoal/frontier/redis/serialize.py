@@ -149,6 +149,7 @@ def landing_fields(landing: Landing) -> dict[str, Any]:
         "late_s": landing.late_s or None,
         "address": landing.address or None,
         "domain": landing.domain or None,
+        "network_s": landing.network_s,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -1,7 +1,7 @@
 -- flags: allow-oom
 -- Frees the hosts' slots and updates their clocks. The leases stay held.
--- args: call; landings (token, latency_s, answered; status, failure, retry_after_s, late_s, address and domain
---       where they apply)
+-- args: call; landings (token, latency_s, answered; network_s, status, failure, retry_after_s, late_s, address and
+--       domain where they apply)
 -- returns true
 
 -- A host that has answered a job once is never unreachable for it. The first failure starts the count.
@@ -56,6 +56,7 @@ end
 
 for _, landing in ipairs(args.landings) do
   check_number('latency_s', landing.latency_s, 0, 1e8)
+  check_number('network_s', landing.network_s or 0, 0, 1e8)
   check_number('late_s', landing.late_s or 0, 0, 1e8)
   check_number('retry_after_s', landing.retry_after_s or 0, 0, 1e15)
 end

@@ -60,7 +60,7 @@ local function learn_usual(host, latency_s, elapsed_s)
   host.usual_s = latency_s > host.usual_s and host.usual_s * step or host.usual_s / step
 end
 
--- landing: latency_s, answered, and where they apply status, failure, retry_after_s
+-- landing: latency_s, answered, and where they apply network_s, status, failure, retry_after_s
 local function learn(host, landing, may_block)
   local elapsed_s = host.learnt_at > 0 and math.max(0, now - host.learnt_at) or 0
   host.slowdown = slowdown_at(host)
@@ -70,12 +70,13 @@ local function learn(host, landing, may_block)
     return
   end
   if landing.answered then host.fails, host.blocks = 0, 0 end
-  local change = landing.latency_s - host.recent_s
-  host.recent_s = host.answers > 0 and host.recent_s + RECENT_WEIGHT * change or host.recent_s + landing.latency_s
+  local host_s = landing.network_s or landing.latency_s
+  local change = host_s - host.recent_s
+  host.recent_s = host.answers > 0 and host.recent_s + RECENT_WEIGHT * change or host.recent_s + host_s
   if host.answers > 0 and host.recent_s > SLOW_FACTOR * math.max(host.usual_s, LATENCY_FLOOR_S) then
     host.slowdown = math.max(host.slowdown, math.min(host.slowdown * STRETCH, LATENCY_SLOWDOWN_MAX))
   else
     host.slowdown = math.max(1, host.slowdown * 0.5 ^ (elapsed_s / RECOVERY_HALF_LIFE_S))
   end
-  learn_usual(host, landing.latency_s, elapsed_s)
+  learn_usual(host, host_s, elapsed_s)
 end
