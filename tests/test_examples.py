@@ -12,6 +12,8 @@ import pytest
 from shoal.practice import Running, Shop, running
 from tests.cli.conftest import Here, Shell
 from tests.frontier.redis_server import RedisServer
+from tests.object_store.s3_server import S3Server
+from tests.store.postgres_server import PostgresServer
 from tests.transcript import Terminal
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -19,10 +21,32 @@ BOOKS_LINES = 12
 THEIRS = "127.0.0.1:8000"
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
+SERVERS = {"postgresql", "bucket"}
+"""Examples that need a server."""
+
+
+@pytest.mark.parametrize("name", sorted({path.name for path in EXAMPLES.iterdir() if path.is_dir()} - SERVERS))
 def test_an_example_prints_what_its_readme_says(name: str, tmp_path: Path) -> None:
     with Terminal(tmp_path) as terminal:
         terminal.follow(EXAMPLES / name / "README.md")
+
+
+def test_the_example_of_a_table_prints_what_its_readme_says(tmp_path: Path) -> None:
+    with PostgresServer() as server:
+        server.run("CREATE DATABASE shop")
+        with Terminal(tmp_path, {"SHOAL_SECRET_SHOP": server.url("shop")}) as terminal:
+            terminal.follow(EXAMPLES / "postgresql" / "README.md")
+
+
+def test_the_example_of_a_bucket_prints_what_its_readme_says(tmp_path: Path, s3_server: S3Server) -> None:
+    s3_server.make_bucket("my-bucket")
+    with Terminal(tmp_path, s3_server.env()) as terminal:
+        terminal.follow(EXAMPLES / "bucket" / "README.md")
+
+
+def test_the_class_in_the_docs_is_that_of_the_example() -> None:
+    docs = (EXAMPLES.parent / "docs" / "data.md").read_text()
+    assert (EXAMPLES / "duckdb_sink" / "duckdb_sink.py").read_text().partition("import duckdb")[2].strip() in docs
 
 
 def test_the_books_example_has_at_most_twelve_lines_of_code() -> None:

@@ -14,7 +14,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -63,8 +63,10 @@ def steps(page: Path) -> Iterator[File | Command]:
 class Terminal:
     """One folder, and the processes that were left running in it until the block ends."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str] = {}) -> None:
+        """`environment`: what a user has exported before."""
         self._folder = folder
+        self._environment = environment
         self._port = 0
         self._sites: list[subprocess.Popen[str]] = []
         self._jobs: set[str] = set()
@@ -123,7 +125,7 @@ class Terminal:
 
     def _start(self, command: str) -> subprocess.Popen[str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SHOAL_")}
-        environment |= {"HOME": str(self._folder), "COLUMNS": "80"}
+        environment |= {"HOME": str(self._folder), "COLUMNS": "80", **self._environment}
         environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
         return subprocess.Popen(
             ["bash", "-c", command],

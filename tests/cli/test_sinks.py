@@ -7,8 +7,6 @@ import signal
 import sqlite3
 from pathlib import Path
 
-import pytest
-
 from shoal.practice import Running
 from tests.cli.conftest import Shell
 from tests.cli.crawling import until
@@ -74,7 +72,6 @@ def test_items_arrive_while_the_crawl_runs_and_a_kill_leaves_each_once(shoal: Sh
     assert rows(file) == exported(shoal)
 
 
-@pytest.mark.skip(reason="its test process crashed once in seven runs; the cause is not known yet")
 def test_a_crawl_that_waits_for_its_sink_can_be_interrupted_and_resumed(shoal: Shell, site: Running) -> None:
     write(shoal, site, rate=8)
     file = shoal.folder / "books.db"

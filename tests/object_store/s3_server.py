@@ -33,8 +33,11 @@ class S3Server:
 
     def new_bucket(self) -> str:
         name = f"bucket-{os.getpid()}-{next(self._made)}"
-        urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/{name}", method="PUT")).close()
+        self.make_bucket(name)
         return name
+
+    def make_bucket(self, name: str) -> None:
+        urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/{name}", method="PUT")).close()
 
     def env(self, endpoint: str | None = None) -> dict[str, str]:
         """The provider's own variables."""

@@ -11,12 +11,9 @@ private address only if the setting of the sending process allows it, and never 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import time
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -27,6 +24,7 @@ from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FailureKind
 from shoal.model import Requester
+from shoal.model.webhook_signature import signature
 from shoal.settings import Settings
 from shoal.store.fleet.webhooks import Delivery, claim_deliveries, note_delivered, note_fault
 from shoal.store.results.columns import iso_time
@@ -107,12 +105,6 @@ def _call(delivery: Delivery, figures: Mapping[str, Any], at: int) -> Fetch:
         truncate=True,
         deadline_s=DEADLINE_S,
     )
-
-
-def signature(secret: str, id: str, at: int, body: bytes) -> str:
-    signed = f"{id}.{at}.".encode() + body
-    key = secret.encode("utf-8", "surrogatepass")
-    return f"v1,{b64encode(hmac.digest(key, signed, sha256)).decode()}"
 
 
 def _fault(answer: Exchange | Failure) -> str | None:

@@ -7,19 +7,21 @@ list of processes has it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from shoal.errors import UsageError
+from shoal.object_store.object_url import BUCKETS, ObjectUrl
 from shoal.telemetry.mask_secrets import is_secret, masked
 
 SECRET = re.compile(r"\{secret:([A-Za-z0-9_]+)\}")
-_CLASS = re.compile(r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<name>[A-Za-z_]\w*)")
+_CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _SQLITE = "sqlite:///"
 _LOCAL = ("sqlite", "file")
-SCHEMES = ("sqlite", "postgresql", "postgres", "redis", "rediss", "https", "http", "file", "mysql", "mariadb")
+_FOLDERS = ("file", *BUCKETS)
+_HTTP = ("https", "http")
 _TABLES = ("sqlite", "postgresql", "postgres", "mysql", "mariadb")
 _HOW = "as in postgresql://user:{secret:NAME}@host/db, with the setting SHOAL_SECRET_NAME"
 
@@ -31,26 +33,32 @@ class SinkUrl:
     address: str
     """The URL without the parameters that are ours, or the import path."""
     options: Mapping[str, str]
-    """Our parameters, such as `table`."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it writes files of the machine that feeds the sink."""
-        return self.scheme in _LOCAL
+    """Our parameters, such as `table`; the arguments of a class."""
 
 
 def check_sink(text: str) -> None:
     """Raises UsageError for a URL that no settings can make good."""
     if text.startswith("{secret:"):
         return
-    url = SECRET.sub("secret", text)
-    read_sink(url)
+    read_sink(SECRET.sub("secret", text))
     parts = urlsplit(text)
     if parts.password and not SECRET.search(parts.password):
         raise UsageError(f"sink {masked(text)}: a job never holds a password; name a secret, {_HOW}")
-    for name, value in parse_qsl(parts.query):
-        if is_secret(name) and not SECRET.fullmatch(value) and name not in _OWN[parts.scheme]:
+    for name, value in (*parse_qsl(parts.query), *parse_qsl(parts.fragment)):
+        if is_secret(name) and not SECRET.fullmatch(value):
             raise UsageError(f"sink {masked(text)}: {name} is a secret; write {name}={{secret:NAME}}, {_HOW}")
+
+
+def check_fleet_sink(url: SinkUrl, modules: Sequence[str]) -> None:
+    """Raises UsageError for what a job of a fleet cannot have: files of one machine, and classes of other modules."""
+    if url.scheme in _LOCAL:
+        raise UsageError(
+            f"sink {url.scheme}://: a fleet has many machines, and this writes to one: name a database or a bucket"
+        )
+    module = url.address.partition(":")[0]
+    if url.scheme == "class" and module not in modules:
+        known = ", ".join(modules) or "none"
+        raise UsageError(f"sink {url.address}: {module} is no module in SHOAL_SPIDERS (it has: {known})")
 
 
 def absolute_sink(text: str, folder: Path) -> str:
@@ -78,34 +86,38 @@ def resolve_sink(text: str, secrets: Mapping[str, str]) -> SinkUrl:
 
 
 def read_sink(text: str) -> SinkUrl:
-    if found := _CLASS.fullmatch(text):
-        return SinkUrl("class", found[0], {})
+    path, _, parameters = text.partition("?")
+    if _CLASS.fullmatch(path):
+        return SinkUrl("class", path, dict(parse_qsl(parameters, keep_blank_values=True)))
     try:
         parts = urlsplit(text)
         _ = parts.port
     except ValueError:
         raise UsageError(f"sink {masked(text)} is no URL: write it as in {_EXAMPLES['postgresql']}") from None
-    if parts.scheme not in SCHEMES:
+    if parts.scheme not in _OWN:
         raise UsageError(
             f"sink {masked(text)}: Shoal has no sink for {parts.scheme or 'a URL without a scheme'}; there are: "
             f"{', '.join(f'{scheme}://' for scheme in _EXAMPLES)} and package.module:Class"
         )
-    return _with_options(text)
+    url = _with_options(text)
+    if url.scheme in _FOLDERS:
+        ObjectUrl.parse(url.address)
+    return url
 
 
 def _with_options(text: str) -> SinkUrl:
-    parts = urlsplit(text)
-    own = _OWN[parts.scheme]
+    scheme = urlsplit(text).scheme
+    own = _OWN[scheme]
     # The query of an HTTP endpoint is its own; our parameters are in the fragment, which is never sent.
-    mark = "#" if parts.scheme in ("http", "https") else "?"
+    mark = "#" if scheme in _HTTP else "?"
     base, _, parameters = text.partition(mark)
     pairs = parse_qsl(parameters, keep_blank_values=True)
-    options = {name: value for name, value in pairs if name in own or _names_table(parts.scheme, name)}
+    options = {name: value for name, value in pairs if name in own or _names_table(scheme, name)}
     others = [(name, value) for name, value in pairs if name not in options]
-    strangers = [name for name, _ in others] if parts.scheme in _STRICT else []
+    strangers = [name for name, _ in others] if scheme in _STRICT else []
     if strangers:
         raise UsageError(f"sink {masked(text)} has the parameter {strangers[0]}; there are: {', '.join(own) or 'none'}")
-    return SinkUrl(parts.scheme, f"{base}{mark}{urlencode(others)}" if others else base, options)
+    return SinkUrl(scheme, f"{base}{mark}{urlencode(others)}" if others else base, options)
 
 
 def _names_table(scheme: str, name: str) -> bool:
@@ -116,18 +128,18 @@ _EXAMPLES = {
     "sqlite": "sqlite:///items.db?table=books",
     "postgresql": "postgresql://user@host/db?table=books",
     "mysql": "mysql://user@host/db?table=books",
+    "s3": "s3://bucket/books/",
+    "file": "file:///srv/books/",
     "redis": "redis://host/0?list=books",
     "https": "https://host/items",
-    "file": "file:///srv/books/",
 }
-_PARTS = ("format", "rows", "seconds")
-_REDIS = ("list", "stream", "most")
 _OWN: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_TABLES, ("table",)),
-    **dict.fromkeys(("redis", "rediss"), _REDIS),
-    **dict.fromkeys(("https", "http"), ("secret", "rows")),
     **dict.fromkeys(("mysql", "mariadb"), ("table", "ssl_ca")),
-    "file": _PARTS,
+    **dict.fromkeys(("redis", "rediss"), ("list", "stream", "max_length")),
+    **dict.fromkeys(_HTTP, ("secret", "rows")),
+    **dict.fromkeys(_FOLDERS, ("format", "rows", "minutes")),
 }
-_STRICT = ("sqlite", "file", "mysql", "mariadb", "https", "http")
+"""Scheme -> our parameters of its URL."""
+_STRICT = ("sqlite", "mysql", "mariadb", *_HTTP, *_FOLDERS)
 """Schemes that have no other parameters than ours there."""

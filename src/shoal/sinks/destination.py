@@ -45,7 +45,9 @@ class Destination:
     fixed_batches = False
     """Whether a repeated batch must have exactly the same changes as before."""
     buffers = False
-    """Whether `deliver` only collects, and `flush` makes it durable."""
+    """Whether `deliver` only collects, and `flush` makes it durable. The end of what is flushed is stored before it."""
+    items_at_once = 2_000
+    """About how many items a chunk has: fewer, or those of one page."""
 
     def prepare(self, types: Sequence[ItemType]) -> None:
         """Connects, and checks that items of these types can be delivered."""
@@ -67,7 +69,7 @@ class Destination:
         return True
 
     def flush(self, number: int) -> list[Refusal]:
-        """Makes what was collected durable, under the number of the batch."""
+        """Makes what was collected durable, under the number of the batch. May be called again after Unavailable."""
         return []
 
     def discard(self) -> None:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import uuid4
 
+from shoal.errors import Unavailable
 from shoal.sinks.destination import Destination, SinkBatch, SinkLost
 from shoal.sinks.read_batch import BatchPlan, plan, read_chunks, read_outdated, read_removed
 from shoal.store.crawl.change_log import ItemName
@@ -70,6 +71,7 @@ class SinkFeed:
         self._held_until = 0.0
         self._state: SinkState | None = None
         self._collected: _Collected | None = None
+        self._flushing = False
 
     def step(self, ends: bool = False) -> Step:
         """Delivers the next batch, if there is one.
@@ -87,9 +89,11 @@ class SinkFeed:
             start_over(self._store, self._key, self._holder)
             self._state = None
             return Step.DELIVERED
-        except BaseException:
-            self._drop_collected()
-            self._state = None
+        except BaseException as error:
+            # What is collected stays for the next try, if only its destination is away.
+            if not (self._flushing and isinstance(error, Unavailable)):
+                self._drop_collected()
+                self._state = None
             raise
 
     def close(self) -> None:
@@ -102,16 +106,17 @@ class SinkFeed:
 
     def _deliver(self, state: SinkState, ends: bool) -> bool:
         if self._planned(state).is_empty:
-            flushed = self._collected is not None and (ends or self._destination.is_full(idle=True))
-            if flushed:
-                self._flush(state)
-            else:
-                self._extend_hold()
-            return flushed
+            # A batch that was planned has the end that it had before.
+            ends = ends or state.planned is not None
+            flushes = self._collected is not None and (ends or self._destination.is_full(idle=True))
+            self._extend_hold()
+            if flushes:
+                self._flush()
+            return flushes
         with self._destination.exclusive():
             self._send(state)
-        if not self._destination.buffers or self._destination.is_full(idle=False):
-            self._flush(state)
+        if not self._destination.buffers or (state.planned is None and self._destination.is_full(idle=False)):
+            self._flush()
         return True
 
     def _planned(self, state: SinkState) -> BatchPlan:
@@ -123,14 +128,14 @@ class SinkFeed:
         store, key = self._store, self._key
         # Once more: all that is delivered must be read while nobody else can write there.
         planned = self._planned(state)
-        if self._destination.fixed_batches and state.planned is None:
-            plan_batch(store, key, self._holder, planned.end)
+        if self._destination.fixed_batches and not self._fix_end(state, planned.end):
+            return
         with store.read() as db:
             removed = read_removed(db, key.job, planned.changes)
             if self._earlier:
                 removed += read_outdated(db, key.job, self._earlier, planned.pages)
             types = declared_types(db, key.job)
-            chunks = read_chunks(db, key.job, planned.pages)
+            chunks = read_chunks(db, key.job, planned.pages, self._destination.items_at_once)
             refusals = self._destination.deliver(SinkBatch(key.job, state.batch, types, chunks, removed))
         self._collect(planned, refusals)
 
@@ -140,10 +145,13 @@ class SinkFeed:
             planned.end, known.n + planned.n, [*known.refusals, *refusals], [*known.tried, *planned.tried]
         )
 
-    def _flush(self, state: SinkState) -> None:
+    def _flush(self) -> None:
+        state, collected = self._state, self._collected
+        if state is None or collected is None or not self._fix_end(state, collected.end):
+            return self._lose_hold()
+        self._flushing = True
         refusals = self._destination.flush(state.batch)
-        collected, self._collected = self._collected, None
-        assert collected is not None
+        self._flushing, self._collected = False, None
         done = Progress(collected.end, collected.n, [*collected.refusals, *refusals], collected.tried)
         now = self._clock()
         if advance(self._store, self._key, self._holder, done, now, self._until()):
@@ -152,8 +160,25 @@ class SinkFeed:
             # Another process has taken over. What was delivered twice has no further effect.
             self._state = None
 
+    def _fix_end(self, state: SinkState, end: Mapping[int, int]) -> bool:
+        """Stores the end, so that another process would repeat the batch with it. False: this one lost its hold."""
+        if state.planned is not None or not (self._destination.buffers or self._destination.fixed_batches):
+            return True
+        if not plan_batch(self._store, self._key, self._holder, end):
+            return False
+        self._state = SinkState(state.key, state.cursor, end, state.batch)
+        return True
+
+    def _lose_hold(self) -> None:
+        self._drop_collected()
+        self._state = None
+
     def _extend_hold(self) -> None:
-        if self._clock() > self._held_until - HOLD_S / 2 and not self._hold():
+        if self._clock() <= self._held_until - HOLD_S / 2:
+            return
+        before = self._state
+        if not self._hold() or self._state != before:
+            # Another process has held it in between, and perhaps delivered what is collected here.
             self._drop_collected()
 
     def _hold(self) -> bool:
@@ -162,6 +187,7 @@ class SinkFeed:
         return self._state is not None
 
     def _drop_collected(self) -> None:
+        self._flushing = False
         if self._collected is not None:
             self._collected = None
             self._destination.discard()

@@ -2,44 +2,55 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shoal.errors import MissingExtra
-from shoal.model.sink_url import SinkUrl, resolve_sink
+from shoal.model.sink_url import resolve_sink
 from shoal.sinks.destination import Destination
 from shoal.store.crawl.sink_state import SinkKey
 
 _PACKAGES = {
-    "postgresql": ("psycopg", "fleet"),
-    "postgres": ("psycopg", "fleet"),
-    "mysql": ("pymysql", "mysql"),
-    "mariadb": ("pymysql", "mysql"),
+    **dict.fromkeys(("postgresql", "postgres"), ("psycopg", "fleet")),
+    **dict.fromkeys(("mysql", "mariadb"), ("pymysql", "mysql")),
+    **dict.fromkeys(("redis", "rediss"), ("redis", "fleet")),
 }
 """Scheme -> the package that it needs, and the extra that brings it."""
 
 
-def open_sink(key: SinkKey, text: str, secrets: Mapping[str, str]) -> Destination:
-    """Connects to nothing yet. Raises UsageError."""
+def open_sink(key: SinkKey, text: str, secrets: Mapping[str, str], allowed: Sequence[str] | None = None) -> Destination:
+    """Connects to nothing yet. `allowed`: the modules that a sink's class may be in; None: any. Raises UsageError."""
     url = resolve_sink(text, secrets)
     package, extra = _PACKAGES.get(url.scheme, ("json", ""))
     if importlib.util.find_spec(package) is None:
         raise MissingExtra(f"{url.scheme}:// sinks need {package}", extra)
-    return _opened(key, url)
-
-
-def _opened(key: SinkKey, url: SinkUrl) -> Destination:
     # Imported one by one: each needs other packages.
-    if url.scheme == "sqlite":
-        from shoal.sinks.tables.sqlite import SqliteSink
+    match url.scheme:
+        case "class":
+            from shoal.sinks.user_class import UserSink
 
-        return SqliteSink(Path(url.address.removeprefix("sqlite:///")), url.options)
-    if url.scheme in ("mysql", "mariadb"):
-        from shoal.sinks.tables.mysql import MysqlSink
+            return UserSink(url.address, url.options)
+        case "sqlite":
+            from shoal.sinks.tables.sqlite import SqliteSink
 
-        return MysqlSink(key, url.address, url.options)
-    from shoal.sinks.tables.postgres import PostgresSink
+            return SqliteSink(Path(url.address.removeprefix("sqlite:///")), url.options)
+        case "mysql" | "mariadb":
+            from shoal.sinks.tables.mysql import MysqlSink
 
-    return PostgresSink(key, url.address, url.options)
+            return MysqlSink(key, url.address, url.options)
+        case "redis" | "rediss":
+            from shoal.sinks.redis_queue import RedisSink
+
+            return RedisSink(url.address, url.options)
+        case "http" | "https":
+            from shoal.sinks.http_batches import HttpSink
+
+            return HttpSink(key, url.address, url.options)
+        case "postgresql" | "postgres":
+            from shoal.sinks.tables.postgres import PostgresSink
+
+            return PostgresSink(key, url.address, url.options)
+    from shoal.sinks.parts import PartsSink
+
+    return PartsSink(key.job, url.address, url.options)

@@ -14,7 +14,7 @@ from shoal.store.store import Store
 from shoal.store.tables import drops, items, pages
 
 ITEMS_AT_ONCE = 2_000
-"""About how many items a batch has, and a chunk of it."""
+"""About how many items a batch has."""
 _LOOKED_UP_AT_ONCE = 500
 
 
@@ -65,9 +65,9 @@ def plan(store: Store, db: Connection, state: SinkState, position: Mapping[int, 
     return BatchPlan(changes, advanced(position, changes), tried, retried)
 
 
-def read_chunks(db: Connection, job: str, wanted: Iterable[PageChange]) -> Iterator[list[SinkItem]]:
+def read_chunks(db: Connection, job: str, wanted: Iterable[PageChange], at_once: int) -> Iterator[list[SinkItem]]:
     """The items of these pages as they are now. The same pages always give the same chunks of pages."""
-    for some in _grouped(wanted):
+    for some in _grouped(wanted, at_once):
         yield _items_of(db, job, some)
 
 
@@ -90,11 +90,11 @@ def read_outdated(db: Connection, job: str, earlier: Sequence[str], of: Sequence
     return [name for name in found if name not in there]
 
 
-def _grouped(wanted: Iterable[PageChange]) -> Iterator[list[int]]:
+def _grouped(wanted: Iterable[PageChange], at_once: int) -> Iterator[list[int]]:
     some: list[int] = []
     n = 0
     for page, size in wanted:
-        if some and (n + size > ITEMS_AT_ONCE or len(some) == _LOOKED_UP_AT_ONCE):
+        if some and (n + size > at_once or len(some) == _LOOKED_UP_AT_ONCE):
             yield some
             some, n = [], 0
         some.append(page)
