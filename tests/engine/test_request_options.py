@@ -191,7 +191,6 @@ async def test_an_errors_callback_that_fails_leaves_the_dead_letter(crawler: Fie
     @spider()
     def shop(page: Page) -> Iterator[Any]:
         yield page.request("/500", errors=failed)
-        yield page.request("/404", errors="nowhere")
 
     @shop.callback
     def failed(page: Page) -> Iterator[Any]:
@@ -200,13 +199,25 @@ async def test_an_errors_callback_that_fails_leaves_the_dead_letter(crawler: Fie
 
     async with serving({"/": html(), "/500": Answer(500, b"")}) as site:
         await crawl(crawler, shop, site.url(), retries=0)
-        broken, missing = crawler.ending(site.url("/500")), crawler.ending(site.url("/404"))
+        broken = crawler.ending(site.url("/500"))
     assert isinstance(broken, DeadLetter)
     assert (broken.reason, broken.status) == ("http", 500)
     assert "its errors callback failed: shop.failed: ValueError: no idea" in broken.detail
-    assert isinstance(missing, DeadLetter)
-    assert "has no callback 'nowhere'" in missing.detail
     await crawler.figures()
+
+
+@pytest.mark.parametrize("keyword", ["to", "errors"])
+async def test_a_callback_that_does_not_exist_fails_the_page_that_names_it(crawler: Field, keyword: str) -> None:
+    @spider()
+    def shop(page: Page) -> Iterator[Any]:
+        yield from page.follow("a", **{keyword: "nowhere"})  # type: ignore[arg-type]
+
+    async with serving({"/": html("/a", "/b"), "/a": html(), "/b": html()}) as site:
+        await crawl(crawler, shop, site.url())
+        start = crawler.ending(site.url())
+        assert crawler.ending(site.url("/a")) is None and crawler.pages() == {}
+    assert isinstance(start, DeadLetter) and start.reason == "callback"
+    assert "has no callback 'nowhere'. It has: shop. To add one" in start.detail
 
 
 async def test_a_fault_of_the_callback_itself_is_no_failure_of_the_request(crawler: Field) -> None:

@@ -25,6 +25,7 @@ from shoal.jobs.job_id import new_job_id
 from shoal.model import Drop, JobSpec, JobState, PageRecord
 from shoal.model.options import OPTIONS, check_options, to_fields
 from shoal.spiders.build_job_spec import JobDraft
+from shoal.spiders.check_callback_names import check_callback_names
 from shoal.spiders.input_sources import read_sources
 from shoal.spiders.run_event_loop import run_in_new_loop
 from shoal.spiders.spider import Spider
@@ -148,6 +149,7 @@ def _settings(home: str | Path | None) -> settings.Settings:
 
 
 def _crawl(spider: Spider, home: Home, chosen: settings.Settings, wanted: RunOptions) -> Crawl:
+    check_callback_names(spider)
     exclusions = read_exclusions(chosen.exclusions)
     home.check()
     create = _resumed if wanted.resume is not None else _created

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, UsageError
 from shoal.spiders.callback_sandbox import exit_refused, process_protected
 from shoal.spiders.page import Request
-from shoal.spiders.run_callback import collect, failure_reason
+from shoal.spiders.run_callback import check_requests, collect, failure_reason
 from shoal.spiders.spider import Spider
 
 SECONDS = 600.0
@@ -56,6 +56,10 @@ def run_on_start(spider: Spider, job: JobInfo, alone: bool) -> StartResult:
             given = f"{type(found).__name__} {found!r:.80}"
             raise HookFailed(f"on_start failed: it gave {given}; give requests, or a mapping to share")
     _check_shared(result.shared)
+    try:
+        check_requests(spider, result.requests)
+    except UsageError as error:
+        raise HookFailed(f"on_start failed: {error}") from None
     return result
 
 

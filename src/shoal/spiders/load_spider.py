@@ -11,6 +11,7 @@ from typing import TypeGuard
 
 import shoal.spiders.callback_tasks  # noqa: F401 - before the spider, which may import all_tasks from asyncio
 from shoal.errors import ShoalError, UsageError
+from shoal.spiders.check_callback_names import check_callback_names
 from shoal.spiders.spider import Spider
 from shoal.spiders.spider_reference import RULES_SUFFIXES, SPIDER_FILE, SPIDER_MODULE
 
@@ -25,12 +26,14 @@ def load_spider(reference: str) -> Spider:
     if found:
         path = Path(found["path"]).resolve()
         spider = _spider_in(_run_file(path), found["name"], str(path))
+        check_callback_names(spider)
         spider.reference = f"{path}:{_variable(spider, path)}"
         return spider
     module = SPIDER_MODULE.fullmatch(reference)
     if module is None:
         raise UsageError(f"{reference!r} is not a spider: give shop.py, shop.py:name or package.module:name")
     spider = _spider_in(_import(module["module"]), module["name"], module["module"])
+    check_callback_names(spider)
     spider.reference = reference
     return spider
 

@@ -77,19 +77,32 @@ async def run(
     try:
         function = spider.named(callback)
         if not is_async(function):
-            return await _call(_run_plain, bounds, function, page)
+            return _with_known_callbacks(spider, await _call(_run_plain, bounds, function, page))
         is_waiting = True
         begin = partial(_await_callback, function, page, bounds, mark)
         found = await in_own_task(begin, mark, bounds.await_timeout(), bounds.await_s)
         is_waiting = False
         if isinstance(found, BaseException):
             raise found
-        return await _call(sort_findings, bounds, found, page)
+        return _with_known_callbacks(spider, await _call(sort_findings, bounds, found, page))
     except BaseException as error:
         # Any exception of the user's code makes only this page fail, and is reported with its line.
         if (is_waiting and _ends_task(error)) or _is_ctrl_c(error):
             raise
         raise CallbackFailed.of(spider, callback, error) from error
+
+
+def _with_known_callbacks(spider: Spider, result: CallbackResult) -> CallbackResult:
+    check_requests(spider, result.requests)
+    return result
+
+
+def check_requests(spider: Spider, requests: list[Request]) -> None:
+    """Raises UsageError for a callback that the spider does not have, before the page is fetched that it would get."""
+    names = {request.callback for request in requests}
+    names |= {request.options.errors for request in requests if request.options is not None}
+    for name in names - {None}:
+        spider.named(name or "")
 
 
 async def _await_callback(function: Callable[..., Any], page: Page, bounds: CallbackLimits, mark: CrashMark) -> Any:

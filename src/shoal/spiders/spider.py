@@ -44,6 +44,8 @@ class Spider:
         self.urls = tuple(one for url in urls for one in expand_ranges(url))
         self.options = options
         self.start = start
+        # A request may go to the spider itself: `page.follow("a", to=books)`.
+        self.__name__ = start.__name__
         self.callbacks: dict[str, Callable[..., Any]] = {"": start, start.__name__: start}
         self.hooks: dict[str, Callable[..., Any]] = {}
         """`on_start` and `on_finish`, if it has them."""
