@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -57,14 +59,66 @@ def test_without_pandas_the_error_says_what_to_install(
         shop.run(tmp_path).to_pandas()
 
 
-def test_a_data_frame_is_made_of_the_items(shop: Spider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # pandas is too large for this suite; all that is used of it is that a DataFrame takes a list of mappings.
-    pandas = ModuleType("pandas")
-    pandas.DataFrame = lambda rows: ("frame", rows)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pandas", pandas)
-    report = shop.run(tmp_path)
-    assert report.to_pandas() == ("frame", list(report.items()))
-    assert report.to_pandas("pages") == ("frame", list(report.pages()))
+class Typed(Item):
+    title: str = css("h3 a")
+    price: Decimal = css(".price_color")
+    parts: list[Decimal] = css(".price_color")
+    stock: int | None = None
+    rating: float | None = None
+    new: bool | None = None
+    on: date | None = None
+    at: datetime | None = None
+    same: Product = css("article")
+
+
+def test_the_columns_of_a_data_frame_have_the_types_of_their_fields(site: Running, tmp_path: Path) -> None:
+    @spider(site.url(), rate=0, allow_private=True)
+    def typed(page: Page) -> Iterator[Any]:
+        for number, item in enumerate(page.each("article", Typed)):
+            if number:
+                item.stock, item.rating, item.new = number, number / 2, True
+                item.on, item.at = date(1500, 1, number), datetime(2026, 1, 2, 3, tzinfo=UTC)
+            yield item
+
+    report = typed.run(tmp_path)
+    frame = report.to_pandas()
+    assert list(frame) == list(Typed.model_fields) and len(frame) == report.overview.stored.items > 2
+    dtypes = {
+        "stock": "Int64",
+        "rating": "float64",
+        "new": "boolean",
+        "on": "datetime64[s]",
+        "at": "datetime64[us, UTC]",
+    }
+    assert {name: str(frame[name].dtype) for name in dtypes} == dtypes
+    assert isinstance(frame["price"][0], Decimal) and frame["price"].sum() == sum(frame["price"])
+    assert frame["parts"][0] == [frame["price"][0]] and frame["same"][0] == {"title": frame["title"][0]}
+    assert frame["stock"].isna()[0] and frame["stock"].sum() == sum(range(len(frame)))
+    assert frame["on"][1].year == 1500 and frame["at"][1].hour == 3
+    pages = report.to_pandas("pages")
+    assert str(pages["status"].dtype) == "Int64" and str(pages["fetched_at"].dtype) == "datetime64[ms, UTC]"
+
+
+def test_a_data_frame_without_items_has_all_columns(site: Running, tmp_path: Path) -> None:
+    @spider(site.url(), rate=0, allow_private=True)
+    def nothing(page: Page) -> Iterator[Any]:
+        yield from page.each("article.nowhere", Typed)
+
+    frame = nothing.run(tmp_path).to_pandas()
+    assert list(frame) == list(Typed.model_fields) and len(frame) == 0 and str(frame["stock"].dtype) == "Int64"
+
+
+def test_values_of_plain_mappings_and_huge_numbers_stay_what_they_are(site: Running, tmp_path: Path) -> None:
+    class Huge(Item):
+        number: int
+
+    @spider(site.url(), rate=0, allow_private=True)
+    def plain(page: Page) -> Iterator[Any]:
+        yield {"n": 1, "text": "a"}
+        yield Huge(number=2**70)
+
+    frame = plain.run(tmp_path).to_pandas()
+    assert list(frame["number"].dropna()) == [2**70] and list(frame["n"].dropna()) == [1]
 
 
 def test_an_interrupted_job_is_continued_by_name(shop: Spider, tmp_path: Path) -> None:

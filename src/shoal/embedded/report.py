@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from shoal.errors import UsageError
+from shoal.embedded.data_frame import data_frame
 from shoal.jobs.job_overview import Overview
+from shoal.store.results.columns import PAGE
 from shoal.store.results.items import item_table
 from shoal.store.results.listings import list_pages
 from shoal.store.store import Store
@@ -43,10 +43,8 @@ class Report(NamedTuple):
             yield from map(dict, list_pages(store, self.overview.job.id, {}))
 
     def to_pandas(self, what: Literal["items", "pages"] = "items") -> Any:
-        """A DataFrame of the items or the pages. Raises UsageError without pandas."""
-        try:
-            # By name: it is no dependency, and type checkers need not know it.
-            pandas = import_module("pandas")
-        except ImportError:
-            raise UsageError("to_pandas() needs pandas, which is not installed: pip install pandas") from None
-        return pandas.DataFrame(list(self.pages() if what == "pages" else self.items()))
+        """A DataFrame of the items or the pages, with the types of their fields. Raises UsageError without pandas."""
+        if what == "pages":
+            return data_frame(self.pages(), PAGE)
+        with Store.open(self.database) as store, item_table(store, self.overview.job.id, {}) as rows:
+            return data_frame(rows, rows.columns)
