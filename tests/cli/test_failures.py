@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shoal.cli.request_failures import group_lines
+from shoal.cli.request_failures import group_lines, offline_lines
 from shoal.jobs.failure_hints import HINTS
 from shoal.store.results.job_figures import Failures
 
@@ -46,8 +46,14 @@ def test_hidden_groups_are_counted_with_the_command_that_shows_them() -> None:
 
 def test_a_hint_stands_once_however_many_hosts_have_the_failure() -> None:
     groups = [Failures("dns", None, f"{name}.example", 1, f"https://{name}.example/") for name in "abc"]
-    lines = told(*groups, group("timeout", f"https://{HOST}/"))
-    assert [line for line in lines if "does not resolve" in line] == [f"    {HINTS['dns']}"]
-    assert not any("online" in line for line in lines), "another host was reached"
-    assert told(*groups)[-1] == "    no name resolves: is this machine online?"
-    assert not any("online" in line for line in told(groups[0]))
+    assert [line for line in told(*groups) if "does not resolve" in line] == [f"    {HINTS['dns']}"]
+
+
+def test_only_a_machine_that_reached_no_host_is_taken_for_offline() -> None:
+    groups = [Failures("dns", None, f"{name}.example", 1, f"https://{name}.example/") for name in "abc"]
+    assert offline_lines(groups, answered=False) == ["  no name resolves: is this machine online?"]
+    assert offline_lines(groups, answered=True) == [], "another host answered"
+    assert offline_lines([*groups, group("timeout", f"https://{HOST}/")], answered=False) == [], (
+        "another host has a name"
+    )
+    assert offline_lines(groups[:1], answered=False) == []

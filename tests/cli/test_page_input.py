@@ -42,6 +42,15 @@ def test_the_row_of_a_list_is_at_hand_on_its_page_and_on_those_behind_it(shoal: 
     assert items(shoal) == expected
 
 
+def test_a_list_of_bad_lines_alone_is_refused_although_the_rules_have_urls(shoal: Shell, site: Running) -> None:
+    (shoal.folder / "shop.yaml").write_text(f"start: [{site.url()}]\nitems: [{{fields: {{title: h1}}}}]\n")
+    (shoal.folder / "shops.csv").write_text(f"sku,website\nA1,{site.url()}\n")
+    ran = shoal("crawl", "shop.yaml", "@shops.csv", "--allow-private")
+    assert ran.code == 2 and "--column NAME" in ran.err
+    assert ran.err.endswith("error: no line of the list 'shops' is a URL that can be fetched\n")
+    assert site.log() == [] and shoal("jobs", "--json").lines == []
+
+
 def test_start_urls_of_rules_take_no_lines_and_no_rows_from_a_list(shoal: Shell, site: Running) -> None:
     rules = {
         "start": [site.url("/category/{garden,kitchen}/index.html"), site.url("/{1..3}")],

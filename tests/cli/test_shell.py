@@ -122,8 +122,28 @@ def test_a_page_of_a_job_is_opened_from_its_archive(shoal: Shell, site: Running)
     ran = shoal("shell", "shop", site.url(), "-c", 'xpath("//h1/text()")')
     assert (ran.code, ran.out) == (0, "Pebble & Pine No. 1\n")
     assert len(site.log()) == fetched, "nothing is fetched"
-    missing = shoal("shell", "shop", site.url("/none.html"), "-c", "page")
-    assert missing.code == 2 and "has no page" in missing.err
+
+
+def test_an_archived_page_has_the_status_and_type_of_its_record(shoal: Shell, troubled_site: Running) -> None:
+    urls = [troubled_site.url(path) for path in ("/pages/sale-2019.html", "/old/catalogue", "/feed.xml")]
+    shoal.crawl(*urls, "--scope", "listed", "--name", "shop")
+    gone, moved, feed = (shoal("shell", "shop", url, "-c", "page").out for url in urls)
+    assert gone.startswith(f"{urls[0]}: 404 text/html, ")
+    assert moved.startswith(troubled_site.url()) and ": 200 text/html, " in moved, "a redirect leads to its page"
+    assert f"{urls[2]}: 200 application/rss+xml, " in feed
+
+
+def test_a_url_that_a_job_has_no_page_of_is_named(shoal: Shell, site: Running) -> None:
+    job = shoal.crawl(site.url(), "--max-pages", "1", "--name", "shop").summary["job"]
+    url = site.url("/none.html")
+    missing = shoal("shell", "shop", url, "-c", "page")
+    assert missing.code == 2
+    assert f"job {job} has no page {url}: `shoal explain {job} {url}` says why" in missing.err
+    alone = shoal("shell", "last", "-c", "page")
+    assert (alone.code, alone.err) == (
+        2,
+        "error: 'last' is not a URL; for a page of a job give its URL, too: `shoal shell last URL`\n",
+    )
 
 
 @pytest.mark.usefixtures("page")

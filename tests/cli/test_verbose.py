@@ -23,6 +23,11 @@ def test_verbose_prints_a_line_per_request_on_stderr(shoal: Shell, troubled_site
     assert len(redirects) == ran.summary["redirects"]
 
 
+def test_the_links_of_a_feed_are_counted_on_the_line(shoal: Shell, site: Running) -> None:
+    err = shoal.crawl(site.url(), "--max-pages", "5", "-v").err
+    assert re.search(r"^200 .*/feed\.xml -> \d+ links?", err, flags=re.MULTILINE), err
+
+
 def test_without_verbose_there_is_no_such_line(shoal: Shell, site: Running) -> None:
     assert f"200 {site.url()}" not in shoal("crawl", site.url(), "--allow-private", "--max-pages", "1").err
     assert " -> " not in shoal("crawl", site.url(), "--allow-private", "--max-pages", "1").err

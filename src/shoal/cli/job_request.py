@@ -128,3 +128,5 @@ def report_bad_lines(session: Session, sources: Sources, strict: bool, becomes_j
         raise UsageError(f"{plural(sources.bad_count, 'bad line')}, and --strict was given")
     if not sources.good:
         raise UsageError("none of the sources is a URL that can be fetched")
+    if sources.useless_list is not None:
+        raise UsageError(f"no line of the list {sources.useless_list!r} is a URL that can be fetched")

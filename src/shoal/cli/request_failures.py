@@ -25,7 +25,9 @@ def failure_lines(session: Session, seen: Overview, most: int, further: str) -> 
         return []
     retry, more = session.command("dead", seen.job.id, "--retry"), session.command(further, seen.job.id)
     limit = seen.job.spec.max_page_bytes
-    return ["errors:", *group_lines(seen.failures, retry, more, limit, get_terminal_size().columns, most)]
+    lines = group_lines(seen.failures, retry, more, limit, get_terminal_size().columns, most)
+    answered = bool(seen.stored.pages or seen.stored.redirects)
+    return ["errors:", *lines, *offline_lines(seen.failures, answered)]
 
 
 def group_lines(
@@ -41,8 +43,13 @@ def group_lines(
             said.add(advice)
             # Not folded: some contain a command to copy.
             lines.append(f"    {advice}")
-    if len({group.host for group in failures if group.kind == "dns"}) == len(failures) > 1:
-        lines.append("    no name resolves: is this machine online?")
     if len(failures) > most:
         lines.append(f"  and {plural(len(failures) - most, 'more group')}: {further}")
     return lines
+
+
+def offline_lines(failures: list[Failures], answered: bool) -> list[str]:
+    """If the names of several hosts do not resolve, and no host has answered."""
+    if answered or len(failures) < 2 or any(group.kind != "dns" for group in failures):
+        return []
+    return ["  no name resolves: is this machine online?"]

@@ -32,7 +32,7 @@ def _found(page: PageRecord, result: RequestResult) -> str:
     counts = {
         "item": len(page.items),
         "rejected item": len(page.rejects),
-        "link": sum(len(offer.targets) for offer in result.offers),
+        "link": result.listed + sum(len(offer.targets) for offer in result.offers),
         "skipped link": sum(result.skips.values()),
     }
     found = ", ".join(plural(n, noun) for noun, n in counts.items() if n)

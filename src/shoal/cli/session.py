@@ -39,8 +39,8 @@ OPTIONS = (
     click.Option(["--home"], metavar="DIR", help="Folder for state and data.", expose_value=False),
     click.Option(["--api"], metavar="URL", help="Use the fleet behind this API.", expose_value=False),
     click.Option(["--json"], is_flag=True, help="Print one JSON object per line on stdout.", expose_value=False),
-    click.Option(["--quiet"], is_flag=True, help="Show no progress.", expose_value=False),
-    click.Option(["--verbose"], is_flag=True, help="Print a line per URL and log to stderr.", expose_value=False),
+    click.Option(["-q", "--quiet"], is_flag=True, help="Show no progress.", expose_value=False),
+    click.Option(["-v", "--verbose"], is_flag=True, help="Print a line per URL and log to stderr.", expose_value=False),
     click.Option(
         ["--color"],
         type=click.Choice(["auto", "always", "never"]),

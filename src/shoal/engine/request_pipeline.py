@@ -244,6 +244,7 @@ class RequestPipeline:
                 async for part in parts:
                     for offer in listed.offers(part):
                         await self._offer(active_job, offer)
+                        result.listed += len(offer.targets)
                     await asyncio.sleep(0)
                     if self._outages.is_stopping or await self._has_ended(active_job):
                         return None

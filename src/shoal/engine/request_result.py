@@ -54,6 +54,8 @@ class RequestResult:
     """Selectors of the spider that had not matched on any page before, and whether they do on this one."""
     listing: Listing | None = None
     """The URLs of such a document are offered part by part, before the result is saved."""
+    listed: int = 0
+    """How many of them were offered."""
     failed: tuple[str, int | None] | None = None
     """An attempt that failed, or was incomplete: its kind, and the status if there was an answer."""
     why: str = ""

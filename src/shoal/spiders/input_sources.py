@@ -78,6 +78,8 @@ class Sources:
         self.bad: list[BadLine] = []
         """The first BAD_KEPT bad lines."""
         self.bad_count = 0
+        self.useless_list: str | None = None
+        """The name of a list whose lines are all bad."""
         self.credentials: dict[str, str] = {}
         """origin -> "user:password"."""
         self._params = params
@@ -91,13 +93,15 @@ class Sources:
     def _read(self, sources: Sequence[_Source]) -> Iterator[Input]:
         line = 0
         for source in sources:
-            before = line
+            before, good, bad = line, self.good + self.duplicates, self.bad_count
             for place, text, problem, columns in source.entries:
                 line = before + place
                 if text or problem or not source.is_list:
                     found = self._input(line, text, problem)
                     found.columns = columns if found.target else safe_columns(columns, text, found.spelt)
                     yield found
+            if source.is_list and self.bad_count > bad and self.good + self.duplicates == good:
+                self.useless_list = source.name
         # The index of a long list takes many bytes and is no longer needed.
         self._lines.clear()
 

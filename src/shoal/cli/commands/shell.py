@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import code
+import re
 import sys
 import textwrap
 import traceback
 from pathlib import Path
+from shlex import quote
 from typing import Any
 from urllib.parse import urljoin
 
@@ -23,15 +25,15 @@ from shoal.extract.document import Node
 from shoal.fetch.charset import to_utf8
 from shoal.jobs.fetch_one_page import FetchOptions, fetch_page, open_page
 from shoal.jobs.try_on_page import markdown_of, select_values
-from shoal.model import fingerprint_hex
+from shoal.model import PageRecord, fingerprint_hex
 from shoal.spiders.field_selectors import JsonData, pick
 from shoal.spiders.missing_file_check import check_is_no_file
 from shoal.spiders.page import Page
-from shoal.urls import Params
-from shoal.urls.fingerprint import target
 
 Names = dict[str, Any]
 _PLACE = "-c"
+_NOT_IN_NAMES = re.compile(r"[.:/]")
+"""A word without them is the name or id of a job rather than a host."""
 _HELP = 'page  css("h1")  xpath("//h1")  json("$.name")  fetch(url)  text()  view()  exit()'
 
 
@@ -67,17 +69,23 @@ def _page(source: str, options: FetchOptions) -> Page:
     if "://" not in source and Path(source).is_file():
         return open_page(source)
     check_is_no_file(source)
+    if not _NOT_IN_NAMES.search(source) and source != "localhost":
+        raise UsageError(f"{source!r} is not a URL; for a page of a job give its URL, too: `shoal shell {source} URL`")
     return fetch_page(source, options)
 
 
 def _archived_page(session: Session, job: str, url: str) -> Page:
+    """The page of this URL, or the one that it redirected to."""
     with session.open_jobs() as backend:
         found = backend.find(job)
-        spec = found.job.spec
-        wanted = target(url if "://" in url else f"https://{url}", Params.of(spec), spec.politeness.group)
-        body = found.body(fingerprint_hex(wanted.fingerprint))
-    content_type = "application/json" if body.lstrip()[:1] in (b"{", b"[") else "text/html"
-    return Page(wanted.url, body, content_type=content_type, html=to_utf8(body, content_type))
+        explained = found.explain(url)
+        page = next((one for one in (explained.record, *explained.hops) if isinstance(one, PageRecord)), None)
+        if page is None:
+            why = session.command("explain", found.job.id, quote(explained.spelt))
+            raise UsageError(f"job {found.job.id} has no page {safe(explained.spelt)}: `{why}` says why")
+        body = found.body(fingerprint_hex(page.fingerprint))
+    status = 200 if page.status == 304 else page.status
+    return Page(page.url, body, status, content_type=page.content_type, html=to_utf8(body, page.content_type))
 
 
 def _names(first: Page, options: FetchOptions) -> Names:
