@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,12 +19,14 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 import pytest
 
 from shoal.store.crawl.inputs import seed_targets
+from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import load_job
 from tests.cli.conftest import Ran
 from tests.cli.in_process import run_here
 from tests.control.calling import Api, api_over
 from tests.fleet.by_hand import FleetShell
+from tests.store.make import dead_letter, page
 
 URL = "https://example.com/"
 Answer = Callable[[], tuple[str, bytes]]
@@ -98,6 +101,15 @@ def test_an_api_with_another_version_is_reported(afar: Afar, ending: str, comman
     afar.instead[ending] = lambda: ("200 OK", json.dumps({"id": job, "colour": "red"}).encode())
     ran = afar(command, job, *([URL] if command == "explain" else []))
     assert ran.code == 2 and "runs another version" in ran.err
+
+
+def test_a_report_is_the_same_over_the_api_and_on_the_fleet(afar: Afar, fleet: FleetShell) -> None:
+    job = afar.api.submit(URL)
+    letter = replace(dead_letter(2), job=job)
+    save(afar.api.bridge.store, Batch(job, pages=[replace(page(1), job=job)], dead=[letter]))
+    reports = [run("report", job, "-o", "-").out for run in (afar, fleet)]
+    over_api, local = (re.sub(r"written [-0-9: ]+ UTC", "", text) for text in reports)
+    assert over_api == local and "1 page of 1 host" in local and "timeout" in local
 
 
 def test_suggested_commands_use_the_same_api(afar: Afar) -> None:

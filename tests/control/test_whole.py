@@ -41,6 +41,7 @@ def test_every_call_but_remove_takes_the_beginning_of_an_id_a_name_and_last(api:
         "",
         "/overview",
         "/series",
+        "/shape",
         "/quality",
         "/pages",
         "/items",

@@ -38,6 +38,7 @@ COMMANDS = {
     "diff": ("diff", "Compare the pages and items of two jobs."),
     "extract": ("extract", "Extract items again from archived pages, without fetching."),
     "export": ("export", "Write a job's data to a file."),
+    "report": ("report", "Write a report about a job, with charts, as one HTML file."),
     "schedule": ("schedule", "Start jobs at set times (cron)."),
     "hosts": ("hosts", "Show each host's state, set its rate, or pause it."),
     "up": ("up", "Run a whole fleet on this machine."),

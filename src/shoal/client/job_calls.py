@@ -93,6 +93,10 @@ class JobCalls(Transport):
         """How the job went over time, oldest first."""
         return cast(Series, self._get(f"/jobs/{quoted(id)}/series"))["points"]
 
+    def shape(self, id: str) -> dict[str, Any]:
+        """Pages by depth and size, the slowest hosts, and which pages and hosts led to which."""
+        return self._get(f"/jobs/{quoted(id)}/shape")
+
     def change(self, id: str, *, version: int | None = None, **changes: Any) -> int:
         """Changes fields of `PATCH /jobs/{id}`; with a version, only if the job is still at it. Returns the new one."""
         return int(self._change("PATCH", f"/jobs/{quoted(id)}{query_of({'version': version})}", changes)["version"])

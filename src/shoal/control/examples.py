@@ -58,6 +58,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "spec": Example('shoal.spec("last")'),
     "overview": Example('shoal.overview("last")'),
+    "shape": Example('shoal.shape("last")'),
     "quality": Example('shoal.quality("last")'),
     "series": Example('shoal.series("last")'),
     "pages": Example('list(shoal.pages("last", status=404))'),

@@ -72,7 +72,7 @@ def _chart(
 ) -> Chart:
     known = [point for point in points if text(point) != UNKNOWN]
     latest = text(known[-1]) if known else UNKNOWN
-    return Chart(title, latest, _svg(points, lines, [text(point) for point in points], most))
+    return Chart(title, latest, _svg(f"{title}: {latest}", points, lines, [text(point) for point in points], most))
 
 
 def _rate_text(point: Point) -> str:
@@ -120,7 +120,9 @@ def _status_lines(points: Sequence[Point]) -> list[Line]:
     return lines[::-1]
 
 
-def _svg(points: Sequence[Point], lines: Sequence[Line], texts: Sequence[str], most: float | None) -> Markup:
+def _svg(
+    label: str, points: Sequence[Point], lines: Sequence[Line], texts: Sequence[str], most: float | None
+) -> Markup:
     values = [value for line in lines for value in line.values if value is not None]
     highest = most or max(values, default=0.0) or 1.0
     start, end = points[0].at, points[-1].at + points[-1].seconds
@@ -144,7 +146,8 @@ def _svg(points: Sequence[Point], lines: Sequence[Line], texts: Sequence[str], m
     parts.append(f'<text x="2" y="{TOP + 11}">{highest:,.4g}</text>')
     parts.append(f'<text x="2" y="{HEIGHT + 14}">{_clock(start)}</text>')
     parts.append(f'<text x="{WIDTH - 2}" y="{HEIGHT + 14}" text-anchor="end">{_clock(end)} UTC</text>')
-    return Markup(f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT + 18}" role="img">{"".join(parts)}</svg>')
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT + 18}"'
+    return Markup(f'<svg class="chart" {size} role="img" aria-label={quoteattr(label)}>{"".join(parts)}</svg>')
 
 
 def _areas(points: Sequence[Point], line: Line, x: Callable[[float], float], y: Callable[[float], float]) -> list[str]:

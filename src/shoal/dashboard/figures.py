@@ -8,12 +8,16 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from shoal.dashboard import formats
 from shoal.dashboard.charts import sparkline, status_classes
 from shoal.dashboard.source import Source
 from shoal.jobs.deployment import JobStatus
+from shoal.jobs.failure_hints import failure_name, hint
+from shoal.jobs.job_overview import Overview
 from shoal.jobs.job_series import job_series
 from shoal.model import ENDED, Figures, JobState
 from shoal.store.jobs import Job
+from shoal.store.results.job_figures import Failures
 from shoal.store.results.time_series import Point
 
 MARKS = {
@@ -125,6 +129,15 @@ def error_share(points: Sequence[Point], figures: Figures) -> str:
         return "0 %"
     top = max(counts, key=lambda name: counts[name])
     return f"{100 * wrong / fetched:.1f} % ({top})"
+
+
+def failed_attempts(seen: Overview) -> list[tuple[str, Failures, str | None]]:
+    """Each kind of failure with its name and what to do about it."""
+    retry, limit = f"shoal dead {seen.job.id} --retry", formats.size(seen.job.spec.max_page_bytes)
+    return [
+        (failure_name(group.kind, group.status), group, hint(group.kind, group.status, retry, limit))
+        for group in seen.failures
+    ]
 
 
 def health(rows: Sequence[JobRow]) -> str:

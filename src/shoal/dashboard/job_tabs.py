@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shoal.dashboard import formats
 from shoal.dashboard.cursors import cursor_of, position_of
+from shoal.dashboard.figures import failed_attempts
 from shoal.dashboard.option_form import option_values
 from shoal.dashboard.source import Source
-from shoal.jobs.failure_hints import failure_name, hint
 from shoal.jobs.job_quality import job_quality
 from shoal.jobs.mask_secrets import without_secrets
 from shoal.store.jobs import Job
-from shoal.store.results.pagination import Placed, dead_groups, items_after, pages_after
+from shoal.store.results.pagination import GROUPED_BY, Placed, dead_groups, items_after, pages_after
 from shoal.store.results.quality import changes
 from shoal.urls.traps import allowing
 
@@ -29,12 +28,8 @@ def tab_content(source: Source, job: Job, tab: str, given: Mapping[str, str]) ->
 
 
 def _errors(source: Source, job: Job, _given: Mapping[str, str]) -> Content:
-    retry, limit = f"shoal dead {job.id} --retry", formats.size(job.spec.max_page_bytes)
-    attempts = [
-        (failure_name(group.kind, group.status), group, hint(group.kind, group.status, retry, limit))
-        for group in source.overview(job).failures
-    ]
-    return {"attempts": attempts, "dead": dead_groups(source.store, job.id, {}, ("reason", "status", "host"))}
+    attempts = failed_attempts(source.overview(job))
+    return {"attempts": attempts, "dead": dead_groups(source.store, job.id, {}, GROUPED_BY)}
 
 
 def _items(source: Source, job: Job, given: Mapping[str, str]) -> Content:

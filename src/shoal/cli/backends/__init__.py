@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shoal.model import Figures, JobState
     from shoal.store.fleet.host_overrides import StoredOverride
     from shoal.store.jobs import Job
+    from shoal.store.results.crawl_shape import CrawlShape
     from shoal.store.results.job_diff import Difference
     from shoal.store.results.listings import Where
     from shoal.store.results.time_series import Point
@@ -48,6 +49,11 @@ class JobHandle(Protocol):
 
     def series(self) -> list[Point]:
         """How the job went over time, oldest first."""
+
+    def shape(self) -> CrawlShape: ...
+
+    def dead_groups(self) -> list[Record]:
+        """Dead letters by reason, status and host, most frequent first."""
 
     def pages(self, where: Where) -> Iterator[Record]: ...
 

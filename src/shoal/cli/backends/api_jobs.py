@@ -16,7 +16,7 @@ from shoal.cli.write_data_file import write_exported, write_warc
 from shoal.client import Client
 from shoal.client import Job as JobResponse
 from shoal.client.responses.jobs import SeriesPoint
-from shoal.control.models.job_detail import ExplanationShown, JobShown, OverviewShown, QualityShown
+from shoal.control.models.job_detail import ExplanationShown, JobShown, OverviewShown, QualityShown, ShapeShown
 from shoal.errors import UnknownHost, UnknownJob, UsageError
 from shoal.jobs.deployment import JobStatus
 from shoal.jobs.explain import Explanation
@@ -27,8 +27,10 @@ from shoal.model.options import to_fields
 from shoal.store import tables
 from shoal.store.fleet.host_overrides import StoredOverride
 from shoal.store.jobs import Job
+from shoal.store.results.crawl_shape import CrawlShape
 from shoal.store.results.job_diff import Difference, ItemDifference, PageDifference
 from shoal.store.results.listings import Where, conditions
+from shoal.store.results.pagination import GROUPED_BY
 from shoal.store.results.time_series import Point
 
 if TYPE_CHECKING:
@@ -60,6 +62,12 @@ class ApiJob:
 
     def series(self) -> list[Point]:
         return [_point(answer) for answer in self._client.series(self.job.id)]
+
+    def shape(self) -> CrawlShape:
+        return _read_as(ShapeShown, self._client.shape(self.job.id)).root
+
+    def dead_groups(self) -> list[Record]:
+        return [dict(group) for group in self._client.dead_groups(self.job.id, *GROUPED_BY)]
 
     def pages(self, where: Where) -> Iterator[Record]:
         return cast(Iterator[Record], self._client.pages(self.job.id, **cast(Any, where)))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shoal.jobs.job_quality import Quality
     from shoal.jobs.mirror import Mirrored
     from shoal.store.fleet.host_overrides import StoredOverride
+    from shoal.store.results.crawl_shape import CrawlShape
     from shoal.store.results.job_diff import Difference
     from shoal.store.results.time_series import Point
 
@@ -55,6 +56,16 @@ class LocalJob:
         from shoal.jobs.job_series import job_series
 
         return job_series(self.place.store, load_job(self.place.store, self.job.id))
+
+    def shape(self) -> CrawlShape:
+        from shoal.store.results.crawl_shape import crawl_shape
+
+        return crawl_shape(self.place.store, self.job.id)
+
+    def dead_groups(self) -> list[Record]:
+        from shoal.store.results.pagination import GROUPED_BY, dead_groups
+
+        return dead_groups(self.place.store, self.job.id, {}, GROUPED_BY)
 
     def pages(self, where: Where) -> Iterator[Record]:
         return list_pages(self.place.store, self.job.id, where)

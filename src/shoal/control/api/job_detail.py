@@ -8,7 +8,7 @@ from shoal.client.responses.jobs import Series
 from shoal.control.api.records import explained
 from shoal.control.async_bridge import bridge
 from shoal.control.job_figures import overview_of
-from shoal.control.models.job_detail import ExplanationShown, JobShown, OverviewShown, QualityShown
+from shoal.control.models.job_detail import ExplanationShown, JobShown, OverviewShown, QualityShown, ShapeShown
 from shoal.control.models.records import ExplainQuery
 from shoal.control.ownership import shown_job
 from shoal.control.routes import READ, Reply, Routes
@@ -18,6 +18,7 @@ from shoal.jobs.job_series import job_series, point_record
 from shoal.jobs.mask_secrets import without_secrets
 from shoal.model import DeadLetter
 from shoal.store.jobs import Job
+from shoal.store.results.crawl_shape import crawl_shape
 
 routes = Routes("whole")
 
@@ -46,6 +47,12 @@ def quality(job: Job) -> Reply:
 def series(job: Job) -> Reply:
     """How the job went over time: pages, statuses, items, latency and queue by the minute."""
     return {"points": [point_record(point) for point in job_series(bridge().store, job)]}
+
+
+@routes.get("/jobs/<id>/shape", READ, answers={200: ShapeShown})
+def shape(job: Job) -> Reply:
+    """The shape of the crawl: pages by depth and size, the slowest hosts, and which pages and hosts led to which."""
+    return ShapeShown(crawl_shape(bridge().store, job.id))
 
 
 @routes.get("/jobs/<id>/explanation", READ, answers={200: ExplanationShown}, query=ExplainQuery)

@@ -8,6 +8,7 @@ from shoal.control.models.strict_models import ResponseBody
 from shoal.jobs.explain import Explanation
 from shoal.jobs.job_overview import Overview
 from shoal.store.jobs import Job
+from shoal.store.results.crawl_shape import CrawlShape
 from shoal.store.results.quality import FieldQuality
 
 
@@ -24,6 +25,10 @@ class QualityShown(ResponseBody):
 
     now: list[FieldQuality]
     before: list[FieldQuality] = Field(description="Quality of the last successful run with the same name.")
+
+
+class ShapeShown(RootModel[CrawlShape]):
+    """Pages by depth and size, the slowest hosts, and which pages and hosts led to which."""
 
 
 class ExplanationShown(RootModel[Explanation]):

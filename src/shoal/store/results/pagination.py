@@ -64,6 +64,10 @@ def jobs_after(
         return [((row.created_at, row.id), job_from_row(row)) for row in db.execute(newest_first)]
 
 
+GROUPED_BY = ("reason", "status", "host")
+"""How people look at dead letters."""
+
+
 def dead_groups(store: Store, job: str, where: Where, by: Sequence[str]) -> list[dict[str, Any]]:
     """Groups of dead letters with equal values in these columns, most frequent first, with sample URLs."""
     dead = tables.dead
