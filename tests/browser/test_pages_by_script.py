@@ -31,6 +31,8 @@ STEPS: dict[str, list[dict[str, Any]]] = {
         "list",
         "scroll",
         "more",
+        "late",
+        "poll",
         "chain",
         "either",
         "shadow-open",

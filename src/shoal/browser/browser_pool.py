@@ -25,8 +25,10 @@ PAGE_BYTES = 300_000_000
 """Memory that an open page may take, by which the number of pages at a time is decided."""
 MOST_AT_ONCE = 4
 MOST_RENDERER_BYTES = 1_000_000_000
-BLAMED_AFTER = 2
-"""A page that was open in so many browsers when they were lost is no longer tried."""
+BLAMED_AFTER = 4
+ALONE = 2
+"""A page is no longer tried if it was open in so many browsers when they were lost. One that was alone there counts
+twice: somebody may have ended its browser from outside, but not again and again."""
 LISTENERS_PER_PAGE = 2
 """A page that is being closed still has one."""
 _MOST_REMEMBERED = 10_000
@@ -164,5 +166,4 @@ class BrowserPool:
     def _suspect(self, lent: LentBrowser, url: str) -> None:
         if len(self._suspects) > _MOST_REMEMBERED:
             self._suspects.clear()
-        # The only page of a browser that is lost is the one that it was lost for.
-        self._suspects[url] += BLAMED_AFTER if lent.in_use == 1 else 1
+        self._suspects[url] += ALONE if lent.in_use == 1 else 1

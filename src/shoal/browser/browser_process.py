@@ -118,6 +118,8 @@ class BrowserProcess:
         self.kill()
         if self.pid:
             await self.gone.wait()
+        # What came from the launcher after the browser had ended.
+        self._close_channels()
 
     async def _start(self, program: Path, agent: str, listeners: int) -> None:
         loop = asyncio.get_running_loop()
@@ -128,6 +130,11 @@ class BrowserProcess:
         theirs = [their_read, their_write, their_channel.detach(), stderr_write]
         try:
             self._spawn(program, agent, listeners, theirs)
+        except BaseException:
+            our_channel.close()
+            for fd in (our_write, our_read, stderr_read):
+                os.close(fd)
+            raise
         finally:
             for fd in theirs:
                 os.close(fd)
@@ -180,10 +187,7 @@ class BrowserProcess:
             os.killpg(self.pid, signal.SIGKILL)
         if self._watch is not None:
             self._watch.cancel()
-        for listener in self._listeners:
-            listener.close()
-        self.devtools.close()
-        self._close_stderr()
+        self._close_channels()
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
         self.gone.set()
@@ -208,6 +212,12 @@ class BrowserProcess:
         if "sandbox" in said.lower():
             return f"its sandbox does not work here, and pages are not opened without one; it says: {said[:300]}"
         return said[:300] or str(error) or f"no answer within {LAUNCH_S:.0f} s"
+
+    def _close_channels(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+        self.devtools.close()
+        self._close_stderr()
 
     def _close_stderr(self) -> None:
         if self._stderr_pipe is not None:

@@ -40,7 +40,8 @@ class NetworkLog:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._open: dict[str, _Open] = {}
-        self._idle_since = time.monotonic()
+        self._changed_at = time.monotonic()
+        """When a request was last sent or ended."""
         self._bodies: set[asyncio.Task[None]] = set()
         self._call_bytes = 0
         self.requests: Counter[str] = Counter()
@@ -63,7 +64,7 @@ class NetworkLog:
         ends = time.monotonic() + most_s
         while (now := time.monotonic()) < ends:
             is_busy = any(now - each.since < POLL_AFTER_S for each in self._open.values())
-            if not is_busy and now - self._idle_since >= QUIET_S:
+            if not is_busy and now - self._changed_at >= QUIET_S:
                 return
             await asyncio.sleep(0.03)
 
@@ -80,6 +81,7 @@ class NetworkLog:
         url = params["request"]["url"]
         if not url.startswith(_WIRE):
             return
+        self._changed_at = time.monotonic()
         self.requests[_host(url)] += 1
         is_call = params.get("type") in _CALL_TYPES
         started_at = params.get("wallTime") or time.time()
@@ -108,10 +110,8 @@ class NetworkLog:
             self.failed.append((request.url, params.get("errorText", "")))
 
     def _ended(self, params: Params) -> _Open | None:
-        request = self._open.pop(params["requestId"], None)
-        if not self._open:
-            self._idle_since = time.monotonic()
-        return request
+        self._changed_at = time.monotonic()
+        return self._open.pop(params["requestId"], None)
 
     async def _take_call(self, id: str, request: _Open) -> None:
         try:

@@ -21,6 +21,8 @@ SETTLE_S = 5.0
 """How long to wait for the requests that a click or a scroll causes."""
 BEGIN_S = 1.0
 """How soon a submitted form begins to load the next page."""
+_FIRST_PART = ("wait", "wait_text")
+"""A script shows a first part of what such a step waits for, and then asks for the next."""
 _CODES = {"Enter": 13, "Tab": 9, "Escape": 27, "Backspace": 8, "Delete": 46, "Space": 32, "Home": 36, "End": 35}
 _CODES |= {"PageUp": 33, "PageDown": 34, "ArrowUp": 38, "ArrowDown": 40, "ArrowLeft": 37, "ArrowRight": 39}
 _TYPED = {"Enter": "\r", "Space": " "}
@@ -45,6 +47,8 @@ async def run_steps(visit: PageVisit, steps: tuple[Step, ...]) -> None:
             raise StepFailed(number, step, str(problem)) from None
         finally:
             visit.document.may_navigate = False
+        if step.name in _FIRST_PART:
+            await _settle(visit)
     visit.current_step = ""
 
 
