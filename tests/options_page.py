@@ -26,8 +26,6 @@ once, and this page is made from it: `python -m tests.options_page > docs/refere
   not twice. A ¬ before it means that the field says the opposite of the option.
 - **admin** says when the API requires a token with the scope admin.
 - **change** says whether `PATCH /jobs/{id}` may change it while the job runs.
-
-The API also accepts the field `render`, whose only value is `never`; it has no effect.
 """
 COLUMNS = """
 | option | meaning | takes | default | spider | field | admin | change |

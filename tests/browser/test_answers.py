@@ -32,7 +32,7 @@ async def test_the_page_is_utf_8_and_its_answer_as_it_was(fetcher: BrowserFetche
     assert got.headers.get_all("x-two") == ["a", "b"]
     assert got.raw.startswith(b"<p>Gr\xfc\xdfe")
     assert "Grüße" in got.body.decode() and text_of(got).endswith("!")
-    assert got.content_type == "text/html; charset=utf-8"
+    assert got.headers.get("content-type") == "text/html; charset=utf-8"
     assert got.ip == "127.0.0.1"
 
 

@@ -44,6 +44,16 @@ async def test_the_next_start_keeps_its_gap_from_one_that_began_late(bench: Benc
     assert 0.95 <= third.wait_s < 1.05
 
 
+async def test_a_host_rests_after_a_page_that_made_requests_of_its_own(bench: Bench) -> None:
+    await bench.job(gap_s=1.0, per_host=10)
+    await bench.offer(*urls("a", 2))
+    first = await bench.lease()
+    bench.clock.advance(0.5)
+    await bench.land(first, charged=3)
+    (second,) = await bench.lease(1, horizon_s=9.0)
+    assert 3.4 <= second.wait_s < 3.7  # four gaps after the first start
+
+
 async def test_a_host_is_never_given_more_than_its_cap(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=2)
     await bench.offer(*urls("a", 5))

@@ -42,6 +42,7 @@ async def test_what_ends_a_lease_is_refused_whole(bench: Bench, number: float) -
     for call in (
         bench.frontier.landed(bench.caller.next(), [good, bad]),
         bench.frontier.landed(bench.caller.next(), [good, replace(bad, latency_s=0.1, late_s=number)]),
+        bench.frontier.landed(bench.caller.next(), [good, replace(bad, latency_s=0.1, charged=number)]),  # type: ignore[arg-type]
         bench.frontier.complete(bench.caller.next(), ends),
         bench.frontier.release(bench.caller.next(), [one.token], number),
         bench.frontier.record_robots_answer("job", "a.test", number),

@@ -27,7 +27,8 @@ def test_steps_are_read_with_their_limits() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("wait", "give a mapping"),
+        ("wait", "give CSS"),
+        (7, "give a mapping"),
         ({}, "names no steps"),
         ({"wiat": ".a"}, "did you mean wait"),
         ({"wait": ".a", "click": ".b"}, "names 2 steps"),

@@ -19,6 +19,7 @@ from shoal.browser.browser_pool import BrowserPool
 from shoal.browser.browser_process import BrowserProcess
 from shoal.browser.devtools import BrowserGone, DevToolsError
 from shoal.browser.guarded_dial import GuardedDial
+from shoal.browser.main_document import DocumentAnswer
 from shoal.browser.navigation_errors import navigation_failure
 from shoal.browser.page_failure import PageFailed
 from shoal.browser.page_visit import PageVisit
@@ -27,7 +28,7 @@ from shoal.browser.socks_proxy import SocksProxy
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.dns import DnsResolver
-from shoal.fetch.exchange import Exchange, Failure, FailureKind, FetchAborted
+from shoal.fetch.exchange import RENDERED_TYPE, Exchange, Failure, FailureKind, FetchAborted, Headers
 from shoal.fetch.rendered_page import RenderedPage
 from shoal.model.rendering import Rendering
 
@@ -201,14 +202,13 @@ async def _unless_dead(visit: PageVisit, work: Coroutine[Any, Any, None]) -> Non
 def _exchange(visit: PageVisit, proxy: SocksProxy, started_at: float) -> Exchange:
     answer, document = visit.document.answer, visit.document
     assert answer is not None
-    headers = decoded_headers(answer.headers)
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in decoded_headers(answer.headers))
     head = f"HTTP/1.1 {answer.status} {answer.reason}\r\n{lines}\r\n".encode("latin-1", "replace")
     return Exchange(
         url=visit.call.url,
         status=answer.status,
         reason=answer.reason,
-        headers=headers,
+        headers=_headers(answer),
         head=head,
         raw=answer.raw,
         body=visit.html if answer.is_shown else answer.raw,
@@ -221,11 +221,26 @@ def _exchange(visit: PageVisit, proxy: SocksProxy, started_at: float) -> Exchang
     )
 
 
+def _headers(answer: DocumentAnswer) -> Headers:
+    """They tell how to read the body, which is UTF-8 if the browser made it."""
+    headers = decoded_headers(answer.headers)
+    if not answer.is_shown:
+        return headers
+    kept = [(name, value) for name, value in headers if name.lower() != "content-type"]
+    return Headers([*kept, ("Content-Type", RENDERED_TYPE)])
+
+
+def _is_same_page(one: str, other: str) -> bool:
+    """A page that only reloads itself leads nowhere."""
+    return one.partition("#")[0] == other.partition("#")[0]
+
+
 def _rendered(visit: PageVisit, proxy: SocksProxy) -> RenderedPage:
     network = visit.network
     return RenderedPage(
         url=visit.url,
-        leads_to=visit.document.leads_to,
+        document=visit.document.answer.raw if visit.document.answer else b"",
+        leads_to="" if _is_same_page(visit.document.leads_to, visit.url) else visit.document.leads_to,
         calls=network.calls,
         console_errors=visit.console_errors,
         failed_requests=network.failed,

@@ -126,7 +126,8 @@ _NUMBERS: dict[Kind, Callable[[Bound], click.ParamType[Any]]] = {
     Kind.DURATION: Duration,
     Kind.SHARE: lambda _: Share(),
 }
-_CHECKED = frozenset({Kind.PATTERN, Kind.HEADER, Kind.COOKIE, Kind.ARGUMENT, Kind.PROXY, Kind.SINK})
+_BROWSER = (Kind.CSS, Kind.STEP, Kind.VIEWPORT, Kind.LOCALE, Kind.TIME_ZONE)
+_CHECKED = frozenset({Kind.PATTERN, Kind.HEADER, Kind.COOKIE, Kind.ARGUMENT, Kind.PROXY, Kind.SINK, *_BROWSER})
 METAVARS = {
     Kind.COUNT: "N",
     Kind.RATE: "R",
@@ -144,6 +145,11 @@ METAVARS = {
     Kind.FORMAT: "NAME,…",
     Kind.NAME: "NAME",
     Kind.SINK: "URL",
+    Kind.CSS: "CSS",
+    Kind.STEP: "STEP",
+    Kind.VIEWPORT: "WxH",
+    Kind.LOCALE: "LANG",
+    Kind.TIME_ZONE: "ZONE",
     Kind.URL: "URL",
     Kind.CERTIFICATES: "FILE",
     Kind.COOKIES: "FILE",

@@ -94,7 +94,7 @@ def run_job(
             stream.start()
         except UsageError as error:
             session.say(f"warning: {error}; the crawl tries again when it ends")
-    crawl = Crawl(home, job_id, concurrency, exclusions, spider, session.settings.secrets)
+    crawl = Crawl(home, job_id, concurrency, exclusions, spider, session.settings.secrets, session.settings.browser)
     with prints_to_stderr():
         try:
             report = _event_loop_run(_run_with_progress(session, home, crawl, stream))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shoal.embedded.home import Home, caller_of
@@ -24,7 +25,7 @@ from shoal.fetch.open_file_limit import raise_open_files
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.frontier.serialize import offer_of
 from shoal.jobs.job_overview import overview
-from shoal.model import ENDED, JobState
+from shoal.model import ENDED, JobSpec, JobState, Render
 from shoal.store.archive.spools import ALONE, Spools
 from shoal.store.crawl.job_hooks import start_offers
 from shoal.store.crawl.robots_files import disclaim_all_robots
@@ -34,6 +35,7 @@ from shoal.store.writer import Writer
 from shoal.urls import Exclusions
 
 if TYPE_CHECKING:
+    from shoal.browser.browser_fetcher import BrowserFetcher
     from shoal.engine.reading.spider_callbacks import SpiderCallbacks
     from shoal.sinks.run_sinks import JobSinks
     from shoal.spiders.spider import Spider
@@ -55,13 +57,17 @@ class Crawl:
         exclusions: Exclusions,
         spider: Spider | None = None,
         secrets: Mapping[str, str] | None = None,
+        browser: str | None = None,
     ) -> None:
-        """If `spider` is given, it is used instead of the one that the job names. The sinks of the job name secrets."""
+        """If `spider` is given, it is used instead of the one that the job names. The sinks of the job name secrets.
+        `browser` is the program that renders pages; None: the first that is found."""
         self._home = home
         self._spider = spider
         self._exclusions = exclusions
         self._secrets = secrets or {}
         self._sinks: JobSinks | None = None
+        self._browser = browser
+        self._browser_fetcher: BrowserFetcher | None = None
         self.job_id = job_id
         self._frontier = home.frontier
         self._writer = Writer(home.store)
@@ -80,6 +86,9 @@ class Crawl:
                     return await self._run(job, on_result)
                 return await self._run_with_sinks(job, on_result)
             finally:
+                if self._browser_fetcher is not None:
+                    await self._browser_fetcher.aclose()
+                    await self._browser_fetcher.pool.aclose()
                 self._writer.close()
                 self._spools.close()
                 self._crash_marker.close()
@@ -108,6 +117,8 @@ class Crawl:
     async def _run(self, job: Job, on_result: OnResult) -> Report:
         # Before any change: if the spider cannot be loaded, the job stays as it is.
         callbacks = callbacks_of(job.spec, self._spider)
+        if job.spec.render is not Render.NEVER and job.state not in ENDED:
+            await self._start_browser(job.spec)
         if job.state in ENDED:
             # The process that ended it was killed before the spider's on_finish had ended.
             await self._finish_hooks(callbacks)
@@ -131,7 +142,8 @@ class Crawl:
         background = [asyncio.create_task(work) for work in works]
         reason: str | None = None
         try:
-            resources = JobResources(fetcher, callbacks, shared, exclusions=self._exclusions)
+            open_browser = partial(self._open_browser, job.spec)
+            resources = JobResources(fetcher, callbacks, shared, exclusions=self._exclusions, open_browser=open_browser)
             reason = await self._work_on(job, resources, on_result)
         except (DiskFull, ObjectStoreAway):
             # A user's stop counts even if it cannot be stored.
@@ -159,6 +171,22 @@ class Crawl:
         if reason is None:
             seen = replace(seen, state=JobState.INTERRUPTED, limiting=None)
         return Report(seen, time.time() - started, self._home.database)
+
+    async def _start_browser(self, spec: JobSpec) -> None:
+        """Before any change: if there is no browser, the job stays as it is. Raises BrowserMissing."""
+        await self._open_browser(spec).pool.start()
+
+    def _open_browser(self, spec: JobSpec) -> BrowserFetcher:
+        if self._browser_fetcher is None:
+            # Imported here only: few crawls need a browser.
+            from shoal.browser.browser_fetcher import BrowserFetcher
+            from shoal.browser.browser_pool import BrowserPool
+
+            guard = AddressGuard(spec.allow_private)
+            self._browser_fetcher = BrowserFetcher(
+                BrowserPool(spec.agent, self._browser), spec.user_agent, guard, insecure=spec.insecure
+            )
+        return self._browser_fetcher
 
     async def _begin(self, job: Job, callbacks: SpiderCallbacks | None) -> Mapping[str, Any] | None:
         """Runs the spider's `on_start`. None if it failed: then the job has failed."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -15,13 +16,15 @@ from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.given_cookies import GivenCookies
 from shoal.fetch.robots import product_token
 from shoal.fetch.tls_policy import TlsPolicy
-from shoal.model import ItemType, JobSpec, Lease, RequestOptions, Target
+from shoal.model import ItemType, JobSpec, Lease, Render, RequestOptions, Target
+from shoal.model.rendering import Rendering, steps_of
 from shoal.model.request_options import OPEN_HEADERS
 from shoal.store.archive.recorder import Recorder
 from shoal.urls import Exclusions, Params, Resolver, Scope, Traps, origin_of, target
 from shoal.urls.file_types import FileTypes
 
 if TYPE_CHECKING:
+    from shoal.browser.browser_fetcher import BrowserFetcher
     from shoal.engine.reading.archived_pages import ArchivedPages
     from shoal.engine.reading.conditional_recrawl import KnownPage
     from shoal.engine.reading.spider_callbacks import SpiderCallbacks
@@ -52,6 +55,9 @@ class JobResources:
     """What the operator forbids all jobs to request."""
     keeps_offers: bool = False
     """Also store offers, so that a lost frontier can be rebuilt."""
+    open_browser: Callable[[], BrowserFetcher] | None = None
+    """Gives the fetcher for pages that a browser loads; called when the first of them is due. Raises BrowserMissing.
+    None: this process has no browser."""
     is_changed: bool = False
     """The scope or the patterns may have changed since the job began, so queued requests may no longer belong to it."""
     spider_written_at: float = 0.0
@@ -79,6 +85,10 @@ class ActiveJob:
         self.archived_pages = resources.archived_pages
         self.exclusions = resources.exclusions
         self.keeps_offers = resources.keeps_offers
+        self._open_browser = resources.open_browser
+        self._rendering = spec.rendering.rendering
+        self._pictures = steps_of(["screenshot"] * spec.rendering.screenshot)
+        """The last steps of every page, also of one with steps of its own."""
         self.is_changed = resources.is_changed
         self.spider_written_at = resources.spider_written_at
         self.edition = 0
@@ -162,8 +172,10 @@ class ActiveJob:
 
     def headers_for(self, origin: str) -> dict[str, str]:
         """Secrets are sent only where the job began, and to the same host if it moves to https."""
-        began_here = origin in self._seed_origins or origin.replace("https://", "http://") in self._seed_origins
-        return dict(self.spec.headers) if began_here else self.open_headers
+        return dict(self.spec.headers) if self._began_at(origin) else self.open_headers
+
+    def _began_at(self, origin: str) -> bool:
+        return origin in self._seed_origins or origin.replace("https://", "http://") in self._seed_origins
 
     @property
     def has_conditional_headers(self) -> bool:
@@ -171,8 +183,9 @@ class ActiveJob:
         return any(name.lower().startswith("if-") for name in self.spec.headers)
 
     def call(self, lease: Lease, known: KnownPage | None) -> Fetch:
-        wanted = lease.target
-        reusable = known.page if known and known.reusable else None
+        wanted, rendering = lease.target, self.rendering_of(lease)
+        # The document of a rendered page may stay the same while what its scripts load changes.
+        reusable = known.page if known and known.reusable and rendering is None else None
         origin = origin_of(wanted.url)
         call = Fetch(
             url=wanted.url,
@@ -188,9 +201,26 @@ class ActiveJob:
             max_bytes=SITEMAP_BYTES if lease.trail.callback == SITEMAP else self.spec.max_page_bytes,
             deadline_s=self.spec.timeout,
             types=self.types if self.checks_type(lease) else None,
+            rendering=rendering,
         )
         options = lease.trail.options
         return call if options is None else self._with_options(call, options)
+
+    @cached_property
+    def browser(self) -> BrowserFetcher | None:
+        """None: this process has no browser. Raises BrowserMissing."""
+        return None if self._open_browser is None else self._open_browser()
+
+    def rendering_of(self, lease: Lease) -> Rendering | None:
+        """How a browser loads the page. None: it is fetched without one."""
+        options = lease.trail.options
+        mode = (options and options.render) or self.spec.render
+        if mode is not Render.ALWAYS or lease.trail.callback in (SITEMAP, ASSET):
+            return None
+        if options is not None and options.steps:
+            return self._rendering._replace(steps=(*options.steps, *self._pictures))
+        began_here = self._began_at(origin_of(lease.target.url))
+        return self._rendering if began_here else self._rendering.for_another_origin()
 
     def _with_options(self, call: Fetch, options: RequestOptions) -> Fetch:
         return replace(

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from typing import NamedTuple
 
 from shoal.engine import request_result, unfetched_requests
 from shoal.engine.active_job import ActiveJob
+from shoal.engine.charge_rendering import charged_requests
 from shoal.engine.leasing.landings import Landings
 from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
@@ -31,7 +32,7 @@ from shoal.engine.robots.check import Access, RobotsCheck, RobotsDecision
 from shoal.engine.saving.build_capture import capture, pack_small
 from shoal.errors import FrontierLost
 from shoal.fetch.curl_transfer import Fetch
-from shoal.fetch.exchange import NOTHING_SENT, Exchange, Failure, retry_after_s
+from shoal.fetch.exchange import NOTHING_SENT, Exchange, Failure, FetchAborted, retry_after_s
 from shoal.frontier.contract import Frontier
 from shoal.model import Landing, Lease, Offer
 from shoal.telemetry import EventLogger
@@ -42,6 +43,9 @@ WORTH_WAITING_S = 0.5
 
 NO_ROOM_WAIT_S = 0.25
 """Used when a job has enough pages that wait for a reader. Short, because other jobs may fetch from the same host."""
+
+NO_BROWSER_WAIT_S = 2.0
+"""Used when the page needs a browser and this process has none, to let another process lease it."""
 
 log = EventLogger(__name__)
 
@@ -96,9 +100,24 @@ class RequestPipeline:
             return await self._with_errors_callback(lease, active_job, result)
         if not self._readers.has_room(lease.job) and not await self._readers.wait_for_room(lease.job):
             return ReturnLease(NO_ROOM_WAIT_S)
-        if not await self._may_begin(lease, decision):
-            return ReturnLease()
-        return await self._fetch_and_read(lease, active_job, known, timing.late_s(lease))
+        call = active_job.call(lease, known)
+        browser = active_job.browser if call.rendering is not None else None
+        if call.rendering is not None and browser is None:
+            return ReturnLease(NO_BROWSER_WAIT_S)
+        async with AsyncExitStack() as slot:
+            if browser is not None:
+                # Before the request counts as begun: a page may wait for its turn in the browser.
+                await slot.enter_async_context(browser.pool.slot())
+            if not await self._may_begin(lease, decision):
+                return ReturnLease()
+            late_s = timing.late_s(lease)
+            try:
+                fetch = active_job.fetcher.fetch_packed if browser is None else browser.fetch
+                answer = await fetch(call)
+                active_job.after_fetch(call)
+            except FetchAborted:
+                return ReturnLease(NO_ROOM_WAIT_S)
+        return await self._unpack_and_read(lease, active_job, known, late_s, call, answer)
 
     async def _with_errors_callback(
         self, lease: Lease, active_job: ActiveJob, result: RequestResult
@@ -116,12 +135,15 @@ class RequestPipeline:
         finally:
             mark.clear()
 
-    async def _fetch_and_read(
-        self, lease: Lease, active_job: ActiveJob, known: KnownPage | None, late_s: float
+    async def _unpack_and_read(
+        self,
+        lease: Lease,
+        active_job: ActiveJob,
+        known: KnownPage | None,
+        late_s: float,
+        call: Fetch,
+        answer: Exchange | Failure,
     ) -> RequestResult | ReturnLease:
-        call = active_job.call(lease, known)
-        answer = await active_job.fetcher.fetch_packed(call)
-        active_job.after_fetch(call)
         if isinstance(answer, Failure) or answer.is_small:
             return await self._read(lease, active_job, known, late_s, call, answer)
         result: RequestResult | ReturnLease = ReturnLease()
@@ -205,6 +227,7 @@ class RequestPipeline:
             place = (answer.ip, domain_of(lease.target.host)) if answer.ip else ()
             landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s, late_s, *place)
             landing.network_s = answer.network_s
+            landing.charged = charged_requests(lease.target.host, answer)
         self._landings.add(landing)
 
     async def _interpret(

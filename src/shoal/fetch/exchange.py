@@ -98,6 +98,7 @@ class Exchange:
     status: int
     reason: str
     headers: Headers
+    """They fit `body`: what only made sense on the wire may differ from `head`."""
     head: bytes
     """The response head as received, from status line to blank line."""
     raw: bytes
@@ -124,9 +125,9 @@ class Exchange:
     """If a browser loaded the page: then `body` is what its scripts made of `raw`."""
 
     @property
-    def content_type(self) -> str:
-        """The Content-Type of `body`."""
-        return RENDERED_TYPE if self.rendered is not None else self.headers.get("content-type")
+    def wire_bytes(self) -> int:
+        """What was received for it."""
+        return len(self.raw) if self.rendered is None else max(len(self.raw), self.rendered.wire_bytes)
 
     @property
     def is_small(self) -> bool:
@@ -143,7 +144,9 @@ class Exchange:
 
     @property
     def location(self) -> str | None:
-        """The absolute target of a redirect. None if this is no redirect, or has no target."""
+        """The absolute target of a redirect, also of one by a script. None if this is no redirect, or has no target."""
+        if self.rendered is not None and self.rendered.leads_to:
+            return self.rendered.leads_to
         if self.status not in REDIRECTS or "location" not in self.headers:
             return None
         try:

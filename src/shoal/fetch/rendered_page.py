@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -21,6 +23,11 @@ class PageCall:
     """The request without secrets."""
     started_at: float
 
+    @property
+    def data(self) -> Any:
+        """The body as JSON. Raises ValueError."""
+        return json.loads(self.body)
+
 
 @dataclass(slots=True)
 class Picture:
@@ -36,6 +43,8 @@ class Picture:
 class RenderedPage:
     url: str
     """Where the page was in the end: scripts may change it."""
+    document: bytes = b""
+    """The HTML as the site sent it, before any script ran."""
     leads_to: str = ""
     """Where a script of the page wanted to go. It was not followed."""
     calls: list[PageCall] = field(default_factory=list)

@@ -14,6 +14,7 @@ from shoal.model import Completion, Landing
 from shoal.model.options import MAX_GAP_S, RATE, bound_of
 
 MOST_SECONDS = 1e8
+MOST_CHARGED = 1_000_000
 """Three years: longer than any wait."""
 MOST = 10**15
 FURTHEST = 1e12
@@ -35,6 +36,7 @@ def check_landings(landings: Sequence[Landing]) -> None:
         _check("latency_s", landing.latency_s, 0, MOST_SECONDS)
         _check("network_s", landing.host_s, 0, MOST_SECONDS)
         _check("late_s", landing.late_s, 0, MOST_SECONDS)
+        _check("charged", landing.charged, 0, MOST_CHARGED)
         _check("retry_after_s", landing.retry_after_s, 0, MOST)
 
 

@@ -25,6 +25,7 @@ def without_secrets(job: Job) -> Job:
         credentials=dict.fromkeys(spec.credentials, HIDDEN),
         arguments=shown_arguments(spec),
         rules=_hidden(spec.rules),
+        rendering=replace(spec.rendering, steps=(HIDDEN,) * len(spec.rendering.steps)),
         webhook=_shown_webhook(spec),
     )
     return replace(job, spec=shown, extracted_by=_hidden(job.extracted_by))

@@ -12,6 +12,7 @@ from shoal.model.job import (
     JobState,
     Limits,
     Politeness,
+    RenderOptions,
     Requester,
     Webhook,
     reached,
@@ -29,6 +30,7 @@ from shoal.model.record import (
     RedirectRecord,
     RejectRecord,
 )
+from shoal.model.rendering import Render
 from shoal.model.request import LAST, Completion, Figures, Landing, Lease, Offer, Outcome, Target, Trail
 from shoal.model.request_options import RequestOptions
 
@@ -63,6 +65,8 @@ __all__ = [
     "Politeness",
     "RedirectRecord",
     "RejectRecord",
+    "Render",
+    "RenderOptions",
     "RequestOptions",
     "Requester",
     "ScopeKind",

@@ -12,6 +12,7 @@ from typing import Any
 from shoal import __version__
 from shoal.model.option import Kind
 from shoal.model.options import DEFAULTS, MAX_GAP_S, OPTIONS, Canonical, Lane, ScopeKind
+from shoal.model.rendering import Render, Rendering, step_text, steps_of, viewport_of
 from shoal.model.request import Target
 
 AGENT = f"shoal/{__version__}"
@@ -97,6 +98,41 @@ class Politeness:
 
 
 @dataclass(frozen=True, slots=True)
+class RenderOptions:
+    """How a browser loads the pages of a job."""
+
+    wait_for: str | None = DEFAULTS["rendering.wait_for"]
+    scroll: bool = DEFAULTS["rendering.scroll"]
+    screenshot: bool = DEFAULTS["rendering.screenshot"]
+    steps: tuple[str, ...] = DEFAULTS["rendering.steps"]
+    """As text; taken after `wait_for` and before `scroll` and `screenshot`."""
+    viewport: str | None = DEFAULTS["rendering.viewport"]
+    locale: str | None = DEFAULTS["rendering.locale"]
+    time_zone: str | None = DEFAULTS["rendering.time_zone"]
+    block: tuple[str, ...] = DEFAULTS["rendering.block"]
+    load_images: bool = DEFAULTS["rendering.load_images"]
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> RenderOptions:
+        lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
+        return cls(**{**fields, **lists})
+
+    @property
+    def rendering(self) -> Rendering:
+        """Raises UsageError."""
+        waits = [step_text({"wait": self.wait_for})] if self.wait_for else []
+        shown = [*["scroll"] * self.scroll, *["screenshot"] * self.screenshot]
+        return Rendering(
+            steps_of([*waits, *self.steps, *shown]),
+            viewport_of(self.viewport),
+            self.locale or "",
+            self.time_zone or "",
+            self.block,
+            self.load_images,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Webhook:
     """Where to report changes of the job's state."""
 
@@ -133,6 +169,8 @@ class JobSpec:
     agent: str = AGENT
     """The operator's name for the crawler, as it was when the job was made."""
     asked_by: Requester = Requester.OPERATOR
+    render: Render = DEFAULTS["render"]
+    rendering: RenderOptions = field(default_factory=RenderOptions)
     allow_private: bool = DEFAULTS["allow_private"]
     """Never of a submitter's; see `reaches_private`."""
     timeout: float = DEFAULTS["timeout"]
@@ -246,6 +284,8 @@ class JobSpec:
                 "scope": ScopeKind(raw["scope"]),
                 "lane": Lane(raw["lane"]),
                 "canonical": Canonical(raw.get("canonical", DEFAULTS["canonical"])),
+                "render": Render(raw.get("render", DEFAULTS["render"])),
+                "rendering": RenderOptions.of_fields(raw.get("rendering", {})),
                 "limits": Limits(**raw["limits"]),
                 "politeness": Politeness(**raw["politeness"]),
                 "webhook": Webhook(**raw["webhook"]) if raw["webhook"] else None,

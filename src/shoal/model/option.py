@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from shoal.errors import UsageError
+from shoal.model.rendering import step_text, steps_of
+
 MOST = 10**15
 """Larger than any real count, and every server counts to it exactly."""
 _PORT = r"0*([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])"
@@ -69,6 +72,11 @@ class Kind(StrEnum):
     CERTIFICATES = "PEM certificates"
     COOKIES = "cookie file"
     SINK = "sink"
+    CSS = "CSS selector"
+    STEP = "step"
+    VIEWPORT = "viewport"
+    LOCALE = "locale"
+    TIME_ZONE = "time zone"
 
 
 class TextForm(NamedTuple):
@@ -92,6 +100,14 @@ TEXTS: Mapping[Kind, TextForm] = {
     Kind.FORMAT: TextForm("the name of a format"),
     Kind.NAME: TextForm("a name"),
     Kind.SINK: TextForm("the URL of a table, folder, list or HTTP endpoint, or package.module:Class"),
+    Kind.CSS: TextForm("a CSS selector"),
+    Kind.STEP: TextForm("a step: its name, NAME:VALUE, or a mapping as JSON (docs/rendering.md)"),
+    Kind.VIEWPORT: TextForm("WIDTHxHEIGHT or mobile", r"^([1-9][0-9]{1,3}x[1-9][0-9]{1,3}|mobile)" + _END),
+    Kind.LOCALE: TextForm("a language tag such as de-CH", r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}" + _END),
+    Kind.TIME_ZONE: TextForm(
+        "the name of a time zone such as Europe/Zurich",
+        r"^[A-Za-z][A-Za-z0-9_+-]{0,30}(/[A-Za-z0-9_+-]{1,30}){0,2}" + _END,
+    ),
     Kind.URL: TextForm("a URL"),
     Kind.SECRET: TextForm("a secret"),
     Kind.COOKIES: TextForm("cookies as Netscape's text (the flag takes a file)", r"\t"),
@@ -112,6 +128,7 @@ class Section(StrEnum):
     POLITENESS = "Politeness"
     DATA = "Data"
     NETWORK = "Network"
+    RENDERING = "Rendering"
     JOB = "Job"
 
 
@@ -184,6 +201,8 @@ class Option:
             return None if self._takes(value) else f"{self.name} is {_quoted(value)}; give {self.wants}"
         if isinstance(value, str) or not isinstance(value, Sequence):
             return f"{self.name} is {_quoted(value)}; give {self.wants}"
+        if self.kind is Kind.STEP:
+            return _step_fault(self.name, value)
         wrong = [part for part in value if not self._takes(part)]
         return f"{self.name} is {_quoted(wrong[0])}; give {TEXTS[self.kind].wants}" if wrong else None
 
@@ -206,6 +225,8 @@ class Option:
             return _gathered(text.partition("=") for text in value)
         if self.kind in _SEVERAL_IN_ONE:
             return tuple(name.strip() for text in value for name in text.split(",") if name.strip())
+        if self.kind is Kind.STEP:
+            return tuple(map(step_text, value))
         if isinstance(self.choices, type):
             return self.choices(value)
         return tuple(value) if self.many else value
@@ -233,6 +254,14 @@ def _gathered(parts: Iterable[tuple[str, str, str]]) -> dict[str, str | list[str
     for name, _, value in parts:
         values.setdefault(name, []).append(value)
     return {name: given[0] if len(given) == 1 else given for name, given in values.items()}
+
+
+def _step_fault(name: str, given: Sequence[Any]) -> str | None:
+    try:
+        steps_of(given)
+    except UsageError as error:
+        return f"{name}: {error}"
+    return None
 
 
 def _quoted(value: object) -> str:

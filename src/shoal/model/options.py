@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypedDict
 
 from shoal.errors import UsageError
 from shoal.model.option import MOST, Admin, Bound, Kind, Option, Section
+from shoal.model.rendering import Render
 from shoal.wording import did_you_mean, plural
 
 RATE = Bound(0.0001, 10_000, whole=False, or_zero=True)
@@ -347,6 +348,96 @@ class SpiderOptions(TypedDict, total=False):
             flag_name="--sink",
             admin=Admin.ANY,
             section=Section.DATA,
+        ),
+    ]
+    render: Annotated[
+        str,
+        Option(
+            "Which pages to load in a browser. With auto: those that show too little without one.",
+            Kind.CHOICE,
+            default=Render.NEVER,
+            choices=Render,
+            section=Section.RENDERING,
+        ),
+    ]
+    wait_for: Annotated[
+        str,
+        Option(
+            "In the browser, wait until an element matches this CSS selector.",
+            Kind.CSS,
+            field="rendering.wait_for",
+            section=Section.RENDERING,
+        ),
+    ]
+    scroll: Annotated[
+        bool,
+        Option(
+            "In the browser, scroll to the end until the page no longer grows.",
+            field="rendering.scroll",
+            section=Section.RENDERING,
+        ),
+    ]
+    screenshot: Annotated[
+        bool,
+        Option(
+            "Archive a picture of every page that the browser loads.",
+            field="rendering.screenshot",
+            section=Section.RENDERING,
+        ),
+    ]
+    steps: Annotated[
+        Texts,
+        Option(
+            "Take this step on every page in the browser, as in click:#more; see docs/rendering.md.",
+            Kind.STEP,
+            flag_name="--step",
+            field="rendering.steps",
+            secret=True,
+            section=Section.RENDERING,
+        ),
+    ]
+    viewport: Annotated[
+        str,
+        Option(
+            "Size of the browser's window, as in 1280x800, or mobile.",
+            Kind.VIEWPORT,
+            field="rendering.viewport",
+            section=Section.RENDERING,
+        ),
+    ]
+    locale: Annotated[
+        str,
+        Option(
+            "Language of the browser, as in de-CH.",
+            Kind.LOCALE,
+            field="rendering.locale",
+            section=Section.RENDERING,
+        ),
+    ]
+    time_zone: Annotated[
+        str,
+        Option(
+            "Time zone of the browser, as in Europe/Zurich.",
+            Kind.TIME_ZONE,
+            field="rendering.time_zone",
+            section=Section.RENDERING,
+        ),
+    ]
+    block: Annotated[
+        Texts,
+        Option(
+            "Keep pages in the browser from loading URLs that match.",
+            Kind.PATTERN,
+            field="rendering.block",
+            section=Section.RENDERING,
+        ),
+    ]
+    load_images: Annotated[
+        bool,
+        Option(
+            "Let pages in the browser load images, fonts and media too.",
+            field="rendering.load_images",
+            section=Section.RENDERING,
         ),
     ]
     allow_empty: Annotated[

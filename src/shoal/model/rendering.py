@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 from shoal.errors import UsageError
@@ -74,6 +75,15 @@ class Viewport(NamedTuple):
     is_mobile: bool = False
 
 
+class Render(StrEnum):
+    """Which pages a browser loads."""
+
+    NEVER = "never"
+    AUTO = "auto"
+    """Those that a plain fetch shows as an empty shell, or without what a spider looks for."""
+    ALWAYS = "always"
+
+
 class Rendering(NamedTuple):
     """Hashable, so that requests which are rendered alike travel together."""
 
@@ -85,6 +95,10 @@ class Rendering(NamedTuple):
     """Patterns of URLs that the page does not get."""
     load_images: bool = False
     """Also images, fonts and media."""
+
+    def for_another_origin(self) -> Rendering:
+        """Without any step if one of them types a text, which may be secret."""
+        return self._replace(steps=()) if any(step.text for step in self.steps) else self
 
 
 def step_of(given: Any) -> Step:
@@ -111,11 +125,11 @@ def step_of(given: Any) -> Step:
 
 
 def steps_of(given: Iterable[Any]) -> tuple[Step, ...]:
-    """Raises UsageError that names the number of the step."""
+    """Takes mappings, and steps as people type them. Raises UsageError that names the number of the step."""
     steps = []
     for number, each in enumerate(given, 1):
         try:
-            steps.append(step_of(each))
+            steps.append(step_of(step_of_text(each) if isinstance(each, str) else each))
         except UsageError as error:
             raise UsageError(f"step {number}: {error}") from None
     if len(steps) > MOST_STEPS:
@@ -140,6 +154,11 @@ def step_of_text(text: str) -> dict[str, Any]:
         return {name.strip(): float(value) if is_number else value.strip()}
     except ValueError:
         raise UsageError(f"the step {name.strip()} has {value.strip()!r}; give a number") from None
+
+
+def step_text(given: str | Mapping[str, Any]) -> str:
+    """A step as text, to travel with a job."""
+    return given if isinstance(given, str) else json.dumps(dict(given))
 
 
 def viewport_of(text: str | None) -> Viewport:

@@ -112,6 +112,8 @@ class Landing:
     """The registrable domain of the host, with `address`."""
     network_s: float | None = None
     """How long the host and the network took, without delays of our own process. None: not known."""
+    charged: int = 0
+    """Further requests that the page itself made to the host: the next start waits one gap more for each."""
 
     @property
     def host_s(self) -> float:

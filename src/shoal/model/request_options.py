@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from shoal.model.rendering import Render, Rendering, Step
+
 OPEN_HEADERS = frozenset({"accept", "accept-language", "user-agent", "from", "dnt", "cache-control", "pragma"})
 """Headers that carry no secret. All others are sent only to the origin that they were meant for."""
 HIDDEN = "***"
@@ -24,11 +26,16 @@ class RequestOptions(NamedTuple):
     statuses: tuple[int, ...] = ()
     """Statuses besides 2xx that the callback gets."""
     timeout_s: float | None = None
+    render: Render | None = None
+    """Whether a browser loads the page; None: as the job has it."""
+    steps: tuple[Step, ...] = ()
+    """What the browser does on the page, in place of the job's steps."""
 
     def __repr__(self) -> str:
         headers = tuple((name, value if name.lower() in OPEN_HEADERS else HIDDEN) for name, value in self.headers)
         cookies = tuple((name, HIDDEN) for name, _ in self.cookies)
-        shown = {**self._asdict(), "headers": headers, "cookies": cookies}
+        steps = tuple(map(str, self.steps))
+        shown = {**self._asdict(), "headers": headers, "cookies": cookies, "steps": steps}
         return f"RequestOptions({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
 
     @property
@@ -37,7 +44,8 @@ class RequestOptions(NamedTuple):
 
     def for_another_origin(self) -> RequestOptions:
         """Without secrets, for the target of a redirect."""
-        return self._replace(headers=self.open_headers, cookies=())
+        steps = Rendering(self.steps).for_another_origin().steps
+        return self._replace(headers=self.open_headers, cookies=(), steps=steps)
 
     def to_fields(self) -> dict[str, Any]:
         """For JSON, without what is not set."""
@@ -53,6 +61,8 @@ class RequestOptions(NamedTuple):
                 fields.get("errors"),
                 tuple(map(int, fields.get("statuses", ()))),
                 fields.get("timeout_s"),
+                Render(fields["render"]) if "render" in fields else None,
+                tuple(Step(*step) for step in fields.get("steps", ())),
             )
         except (TypeError, AttributeError) as error:
             raise ValueError("a damaged record of a request's options") from error

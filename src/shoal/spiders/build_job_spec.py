@@ -12,7 +12,7 @@ from ada_url import normalize_url
 from shoal.errors import InvalidURL, UsageError
 from shoal.extract.format_names import asked_formats
 from shoal.fetch.cookie_file import read_cookies
-from shoal.model import NEWEST, JobSpec, Limits, Politeness, Requester, Webhook
+from shoal.model import NEWEST, JobSpec, Limits, Politeness, Render, RenderOptions, Requester, Webhook
 from shoal.model.options import OPTIONS, check_options, to_fields
 from shoal.model.sink_url import absolute_sink, check_sink
 from shoal.spiders.input_sources import Sources, seed_scope
@@ -72,6 +72,8 @@ class JobDraft:
             raise UsageError("--assets needs the archive for its files: leave --assets or --no-archive out")
         if options.get("no_cookies") and (options.get("cookie") or options.get("cookie_file")):
             raise UsageError("--no-cookies sends no cookie: leave it out, or --cookie and --cookie-file")
+        if options.get("render", Render.NEVER) != Render.NEVER and options.get("ca_file"):
+            raise UsageError("--ca-file is not for browsers: leave it or --render out, or use --insecure")
         if spider is None and options.get("argument"):
             name = options["argument"][0].partition("=")[0]
             raise UsageError(f"the argument {name} is for a spider, and the job has none: leave it out")
@@ -83,6 +85,7 @@ class JobDraft:
             "scope": scope,
             "limits": self.limits,
             "politeness": Politeness(**fields.get("politeness", {})),
+            "rendering": self._rendering(fields.get("rendering", {})),
             "cookies": cookie_lines(options),
             "allow_traps": parse_rules(fields.get("allow_traps", ())),
             "types": parse_types(fields.get("types", ())),
@@ -97,6 +100,12 @@ class JobDraft:
             "output": output,
         }
         return JobSpec(**{**fields, **own})
+
+    def _rendering(self, given: Mapping[str, Any]) -> RenderOptions:
+        rendering = RenderOptions(**given)
+        # Only to see that they can be used together.
+        _ = rendering.rendering
+        return rendering
 
     def _sinks(self, given: Sequence[str]) -> tuple[str, ...]:
         if given and self.spider is None:

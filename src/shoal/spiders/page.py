@@ -20,11 +20,13 @@ from shoal.extract.selectors import Css
 from shoal.extract.url_join import join, joined
 from shoal.fetch.charset import charset
 from shoal.fetch.query_encoding import queries_in
+from shoal.fetch.rendered_page import PageCall, RenderedPage
 from shoal.model import RequestOptions
 from shoal.spiders.field_selectors import JsonData, Place, pick_by_spelling
 from shoal.spiders.item import Item, Reject
 from shoal.spiders.item_reader import ItemReader, item_reader_for
 from shoal.spiders.request_arguments import RequestArguments, callback_name, check_request, check_trail, request_options
+from shoal.urls.url_patterns import compiled
 
 I = TypeVar("I", bound=Item)  # noqa: E741
 
@@ -97,6 +99,8 @@ class Page:
     """What the spider's `on_start` gave to all callbacks."""
     failure: str | None = None
     """In an errors callback: why the request failed, such as `timeout` or `status 503`. Then `status` may be 0."""
+    rendered: RenderedPage | None = None
+    """What else a browser saw, if it loaded the page: then `html` is what the scripts made of it."""
     rejects: list[Reject] = field(default_factory=list)
     """Items that failed validation."""
     matches: dict[tuple[str, str], bool] = field(default_factory=dict)
@@ -147,6 +151,12 @@ class Page:
     def data(self) -> Any:
         """The body as JSON; raises BadJson."""
         return parsed_json(self.html or self.body)
+
+    def calls(self, pattern: str = "*") -> list[PageCall]:
+        """What scripts of the page asked for, by a pattern of URLs as in `include`; `call.data` is the JSON. Empty if
+        no browser loaded the page."""
+        matches = compiled(pattern, "calls")
+        return [call for call in self.rendered.calls if matches(call.url)] if self.rendered is not None else []
 
     def css(self, selector: str) -> list[Node]:
         return self.document.css(selector)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from shoal.errors import UsageError
 from shoal.model import RequestOptions
 from shoal.model.options import TIMEOUT_S
+from shoal.model.rendering import Render, Step, steps_of
 from shoal.model.request_options import Pairs
 
 MOST_PRIORITY = 1 << 53
@@ -44,6 +45,8 @@ class RequestArguments(TypedDict, total=False):
     errors: Callable[..., Any] | str
     statuses: Iterable[int]
     timeout: float
+    render: bool | str
+    steps: Sequence[str | Mapping[str, Any]]
 
 
 def request_options(given: Mapping[str, Any]) -> RequestOptions:
@@ -57,8 +60,15 @@ def request_options(given: Mapping[str, Any]) -> RequestOptions:
     size = sum(len(name) + len(value) for name, value in headers + cookies)
     if size > MOST_CHARS:
         raise UsageError(f"headers and cookies of one request have {size:,} characters; give at most {MOST_CHARS:,}")
+    steps = _steps(given.get("steps"))
     return RequestOptions(
-        headers, cookies, callback_name(given.get("errors")), _statuses(given), _timeout_s(given.get("timeout"))
+        headers,
+        cookies,
+        callback_name(given.get("errors")),
+        _statuses(given),
+        _timeout_s(given.get("timeout")),
+        _render(given.get("render"), bool(steps)),
+        steps,
     )
 
 
@@ -138,6 +148,24 @@ def _statuses(given: Mapping[str, Any]) -> tuple[int, ...]:
         if type(status) is not int or not 200 <= status <= 599 or status == 304:
             raise UsageError(f"statuses has {status!r}; give numbers from 200 to 599, without 304")
     return tuple(sorted(set(statuses)))
+
+
+def _steps(given: Any) -> tuple[Step, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise UsageError(f"steps is {_shown(given)}; give a list, as in [{{'wait': '.item'}}]")
+    return steps_of(given)
+
+
+def _render(given: Any, has_steps: bool) -> Render | None:
+    if given is None:
+        return Render.ALWAYS if has_steps else None
+    if isinstance(given, bool):
+        given = Render.ALWAYS if given else Render.NEVER
+    if given not in tuple(Render):
+        raise UsageError(f"render is {_shown(given)}; give True, False or one of {', '.join(Render)}")
+    return Render(given)
 
 
 def _timeout_s(timeout: Any) -> float | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints, create_model
 from pydantic_core import PydanticCustomError
 
 from shoal.control.models.strict_models import WHOLE, Text
 from shoal.extract.format_names import FORMATS
 from shoal.model.option import TEXTS, Admin, Bound, Kind, Option
 from shoal.model.options import OPTIONS, from_fields, to_fields
+from shoal.model.rendering import MOST_CHARS, step_text
 from shoal.urls.file_types import FILE_TYPES
 from shoal.urls.traps import ALL, RULES
 
@@ -41,6 +42,11 @@ def _one_of(names: tuple[str, ...]) -> Any:
     return Field(json_schema_extra={"enum": list(names)})
 
 
+def _form(kind: Kind) -> Any:
+    # To pydantic and JSON Schema, $ is the end alone.
+    return StringConstraints(pattern=TEXTS[kind].pattern.removesuffix(r"(?!\n)"))
+
+
 _TEXTS: dict[Kind, Any] = {
     Kind.FLAG: bool,
     Kind.NAME: Named,
@@ -54,6 +60,11 @@ _TEXTS: dict[Kind, Any] = {
     Kind.FILE_TYPE: Annotated[Text, _known(*FILE_TYPES, ALL), _one_of((*FILE_TYPES, ALL))],
     Kind.SINK: Annotated[str, Field(min_length=1, max_length=2000)],
     Kind.FORMAT: Annotated[Text, _one_of(FORMATS)],
+    Kind.CSS: Annotated[str, Field(max_length=MOST_CHARS, pattern=r"\S")],
+    Kind.STEP: Annotated[str, BeforeValidator(step_text, json_schema_input_type=str | dict[str, Any])],
+    Kind.VIEWPORT: Annotated[str, _form(Kind.VIEWPORT)],
+    Kind.LOCALE: Annotated[str, _form(Kind.LOCALE)],
+    Kind.TIME_ZONE: Annotated[str, _form(Kind.TIME_ZONE)],
     Kind.URL: Annotated[str, Field(max_length=2000, pattern=r"^https?://[^\s/]")],
     Kind.SECRET: Annotated[str, Field(min_length=1, max_length=1000)],
     Kind.COOKIES: Annotated[str, Field(max_length=200_000, pattern="\t")],
@@ -164,9 +175,7 @@ def _text(option: Option) -> str:
 def _named_type(option: Option) -> Any:
     if option.kind not in _MAPPINGS:
         return _type(option)
-    # To pydantic and JSON Schema, $ is the end alone.
-    pattern = TEXTS[option.kind].pattern.removesuffix(r"(?!\n)")
-    line = Annotated[str, StringConstraints(max_length=9_000, pattern=pattern)]
+    line = Annotated[str, Field(max_length=9_000), _form(option.kind)]
     return Annotated[tuple[line, ...], Field(max_length=1_000)]
 
 

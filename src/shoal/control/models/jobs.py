@@ -37,6 +37,9 @@ LimitsGiven = order_model(
 PolitenessGiven = order_model(
     "PolitenessGiven", RequestBody, "Options for how the job treats hosts, as a stored job has them.", "politeness"
 )
+RenderingGiven = order_model(
+    "RenderingGiven", RequestBody, "Options for how a browser loads pages, as a stored job has them.", "rendering"
+)
 WebhookGiven = order_model(
     "WebhookGiven",
     RequestBody,
@@ -56,6 +59,7 @@ _Options = order_model(
     webhook=(Annotated[WebhookGiven | None, _URL_ALONE], None),
     limits=(LimitsGiven, LimitsGiven()),
     politeness=(PolitenessGiven, PolitenessGiven()),
+    rendering=(RenderingGiven, RenderingGiven()),
 )
 
 
@@ -67,10 +71,6 @@ class JobOrder(_Options):  # type: ignore[misc,valid-type]
             "anyOf": [{"required": ["urls"]}, _WITH_RULES, _WITH_SPIDER],
             "not": {"allOf": [_WITH_RULES, _WITH_SPIDER]},
         }
-    )
-
-    render: Literal["never"] | None = Field(
-        None, description="Accepted and without effect: pages are never rendered in a browser."
     )
 
     @property

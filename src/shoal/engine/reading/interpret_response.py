@@ -40,6 +40,8 @@ from shoal.urls.resolve_links import Link, PageLinks, targets_of
 
 UNCHECKED = "http-insecure"
 """How a page of a job with --insecure was fetched."""
+RENDERED = "browser"
+"""How a page that a browser loaded was fetched."""
 
 RESOLVED_AT_ONCE = 200
 """Links of a big page that are resolved at a time. A new link takes 6 to 20 us, while all other hosts wait."""
@@ -156,12 +158,17 @@ async def _page(
     record = page_record(lease, answer)
     if active_job.spec.insecure and record.url.startswith("https:"):
         record.via = UNCHECKED
+    if answer.rendered is not None:
+        record.via = RENDERED
+        # They are those of the document, which may stay the same while what its scripts load changes.
+        record.etag = record.last_modified = None
     _note_header(active_job, record, answer)
     if known is not None:
         record.changed = record.digest != known.page.digest
-    done = RequestResult(lease, Completion(lease.token, Outcome.DONE, bytes=len(answer.raw)), record)
+    done = RequestResult(lease, Completion(lease.token, Outcome.DONE, bytes=answer.wire_bytes), record)
     if answer.fault is not None:
-        done.failed, done.why = ("broken_coding", answer.status), answer.fault
+        kind = "broken_coding" if answer.rendered is None else "unfinished"
+        done.failed, done.why = (kind, answer.status), answer.fault
         # A refresh with these validators would keep the incomplete page for as long as the full one stays the same.
         record.etag = record.last_modified = None
     if answer.status == NOT_MODIFIED and reusable is not None:

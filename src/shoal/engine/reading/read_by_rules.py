@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from shoal.extract.page import PageHead
 from shoal.extract.robots_directives import AGENT
 from shoal.fetch.charset import to_utf8
-from shoal.model import ItemRecord, RejectRecord
+from shoal.model import ItemRecord, RejectRecord, RequestOptions
 from shoal.spiders.callback_trial import FieldTrial, FollowTrial, ItemTrial, Trial, run_trial
 from shoal.spiders.field_selectors import pick
 from shoal.spiders.page import Page, Request
@@ -58,7 +58,7 @@ def findings_of(reply: dict[str, Any], spider: Spider) -> tuple[CallbackResult, 
     found = CallbackResult(
         [ItemRecord(*item) for item in reply["items"]],
         [RejectRecord(*reject) for reject in reply["rejects"]],
-        [Request(url, callback=callback, priority=priority) for url, callback, priority in reply["requests"]],
+        [_request(*fields) for fields in reply["requests"]],
         {cls for cls in spider.item_types if cls.__name__ in reply["types"]},
         {(use, selector): found for use, selector, found in reply["matches"]},
     )
@@ -76,11 +76,22 @@ def read_by_rules(ask: dict[str, Any], body: bytes) -> dict[str, Any]:
     return {
         "items": [(item.type, item.text, item.key) for item in found.items],
         "rejects": [(reject.type, reject.data, reject.reason) for reject in found.rejects],
-        "requests": [(request.url, request.callback, request.priority) for request in found.requests],
+        "requests": [_request_fields(request) for request in found.requests],
         "matches": [(*selector, matched) for selector, matched in found.matches.items()],
         "types": [cls.__name__ for cls in found.types],
         "head": page.parsed_head(ask["agent"]),
     }
+
+
+def _request_fields(request: Request) -> tuple[Any, ...]:
+    options = None if request.options is None else request.options.to_fields()
+    return request.url, request.callback, request.priority, options
+
+
+def _request(url: str, callback: str | None, priority: int, options: dict[str, Any] | None) -> Request:
+    request = Request(url, callback=callback, priority=priority)
+    request.options = None if options is None else RequestOptions.of_fields(options)
+    return request
 
 
 def select(ask: dict[str, Any], body: bytes) -> list[Any]:

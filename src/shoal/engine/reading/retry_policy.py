@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from shoal.fetch.exchange import REDIRECTS, Exchange, Failure, FailureKind
+from shoal.fetch.exchange import Exchange, Failure, FailureKind
 from shoal.model import Outcome
 
 RETRY_STATUSES = frozenset({408, 429})
@@ -12,7 +12,10 @@ RETRY_WAITS_S = (1.0, 2.0, 4.0, 8.0)
 JITTER = 0.1
 MAX_HOPS = 20
 HOPELESS = frozenset(
-    {FailureKind.TOO_LARGE, FailureKind.CERTIFICATE, FailureKind.CLIENT_CERTIFICATE, FailureKind.PLAIN_HTTP}
+    {
+        *(FailureKind.TOO_LARGE, FailureKind.CERTIFICATE, FailureKind.CLIENT_CERTIFICATE, FailureKind.PLAIN_HTTP),
+        *(FailureKind.RENDER, FailureKind.STEP),
+    }
 )
 """Failures that a retry would not change."""
 
@@ -25,7 +28,7 @@ def verdict(answer: Exchange | Failure) -> Outcome:
         return Outcome.DEAD if answer.kind in HOPELESS else Outcome.RETRY
     if answer.status in RETRY_STATUSES or answer.status >= 500:
         return Outcome.RETRY
-    if answer.status in REDIRECTS and answer.location is not None:
+    if answer.location is not None:
         return Outcome.REDIRECT
     return Outcome.DONE
 

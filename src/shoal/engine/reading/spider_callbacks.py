@@ -79,6 +79,7 @@ class SpiderCallbacks:
         page = page_of(record, answer.body, answer.headers, lease.trail.meta, lease.trail.input)
         # The record of an unchanged page has the status 304; the callback gets the page as it was.
         page.status = answer.status
+        page.rendered = answer.rendered
         page.shared = active_job.shared
         try:
             findings, head = await self._findings(lease.trail.callback, page, readers, active_job.token)
@@ -192,8 +193,9 @@ def _callback_failed(lease: Lease, status: int, failed: CallbackFailed) -> Reque
 
 def _answered(lease: Lease, answer: Exchange, failure: str) -> tuple[RequestResult, Page]:
     record = page_record(lease, answer)
-    done = RequestResult(lease, Completion(lease.token, Outcome.DONE, bytes=len(answer.raw)), record)
+    done = RequestResult(lease, Completion(lease.token, Outcome.DONE, bytes=answer.wire_bytes), record)
     page = page_of(record, answer.body, answer.headers, lease.trail.meta, lease.trail.input)
+    page.rendered = answer.rendered
     page.failure = failure
     return done, page
 

@@ -11,10 +11,12 @@ from shoal.engine.reading.conditional_recrawl import NOT_MODIFIED
 from shoal.engine.reading.parse_page import BIG_BYTES
 from shoal.engine.request_result import RequestResult
 from shoal.fetch.curl_transfer import Fetch, header_lines
-from shoal.fetch.exchange import Exchange, Failure
+from shoal.fetch.exchange import RENDERED_TYPE, Exchange, Failure
+from shoal.fetch.rendered_page import PageCall, RenderedPage
 from shoal.model import PageRecord
 from shoal.model.request_options import OPEN_HEADERS
-from shoal.store.archive.capture import Capture
+from shoal.store.archive.capture import Capture, Resource
+from shoal.store.archive.recorder import DOM
 from shoal.store.archive.warc import digest
 from shoal.store.crawl.pack_content import pack
 from shoal.urls import origin_of
@@ -42,6 +44,29 @@ def capture(active_job: ActiveJob, call: Fetch, answer: Exchange | Failure, resu
         ip=answer.ip,
         started_at=answer.started_at,
         body_at=page.archive if page is not None and not_modified else None,
+        resources=_resources(answer, answer.rendered) if answer.rendered is not None else (),
+        calls=tuple(map(_call, answer.rendered.calls)) if answer.rendered is not None else (),
+    )
+
+
+def _resources(answer: Exchange, rendered: RenderedPage) -> tuple[Resource, ...]:
+    pictures = (Resource(each.kind, each.content_type, each.body) for each in rendered.pictures)
+    return Resource(DOM, RENDERED_TYPE, answer.body), *pictures
+
+
+def _call(call: PageCall) -> Capture:
+    return Capture(
+        url=call.url,
+        request=call.request,
+        head=call.head,
+        raw=call.body,
+        digest=digest(call.body),
+        status=call.status,
+        content_type=call.content_type,
+        content_encoding="",
+        protocol="http/1.1",
+        ip="",
+        started_at=call.started_at,
     )
 
 

@@ -63,4 +63,7 @@ class ResultQueue:
 
 def _bytes(result: RequestResult) -> int:
     page_bytes = result.record.bytes if isinstance(result.record, PageRecord) else 0
-    return page_bytes if result.capture is None else max(page_bytes, len(result.capture.raw))
+    if result.capture is None:
+        return page_bytes
+    made = sum(len(resource.body) for resource in result.capture.resources)
+    return max(page_bytes, len(result.capture.raw)) + made + sum(len(call.raw) for call in result.capture.calls)

@@ -147,6 +147,7 @@ def landing_fields(landing: Landing) -> dict[str, Any]:
         "failure": landing.failure,
         "retry_after_s": landing.retry_after_s,
         "late_s": landing.late_s or None,
+        "charged": landing.charged or None,
         "address": landing.address or None,
         "domain": landing.domain or None,
         "network_s": landing.network_s,

@@ -50,7 +50,7 @@ class LeaseOutcomes:
             if landing.answered or row["answered"]:
                 answered.add((row["job"], row["host"]))
             learn(pace, landing, self._now, may_block=(row["job"], row["host"]) in answered)
-            if landing.late_s and row["slot"]:
+            if (landing.late_s or landing.charged) and row["slot"]:
                 self._plan_after(row, landing)
             if not row["answered"]:
                 self._note_answer(row, landing)
@@ -59,8 +59,9 @@ class LeaseOutcomes:
         self._write_paces(rows.values(), paces)
 
     def _plan_after(self, row: sqlite3.Row, landing: Landing) -> None:
-        """Moves the clocks after a request that began late."""
+        """Moves the clocks after a request that began late, or that is charged for several."""
         gap_s, began_at = row["gap_s"], min(row["start_at"] + landing.late_s, self._now - landing.latency_s)
+        began_at += landing.charged * gap_s
         for table, id in (("host", row["host"]), ("site", row["site"])):
             found = self._db.execute(f"SELECT next_at, gap_s FROM {table} WHERE id = ?", (id,)).fetchone()
             later = StartClock(*found).after(began_at, gap_s)

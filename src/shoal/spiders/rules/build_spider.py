@@ -16,6 +16,7 @@ from shoal.model.options import SpiderOptions
 from shoal.spiders import field_selectors
 from shoal.spiders.item import Item
 from shoal.spiders.page import Page
+from shoal.spiders.request_arguments import RequestArguments
 from shoal.spiders.rule_cost import cost_of
 from shoal.spiders.rules.consistency import check_consistency, default_value, type_name
 from shoal.spiders.rules.keys import RULES, START, TYPES, kind_of
@@ -33,8 +34,8 @@ _FIELDS: dict[str, Callable[..., Any]] = {
 Rules = Mapping[str, Any]
 Make = tuple[str | None, type[Item]]
 """The `each` selector, if there is one, and the item class."""
-Follow = tuple[str, str | None, int]
-"""A selector, the page that it leads to, and the priority."""
+Follow = tuple[str, str | None, int, RequestArguments]
+"""A selector, the page that it leads to, the priority, and how to fetch it."""
 
 
 def load(path: Path) -> Spider:
@@ -94,8 +95,8 @@ def _callback(name: str, makes: list[Make], follows: list[Follow]) -> Callable[[
                 yield page.item(cls)
             else:
                 yield from page.each(each, cls)
-        for selector, to, priority in follows:
-            yield from page.follow(selector, to, priority=priority)
+        for selector, to, priority, fetching in follows:
+            yield from page.follow(selector, to, priority=priority, **fetching)
 
     callback.__name__ = name
     return callback
@@ -103,12 +104,13 @@ def _callback(name: str, makes: list[Make], follows: list[Follow]) -> Callable[[
 
 def _follow(link: str | Rules) -> Follow:
     if isinstance(link, str):
-        return link, None, 0
+        return link, None, 0, {}
     kind, text = next((kind, link[kind]) for kind in _FIELDS if kind in link)
     if kind == "xpath":
         # `follow` recognizes XPath by its first characters, which `a/@href` lacks.
         text = text if text.startswith(("/", "./", "(")) else f"({text})"
-    return text, link.get("to"), link.get("priority", 0)
+    fetching: RequestArguments = {name: link[name] for name in ("render", "steps") if name in link}  # type: ignore[assignment]
+    return text, link.get("to"), link.get("priority", 0), fetching
 
 
 def _makes(page: Rules, name: str) -> Iterator[Make]:

@@ -22,7 +22,7 @@ from shoal.spiders.rules.shapes import (
     Table,
     Text,
 )
-from shoal.spiders.rules.text_shapes import Address, Selector, TypeName, UrlPattern
+from shoal.spiders.rules.text_shapes import Address, PageStep, Selector, TypeName, UrlPattern
 from shoal.urls.file_types import FILE_TYPES
 from shoal.urls.traps import ALL
 from shoal.urls.traps import RULES as RULES_OF_TRAPS
@@ -58,6 +58,8 @@ def _one(option: Option) -> Shape:
             return TRUTH
         case Kind.PATTERN:
             return UrlPattern(*TEXTS[option.kind])
+        case Kind.STEP:
+            return PageStep(*TEXTS[option.kind])
         case Kind.TRAP:
             return Choice((*RULES_OF_TRAPS, ALL))
         case Kind.FILE_TYPE:
@@ -129,6 +131,12 @@ LINK = Table(
         **_PICKS,
         "to": Key(Text(f"the name of a page, or {START}"), "Which rules read the pages; the same as here if left out."),
         "priority": Key(_shape(options.OPTIONS["priority"]), "Higher goes first; 0 if left out."),
+        "render": Key(
+            _shape(options.OPTIONS["render"]), "Whether a browser loads the pages; as the job has it if left out."
+        ),
+        "steps": Key(
+            _shape(options.OPTIONS["steps"]), "What the browser does on the pages, in place of the job's steps."
+        ),
     },
     one_of=tuple(_PICKS),
 )

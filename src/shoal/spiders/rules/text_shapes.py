@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from shoal.errors import InvalidURL, UsageError
 from shoal.extract.extract_errors import BadSelector
 from shoal.model.field_type import DECIMAL_TYPE, decimal_type
+from shoal.model.rendering import steps_of
 from shoal.spiders.field_selectors import pick, pick_by_spelling
 from shoal.spiders.rules.parse_yaml import Faults, YamlValue
 from shoal.spiders.rules.shapes import Choice, Schema, Text, shown
@@ -77,3 +78,17 @@ class UrlPattern(Text):
                 compiled(written.value, name)
             except UsageError as error:
                 faults.add(written, str(error))
+
+
+@dataclass(frozen=True)
+class PageStep(Text):
+    """A step in a browser: a text, or a mapping."""
+
+    def check(self, name: str, written: YamlValue, faults: Faults) -> None:
+        try:
+            steps_of([written.plain()])
+        except UsageError as error:
+            faults.add(written, f"{name}: {str(error).removeprefix('step 1: ')}")
+
+    def schema(self) -> Schema:
+        return {"anyOf": [super().schema(), {"type": "object", "minProperties": 1}]}

@@ -9,6 +9,15 @@ if TYPE_CHECKING:
     from shoal.store.archive.record_draft import Draft
 
 
+class Resource(NamedTuple):
+    """What was made of a page, and not received: its HTML after scripts ran, or a picture of it."""
+
+    kind: str
+    """`dom`, `view`, `element` or `pdf`."""
+    content_type: str
+    body: bytes
+
+
 @dataclass(slots=True)
 class Capture:
     url: str
@@ -30,6 +39,10 @@ class Capture:
     started_at: float
     body_at: str | None = None
     """For a 304: the reference of the record that has the unchanged body."""
+    resources: tuple[Resource, ...] = ()
+    """If the first is a `dom`, it is what the reference of this capture leads to."""
+    calls: tuple[Capture, ...] = ()
+    """What scripts of the page asked for."""
     draft: Draft | None = None
     """Its records, if they were made in advance; not used if its body turns out to be archived already."""
 

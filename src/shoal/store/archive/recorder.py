@@ -29,6 +29,7 @@ from shoal.store.archive.spools import REPORT_EVERY_S, OpenSegment, Spools
 from shoal.store.store import Store
 
 NOT_MODIFIED = 304
+DOM = "dom"
 
 
 class RecordedGroup(NamedTuple):
@@ -61,7 +62,7 @@ class Recorder:
         """If it raises Unavailable, nothing was appended."""
         segment = self._spools.segment_for_append(store, self._job)
         self._refresh_usage(store, segment)
-        ids = warc.record_ids(2 * len(captures) + 1)
+        ids = warc.record_ids(1 + sum(map(_records, captures)))
         group = _Group(segment)
         # In the order of the archive, which reads ahead.
         unchanged = {capture.body_at for capture in captures if capture.status == NOT_MODIFIED and capture.body_at}
@@ -90,12 +91,18 @@ class Recorder:
 
     def _add(self, group: _Group, capture: Capture, ids: Iterator[str]) -> Reference | None:
         draft = None if self._full else self._draft(group, capture, ids)
-        if draft is None or self._exceeds(group.end + draft.bytes):
+        made = _resources(capture, draft, ids) if draft is not None else []
+        if draft is None or self._exceeds(group.end + draft.bytes + sum(map(len, made))):
             self._full = True
             group.left_out += 1
             return Reference.parse(capture.body_at) if capture.body_at else None
         at = group.add(draft.captured, draft.entry)
         group.add(draft.requested)
+        places = [group.add(member) for member in made]
+        for call in capture.calls:
+            self._add(group, call, ids)
+        if places and capture.resources[0].kind == DOM:
+            return places[0]
         if draft.body_at is not None:
             return draft.body_at
         group.bodies[body_key(capture)] = DraftBody(draft.original, at)
@@ -126,6 +133,15 @@ class Recorder:
             # Somebody may have removed the archive of the earlier job.
             return None
         return DraftBody(warc.Original(fields["warc-record-id"], fields["warc-target-uri"], fields["warc-date"]), at)
+
+
+def _records(capture: Capture) -> int:
+    return 2 + len(capture.resources) + sum(map(_records, capture.calls))
+
+
+def _resources(capture: Capture, draft: Draft, ids: Iterator[str]) -> list[bytes]:
+    of = draft.original
+    return [compress_member(warc.resource(made, capture, next(ids), of.date, of.id)) for made in capture.resources]
 
 
 class _Group:

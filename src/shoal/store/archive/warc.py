@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from shoal.store.archive.capture import Capture
+from shoal.store.archive.capture import Capture, Resource
 from shoal.store.archive.head_limits import MOST_BYTES, MOVED, shorten_head
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -37,7 +37,9 @@ class Record(NamedTuple):
 
     @property
     def http(self) -> tuple[bytes, bytes]:
-        """Head and body of the message in the block."""
+        """Head and body of the message in the block. What was made of a page has no head but its type."""
+        if self.fields.get("warc-type") == "resource":
+            return f"HTTP/1.1 200 OK\r\nContent-Type: {self.fields['content-type']}\r\n\r\n".encode(), self.block
         head, blank, body = self.block.partition(b"\r\n\r\n")
         return head + blank, body
 
@@ -73,6 +75,17 @@ def request(capture: Capture, id: str, date: str, answered_by: str) -> bytes:
         f"WARC-Block-Digest: {digest(message)}\r\nContent-Type: application/http; msgtype=request\r\n"
     )
     return _record(fields, message)
+
+
+def resource(made: Resource, capture: Capture, id: str, date: str, made_of: str) -> bytes:
+    """The names are those of other crawlers that use a browser: `urn:view:https://…` is a picture of the page."""
+    fields = (
+        f"WARC-Type: resource\r\nWARC-Record-ID: {id}\r\nWARC-Date: {date}\r\n"
+        f"WARC-Target-URI: urn:{made.kind}:{capture.url}\r\nWARC-Concurrent-To: {made_of}\r\n"
+        f"WARC-Block-Digest: {digest(made.body)}\r\nWARC-Payload-Digest: {digest(made.body)}\r\n"
+        f"Content-Type: {made.content_type}\r\n"
+    )
+    return _record(fields, made.body)
 
 
 def _short_request(message: bytes) -> bytes:

@@ -1,6 +1,6 @@
 -- flags: allow-oom
 -- Frees the hosts' slots and updates their clocks. The leases stay held.
--- args: call; landings (token, latency_s, answered; network_s, status, failure, retry_after_s, late_s, address and
+-- args: call; landings (token, latency_s, answered; network_s, status, failure, retry_after_s, late_s, charged, address and
 --       domain where they apply)
 -- returns true
 
@@ -19,13 +19,14 @@ end
 local function keep_gap(job, lease, landing)
   local host, site, visit = clocks_of(job, lease)
   -- The earlier of the two: a worker cannot tell how long the lease took to arrive, nor we how long the landing took.
-  plan_after(host, site, visit, math.min(lease.start_at + landing.late_s, now - landing.latency_s), lease.gap_s)
+  local began_at = math.min(lease.start_at + (landing.late_s or 0), now - landing.latency_s)
+  plan_after(host, site, visit, began_at + (landing.charged or 0) * lease.gap_s, lease.gap_s)
 end
 
 -- Updates what the job knows about the host. Returns whether it ever answered, and the job's own next start there.
 local function land_for(job, lease, landing)
   local answered = note_answer(job, lease.host, landing)
-  if landing.late_s and lease.slot then keep_gap(job, lease, landing) end
+  if (landing.late_s or landing.charged) and lease.slot then keep_gap(job, lease, landing) end
   local visit = visit_of(job, lease.host)
   local domain = landing.domain or visit.domain or lease.host
   if landing.address then place_host(host_of(lease.host), domain, landing.address) end
@@ -58,6 +59,7 @@ for _, landing in ipairs(args.landings) do
   check_number('latency_s', landing.latency_s, 0, 1e8)
   check_number('network_s', landing.network_s or 0, 0, 1e8)
   check_number('late_s', landing.late_s or 0, 0, 1e8)
+  check_number('charged', landing.charged or 0, 0, 1e6)
   check_number('retry_after_s', landing.retry_after_s or 0, 0, 1e15)
 end
 

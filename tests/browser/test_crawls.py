@@ -1,0 +1,213 @@
+"""Crawls whose pages a browser loads, as users run them: what they give, what they keep, and what they leave behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from shoal import Item, Page, css, spider, xpath
+from shoal.embedded.report import Report
+from shoal.practice import Running, Shop, running
+from shoal.practice.account import PASSWORD, USER
+from tests.browser.rendering import processes_of_session
+from tests.cli.conftest import Here
+
+pytestmark = pytest.mark.usefixtures("program")
+HOST = "127.0.0.1"
+PAGES = ("plain", "list", "scroll", "more", "late", "either", "shadow-open", "shadow-closed")
+STEPS: dict[str, list[Any]] = {
+    "scroll": ["scroll"],
+    "more": [{"click": "#more", "until_gone": True}],
+    "late": ["wait:article"],
+}
+SPIDER = """
+from shoal import Item, css, spider, xpath
+
+class Product(Item, key="upc"):
+    upc: str = xpath("@data-upc")
+
+@spider(scope="listed", render="always", rate=0, allow_private=True)
+def shop(page):
+    yield from page.each("article", Product)
+    yield from page.follow("h3 a", to=product)
+
+@shop.callback
+def product(page):
+    yield from page.each("article", Product)
+"""
+
+
+class Product(Item):
+    upc: str = xpath("@data-upc")
+    name: str = css("h3 a::attr(title)")
+    price: str = css(".price_color")
+    stock: int = css(".stock")
+
+
+def wait_until(condition: Callable[[], bool], what: str, deadline_s: float = 60.0) -> None:
+    give_up = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < give_up, what
+        time.sleep(0.02)
+
+
+def items_by_page(report: Report) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for item in report.items():
+        del item["_type"]
+        found.setdefault(item.pop("page"), []).append(item)
+    return found
+
+
+def test_a_spider_gets_the_same_items_with_scripts_as_without(shop_site: Running, shop: Shop, tmp_path: Path) -> None:
+    seen: dict[str, Page] = {}
+
+    @spider(shop_site.url("/app/"), rate=0, allow_private=True)
+    def front(page: Page) -> Iterator[Any]:
+        for name in PAGES:
+            steps = STEPS.get(name, [])
+            yield page.request(f"/app/{name}.html", listed, render=name != "plain", steps=steps)
+
+    @front.callback
+    def listed(page: Page) -> Iterator[Any]:
+        name = page.url.rpartition("/")[2].removesuffix(".html")
+        seen[name] = page
+        for product in page.each("article.product_pod", Product):
+            yield {**product.model_dump(), "page": name}
+
+    report = front.run(tmp_path)
+    assert report.overview.state == "done"
+    assert items_by_page(report) == dict.fromkeys(PAGES, shop.items(HOST))
+    assert [bool(seen[name].rendered) for name in PAGES] == [False] + [True] * 7
+    by_script = seen["list"].rendered
+    assert by_script is not None and b"<article" not in by_script.document
+    calls = [call.data for call in seen["list"].calls("/api/products*")]
+    assert sum(len(call["products"]) for call in calls) == len(shop.items(HOST)) and not seen["plain"].calls()
+    via = Counter(page["via"] for page in report.pages())
+    assert via == {"browser": 7, "http": 2}
+
+
+def test_a_login_by_steps_serves_plain_requests(shop_site: Running, tmp_path: Path) -> None:
+    @spider(shop_site.url("/app/plain.html"), rate=0, allow_private=True)
+    def login(page: Page) -> Iterator[Any]:
+        steps = [
+            {"fill": "[name=user]", "value": USER},
+            {"fill": "[name=password]", "value": PASSWORD},
+            {"select": "select", "value": "here"},
+            {"submit": "button"},
+            {"wait": "#orders"},
+        ]
+        yield page.request("/app/login.html", logged_in, steps=steps)
+
+    @login.callback
+    def logged_in(page: Page) -> Iterator[Any]:
+        yield page.request("/app/orders-plain.html", orders, render=False)
+
+    @login.callback
+    def orders(page: Page) -> Iterator[Any]:
+        yield {"rows": len(page.css("tr")), "rendered": page.rendered is not None}
+
+    items = list(login.run(tmp_path).items())
+    assert len(items) == 1 and items[0]["rows"] > 0 and items[0]["rendered"] is False
+
+
+def test_rules_name_steps_and_the_archive_has_what_the_browser_saw(
+    shop_site: Running, shop: Shop, tmp_path: Path
+) -> None:
+    rules = {
+        "start": shop_site.url("/app/"),
+        "follow": [
+            {"css": "a[href*=more]", "to": "all", "render": "always", "steps": [{"click": "#more", "until_gone": True}]}
+        ],
+        "pages": {"all": {"items": [{"each": "article", "fields": {"price": ".price_color"}}]}},
+    }
+    (tmp_path / "rules.yaml").write_text(json.dumps(rules))
+    shoal = Here(tmp_path)
+    ran = shoal.crawl("rules.yaml", "--screenshot", "--viewport", "mobile")
+    assert ran.code == 0, ran.err
+    assert ran.summary["items"] == len(shop.items(HOST))
+    (segment,) = (shoal.home / "archive").glob("*/*.warc.gz")
+    kinds: Counter[str] = Counter()
+    with segment.open("rb") as stream:
+        for record in ArchiveIterator(stream, check_digests="raise"):
+            name = record.rec_headers.get_header("WARC-Target-URI") or ""
+            body = record.content_stream().read()
+            kinds[record.rec_type if record.rec_type != "resource" else name.rpartition(":http")[0]] += 1
+            assert not name.startswith("urn:dom:") or body.count(b"<article") == len(shop.items(HOST))
+    assert kinds == {"warcinfo": 1, "response": 5, "request": 5, "urn:dom": 1, "urn:view": 1}
+    again = shoal("extract", "last", "--rules", "rules.yaml", "--json")
+    assert again.code == 0 and len(shoal("items", "last", "--json").lines) == len(shop.items(HOST)), again.err
+
+
+def test_without_a_browser_one_line_says_what_to_install(shop_site: Running, tmp_path: Path) -> None:
+    shoal = Here(tmp_path)
+    url = shop_site.url("/app/list.html")
+    ran = shoal("crawl", url, "--render", "always", "--allow-private", env={"SHOAL_BROWSER": "/no/such"})
+    assert ran.code == 2
+    assert ran.err.splitlines()[-1].startswith("error: SHOAL_BROWSER is '/no/such', which is not a program: install it")
+    resumed = shoal("resume", "last", "--json")
+    assert resumed.code == 0 and resumed.summary["pages"] > 0
+
+
+def browser_of(process: int) -> int | None:
+    """The first process of the browser that a crawl has started."""
+    for folder in Path("/proc").iterdir():
+        try:
+            status = (folder / "stat").read_text().rpartition(")")[2].split()
+            if folder.name.isdigit() and int(status[1]) == process and os.getsid(int(folder.name)) == int(folder.name):
+                return int(folder.name)
+        except (OSError, IndexError):
+            pass
+    return None
+
+
+def test_kills_of_the_crawl_and_of_its_browser_lose_and_leave_nothing(shop: Shop, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SPIDER)
+    shoal = Here(tmp_path)
+    with running(shop, log=tmp_path / "visits.jsonl") as site:
+        url = site.url("/app/list.html")
+
+        def products_seen() -> int:
+            return sum(entry.path.startswith("/app/product/") for entry in site.log())
+
+        with shoal.start("crawl", "shop.py:shop", url, "--quiet", "--scope", "host") as process:
+            wait_until(lambda: products_seen() >= 3, "no product was fetched")
+            killed = browser_of(process.pid)
+            assert killed is not None
+            os.killpg(killed, signal.SIGKILL)
+            wait_until(lambda: products_seen() >= 9, "no product was fetched after the browser's end")
+            browser = browser_of(process.pid)
+            assert browser is not None
+            process.send_signal(signal.SIGKILL)
+        wait_until(lambda: not processes_of_session(browser), "the browser outlived its crawl")
+        assert not processes_of_session(killed)
+        resumed = shoal("resume", "last", "--json")
+    assert resumed.code == 0, resumed.err
+    assert resumed.summary["pages"] == 1 + len(shop.items(HOST)) and resumed.summary["dead"] == 0
+    rows = shoal("items", "last", "--json").lines
+    assert sorted(row["upc"] for row in rows) == sorted(str(item["upc"]) for item in shop.items(HOST))
+
+
+def test_a_host_rests_for_what_its_pages_call(shop_site: Running, tmp_path: Path) -> None:
+    """`chain.html` asks its host six times: the document, a style, a script and three calls. One of them is charged."""
+    before = len(shop_site.log())
+
+    @spider(shop_site.url("/app/chain.html"), rate=2, per_host=1, allow_private=True, render="always")
+    def chain(page: Page) -> Iterator[Any]:
+        yield page.request("/app/plain.html", last, render=False)
+
+    @chain.callback
+    def last(page: Page) -> None: ...
+
+    chain.run(tmp_path)
+    starts = {entry.path: entry.t_start for entry in shop_site.log()[before:]}
+    assert starts["/app/plain.html"] - starts["/app/chain.html"] >= 0.9
