@@ -15,12 +15,16 @@ from shoal.fleet.fleet import Fleet
 from shoal.fleet.metric_counters import Counters, read_counters
 from shoal.frontier.contract import Caller
 from shoal.frontier.redis.shard import TAG
-from shoal.model import Lane
+from shoal.model import JobSpec, Lane
 from shoal.practice import Shop, running
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.crawl.sink_state import SinkKey, note_fault
+from shoal.store.jobs import create_job
 from tests.control.calling import Api, api_over
 from tests.control.prometheus import Samples, promtool, samples
 from tests.fleet.by_hand import FleetShell, fleet_shell
 from tests.fleet.running import Running
+from tests.store.make import item_record, page
 
 DOCS = Path(shoal.__file__).parents[2] / "docs" / "metrics.md"
 
@@ -91,6 +95,20 @@ def test_processes_are_counted_by_lane_and_role(api: Api, fleet: FleetShell) -> 
     assert told["shoal_processes", ("child",)] == told["shoal_processes", ("tend",)] == 1
     assert told["shoal_requests_in_flight", ()] == 5 and told["shoal_requests_unstored", ()] == 7
     assert told["shoal_processes_waiting", ()] == 1
+
+
+def test_items_that_sinks_have_not_got_yet_are_counted(api: Api, fleet: FleetShell) -> None:
+    async def save_an_item(opened: Fleet) -> None:
+        spec = JobSpec("books", sinks=("redis://127.0.0.1:1/0?list=books",))
+        create_job(opened.store, "j1", lambda: spec, [], 1.0, fleet=True)
+        save(opened.store, Batch("j1", pages=[page(1, items=[item_record("Book", {})])], has_sinks=True))
+        note_fault(opened.store, SinkKey("j1", 0), "connection refused", stuck=False)
+
+    assert samples(scraped(api))["shoal_sink_behind_items", ()] == 0
+    fleet.by_hand(save_an_item)
+    told = samples(scraped(api))
+    assert told["shoal_sink_behind_items", ()] == told["shoal_sinks_waiting", ()] == 1
+    assert told["shoal_sink_behind_seconds", ()] >= 0
 
 
 def test_counts_that_are_sent_twice_count_once(fleet: FleetShell, api: Api) -> None:

@@ -60,6 +60,7 @@ from shoal.jobs.run_summary import (
     why_nothing,
 )
 from shoal.model import Drop, Figures, JobState, PageRecord
+from shoal.sinks import THREADS
 from shoal.spiders.run_event_loop import run_in_new_loop
 from shoal.store.jobs import load_job
 from shoal.store.results.job_figures import stored_figures
@@ -127,11 +128,12 @@ def _finish_output(session: Session, overview: Overview, stream: OutputStream) -
 
 
 def _end_with_threads(session: Session, new: set[threading.Thread], code: int) -> None:
-    """Ends the process if the spider left threads: Python would wait for them."""
+    """Ends the process if the spider left threads, or a sink does not answer: Python would wait for them."""
     running = [thread for thread in new if not thread.daemon and thread.is_alive()]
+    of_spider = [thread for thread in running if not thread.name.startswith(f"{THREADS}_")]
     if running:
-        if not session.quiet and not session.json:
-            session.say(f"warning: the spider left {plural(len(running), 'thread')} running; they end now")
+        if of_spider and not session.quiet and not session.json:
+            session.say(f"warning: the spider left {plural(len(of_spider), 'thread')} running; they end now")
         sys.stdout.flush()
         os._exit(code)
 

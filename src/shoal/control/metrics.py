@@ -44,6 +44,7 @@ from shoal.fleet.roster import RosterEntry, entries, serving
 from shoal.frontier.redis.connection_pool import Memory
 from shoal.frontier.redis.inspection import FrontierSurvey
 from shoal.model import JobState, Lane, Outcome
+from shoal.store.crawl.sink_state import SinksLag, sinks_lag
 from shoal.store.jobs import count_jobs
 
 ANSWER_S = 5.0
@@ -105,13 +106,17 @@ class _Fleet(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield InfoMetricFamily("shoal_build", "Version of the API process.", {"version": __version__})
-        seen, states = self._seen(), self._job_states()
+        seen, stored = self._seen(), self._stored()
         up = GaugeMetricFamily("shoal_up", "Whether a server of the fleet answers.", labels=["part"])
         up.add_metric(["redis"], float(seen is not None))
-        up.add_metric(["database"], float(states is not None))
+        up.add_metric(["database"], float(stored is not None))
         yield up
-        if states is not None:
+        if stored is not None:
+            states, lag = stored
             yield _by("shoal_jobs", "Jobs by state.", "state", {state: states.get(state, 0) for state in JobState})
+            yield _one("shoal_sink_behind_items", "Changed items that sinks have not got yet.", lag.behind)
+            yield _one("shoal_sink_behind_seconds", "How long the oldest of them has waited.", lag.behind_s)
+            yield _one("shoal_sinks_waiting", "Sinks whose last delivery failed.", lag.waiting)
         if seen is not None:
             yield from _counters(seen.counts)
             yield _durations(seen.counts)
@@ -123,9 +128,9 @@ class _Fleet(Collector):
         except Unavailable:
             return None
 
-    def _job_states(self) -> dict[JobState, int] | None:
+    def _stored(self) -> tuple[dict[JobState, int], SinksLag] | None:
         try:
-            return count_jobs(self._bridge.store).by_state
+            return count_jobs(self._bridge.store).by_state, sinks_lag(self._bridge.store, time.time())
         except Unavailable:
             return None
 

@@ -20,6 +20,7 @@ from shoal.jobs.job_id import new_job_id
 from shoal.model import JobSpec, Lane, Requester
 from shoal.model.option import Admin, Option
 from shoal.model.options import OPTIONS, check_sent
+from shoal.model.sink_url import check_fleet_sink, check_sink
 from shoal.settings import Settings
 from shoal.spiders.build_job_spec import JobDraft
 from shoal.spiders.input_sources import BadLine, Sources, given_urls, no_urls
@@ -64,7 +65,15 @@ async def submit(
     await fleet.frontier.connection.check()
     id = id or new_job_id()
     asked = request_id.get()
-    create_job(fleet.store, id, spec, sources.inputs, time.time(), fleet=True, request_id=asked, owner=owner)
+
+    def checked() -> JobSpec:
+        made = spec()
+        for text in made.sinks:
+            if (url := check_sink(text)) is not None:
+                check_fleet_sink(url, fleet.settings.spiders)
+        return made
+
+    create_job(fleet.store, id, checked, sources.inputs, time.time(), fleet=True, request_id=asked, owner=owner)
     words = f"job {id} is submitted with {sources.good} URL{'' if sources.good == 1 else 's'}"
     log.info("job_submitted", words, job=id, urls=sources.good)
     with suppress(Unavailable):

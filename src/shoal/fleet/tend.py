@@ -1,5 +1,6 @@
 """The fleet's scheduler. Every other second it seeds new jobs, finishes completed ones, returns expired leases,
-restores a lost frontier, starts the jobs of schedules, sends webhooks, and publishes slices for idle processes.
+restores a lost frontier, starts the jobs of schedules, sends webhooks, delivers to sinks, and publishes slices for idle
+processes.
 
 Any number may run; the one that holds the lock acts. All of its actions are idempotent.
 """
@@ -18,6 +19,7 @@ from celery import Celery
 from shoal.engine.outage_retry import OutageRetry
 from shoal.errors import FrontierFull, ShoalError, Unavailable
 from shoal.fleet import roster, slice_queue
+from shoal.fleet.deliver_sinks import FleetSinks
 from shoal.fleet.fleet import BELL
 from shoal.fleet.heartbeat_files import Heartbeat, machine, remove_dead
 from shoal.fleet.job_lifecycle import JobLifecycle
@@ -63,8 +65,11 @@ async def tend(app: Celery, settings: Settings, stopping: asyncio.Event) -> None
         writer = Writer(store)
         archive = Archive.at(settings.archive_url, settings.home, settings.spool_bytes)
         webhooks = Webhooks(settings, writer)
-        await Tend(app, frontier, writer, archive, heartbeat, stopping, Schedules(settings, writer), webhooks).run()
+        sinks = FleetSinks(settings, writer)
+        schedules = Schedules(settings, writer)
+        await Tend(app, frontier, writer, archive, heartbeat, stopping, schedules, webhooks, sinks).run()
         await webhooks.close()
+        await sinks.close()
         await frontier.close()
         writer.close()
         store.close()
@@ -82,6 +87,7 @@ class Tend:
         stopping: asyncio.Event,
         schedules: Schedules,
         webhooks: Webhooks,
+        sinks: FleetSinks,
     ) -> None:
         self._app = app
         self._frontier = frontier
@@ -92,6 +98,7 @@ class Tend:
         self._stopping = stopping
         self._schedules = schedules
         self._webhooks = webhooks
+        self._sinks = sinks
         self._ring = asyncio.Event()
         self._outages = OutageRetry(self._stopping, (Unavailable,))
         self._lifecycle = JobLifecycle(frontier, writer, self._outages, heartbeat.id, self._ring.set)
@@ -171,6 +178,7 @@ class Tend:
         await self._frontier.reap()
         await self._fill()
         await self._webhooks.deliver()
+        await self._sinks.deliver()
         if time.monotonic() > self._lost_machines_at + LOST_MACHINES_EVERY_S and not self._lifecycle.running:
             self._lost_machines_at = time.monotonic()
             living = {entry.machine for entry in await roster.entries(self._connection)}

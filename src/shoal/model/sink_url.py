@@ -36,17 +36,18 @@ class SinkUrl:
     """Our parameters, such as `table`; the arguments of a class."""
 
 
-def check_sink(text: str) -> None:
-    """Raises UsageError for a URL that no settings can make good."""
+def check_sink(text: str) -> SinkUrl | None:
+    """Raises UsageError for a URL that no settings can make good. Returns None if a secret holds the URL."""
     if text.startswith("{secret:"):
-        return
-    read_sink(SECRET.sub("secret", text))
+        return None
+    url = read_sink(SECRET.sub("secret", text))
     parts = urlsplit(text)
     if parts.password and not SECRET.search(parts.password):
         raise UsageError(f"sink {masked(text)}: a job never holds a password; name a secret, {_HOW}")
     for name, value in (*parse_qsl(parts.query), *parse_qsl(parts.fragment)):
         if is_secret(name) and not SECRET.fullmatch(value):
             raise UsageError(f"sink {masked(text)}: {name} is a secret; write {name}={{secret:NAME}}, {_HOW}")
+    return url
 
 
 def check_fleet_sink(url: SinkUrl, modules: Sequence[str]) -> None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import ParamSpec, TypeVar
 
 from shoal.errors import Unavailable, UsageError
+from shoal.sinks import THREADS
 from shoal.sinks.feed import SinkFeed, Step
 from shoal.sinks.open_sink import open_sink
 from shoal.store.crawl.sink_state import SinkKey, note_fault, sink_statuses
@@ -36,11 +37,18 @@ _MOST_EARLIER = 10
 log = EventLogger(__name__)
 
 
-def make_feed(store: Store, job: Job, place: int, secrets: Mapping[str, str], alone: bool) -> SinkFeed:
-    """Raises UsageError."""
+def make_feed(
+    store: Store,
+    job: Job,
+    place: int,
+    secrets: Mapping[str, str],
+    alone: bool,
+    fleet_modules: Sequence[str] | None = None,
+) -> SinkFeed:
+    """`alone` as in SinkFeed, `fleet_modules` as in `open_sink`. Raises UsageError."""
     key = SinkKey(job.id, place)
     earlier = [one.id for one in earlier_jobs(store, job.id, _MOST_EARLIER)] if job.spec.refresh else []
-    return SinkFeed(store, key, open_sink(key, job.spec.sinks[place], secrets), earlier, alone)
+    return SinkFeed(store, key, open_sink(key, job.spec.sinks[place], secrets, fleet_modules), earlier, alone)
 
 
 class JobSinks:
@@ -53,7 +61,7 @@ class JobSinks:
         self._secrets = secrets
         self._over = asyncio.Event()
         self._stopping = asyncio.Event()
-        self._threads = ThreadPoolExecutor(len(job.spec.sinks), thread_name_prefix="sink")
+        self._threads = ThreadPoolExecutor(len(job.spec.sinks), thread_name_prefix=THREADS)
         self._tasks: list[asyncio.Task[None]] = []
         self.left: str | None = None
         """What is left to deliver after the crawl, as text for a person."""
@@ -85,7 +93,8 @@ class JobSinks:
         for task in left:
             # Its destination does not answer. What it was given is delivered again by the next process.
             task.cancel()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        # An idle thread ends at once, but not before this returns unless it is waited for.
+        self._threads.shutdown(wait=not left, cancel_futures=True)
         for task in done:
             task.result()
 

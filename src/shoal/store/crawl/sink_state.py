@@ -175,6 +175,27 @@ def sinks_behind(store: Store, job: str | None = None, fleet_only: bool = False)
         return [SinkKey(*row) for row in db.execute(due.order_by(sinks.c.job, sinks.c.place))]
 
 
+class SinksLag(NamedTuple):
+    """Of all sinks of a fleet."""
+
+    behind: int
+    """Changed items that were not delivered yet."""
+    behind_s: float
+    """How long the oldest of them has waited."""
+    waiting: int
+    """Sinks whose last delivery failed."""
+
+
+def sinks_lag(store: Store, now: float) -> SinksLag:
+    jobs_behind = dict.fromkeys(key.job for key in sinks_behind(store, fleet_only=True))
+    found = [one for job in jobs_behind for one in sink_statuses(store, job, now) if one.behind]
+    return SinksLag(
+        sum(one.behind for one in found),
+        max((one.behind_s for one in found), default=0.0),
+        sum(one.fault is not None for one in found),
+    )
+
+
 def refused_again(db: Connection, key: SinkKey, most: int) -> list[tuple[ItemName, int]]:
     """Refused items, with their pages, that somebody asked to deliver again."""
     columns = refused.c.type, refused.c.id, refused.c.page

@@ -1,0 +1,112 @@
+"""Delivers the items of a fleet's jobs to their sinks, from tend: each sink in a thread, a limited number at a time.
+
+Only the tend that has the fleet's lock gives turns. So it takes a sink over at once from one that is gone. If that one
+lives after all, both deliver for some seconds, which has no further effect at the destination.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar, TypeVarTuple, Unpack
+
+from shoal.errors import Unavailable, UnknownJob, UsageError
+from shoal.model import ENDED
+from shoal.settings import Settings
+from shoal.sinks import THREADS
+from shoal.sinks.feed import SinkFeed, Step
+from shoal.sinks.run_sinks import RETRY_S, make_feed, note_sink_fault
+from shoal.store.crawl.sink_state import SinkKey, sinks_behind
+from shoal.store.jobs import load_job
+from shoal.store.writer import Writer
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+AT_ONCE = 8
+TURN_S = 10.0
+"""After so long another sink gets the thread."""
+END_S = 10.0
+
+
+@dataclass
+class _OpenSink:
+    feed: SinkFeed | None = None
+    turn: asyncio.Task[None] | None = None
+    due_at: float = 0.0
+    delay_s: float = RETRY_S[0]
+
+    @property
+    def is_busy(self) -> bool:
+        return self.turn is not None and not self.turn.done()
+
+
+class FleetSinks:
+    def __init__(self, settings: Settings, writer: Writer) -> None:
+        self._settings = settings
+        self._writer = writer
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=THREADS)
+        self._open: dict[SinkKey, _OpenSink] = {}
+
+    async def deliver(self) -> None:
+        """Gives sinks that are behind a turn and does not wait for them. Raises Unavailable."""
+        behind = await self._writer.read(sinks_behind, None, True)
+        for key in behind:
+            self._open.setdefault(key, _OpenSink())
+        for key in [key for key, sink in self._open.items() if key not in behind and not sink.is_busy]:
+            await self._in_thread(self._close, self._open.pop(key))
+        free = AT_ONCE - sum(sink.is_busy for sink in self._open.values())
+        now = time.monotonic()
+        due = [(sink.due_at, key) for key, sink in self._open.items() if not sink.is_busy and sink.due_at <= now]
+        # Those that have waited longest first.
+        for _, key in sorted(due)[:free]:
+            self._open[key].turn = asyncio.create_task(self._take_turn(key, self._open[key]))
+
+    async def close(self) -> None:
+        """Waits a while for running deliveries; the next tend repeats what was interrupted."""
+        running = [sink.turn for sink in self._open.values() if sink.turn is not None and sink.is_busy]
+        left = (await asyncio.wait(running, timeout=END_S))[1] if running else set()
+        for sink in self._open.values():
+            if not sink.is_busy:
+                await self._in_thread(self._close, sink)
+        self._threads.shutdown(wait=not left, cancel_futures=True)
+
+    async def _take_turn(self, key: SinkKey, sink: _OpenSink) -> None:
+        try:
+            await self._in_thread(self._deliver, key, sink)
+            sink.due_at, sink.delay_s = time.monotonic(), RETRY_S[0]
+        except (Unavailable, UsageError):
+            sink.due_at = time.monotonic() + sink.delay_s
+            sink.delay_s = min(2 * sink.delay_s, RETRY_S[1])
+
+    def _deliver(self, key: SinkKey, sink: _OpenSink) -> None:
+        with suppress(UnknownJob):
+            job = load_job(self._writer.store, key.job)
+            try:
+                if sink.feed is None:
+                    secrets, modules = self._settings.secrets, self._settings.spiders
+                    sink.feed = make_feed(
+                        self._writer.store, job, key.place, secrets, alone=True, fleet_modules=modules
+                    )
+                self._feed(sink.feed, ends=job.state in ENDED)
+            except (Unavailable, UsageError) as error:
+                note_sink_fault(self._writer.store, job, key.place, error, isinstance(error, UsageError))
+                raise
+
+    def _feed(self, feed: SinkFeed, ends: bool) -> None:
+        until = time.monotonic() + TURN_S
+        while feed.step(ends) is Step.DELIVERED and time.monotonic() < until:
+            pass
+
+    def _close(self, sink: _OpenSink) -> None:
+        # A hold that cannot be given back ends by itself.
+        with suppress(Unavailable):
+            if sink.feed is not None:
+                sink.feed.close()
+
+    async def _in_thread(self, call: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *args)
