@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import threading
 from pathlib import Path
 
 from shoal.practice import Running
-from shoal.sinks import THREADS
-from shoal.spiders.load_spider import load_spider
 from tests.cli.conftest import Shell
 from tests.cli.crawling import until
 
@@ -59,15 +56,6 @@ def test_a_crawl_waits_for_its_sink_and_says_so(shoal: Shell, site: Running) -> 
     assert f"books.db?table=books: {len(found)} delivered" in ran.err
     [job] = shoal("job", "last", "--json").lines
     assert [(sink["behind"], sink["delivered"], sink["fault"]) for sink in job["sinks"]] == [(0, len(found), None)]
-
-
-def test_no_thread_of_a_sink_is_left_when_a_crawl_ends(shoal: Shell, site: Running) -> None:
-    """The command would take it for one that the spider left, and end the process around it."""
-    write(shoal, site)
-    spider = load_spider(str(shoal.folder / "books.py"))
-    for n in range(3):
-        spider.run(shoal.home, sinks=tuple(f"sqlite:///{shoal.folder}/{n}-{place}.db" for place in range(4)))
-        assert not [thread.name for thread in threading.enumerate() if thread.name.startswith(THREADS)]
 
 
 def test_items_arrive_while_the_crawl_runs_and_a_kill_leaves_each_once(shoal: Shell, site: Running) -> None:
