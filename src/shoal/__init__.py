@@ -11,14 +11,29 @@ if TYPE_CHECKING:
     from shoal.extract.casts import Url
     from shoal.spiders.field_selectors import css, jsonpath, regex, xpath
     from shoal.spiders.item import Item
+    from shoal.spiders.item_steps import DropItem
     from shoal.spiders.page import Page, Request
     from shoal.spiders.spider import Spider, spider
 
-__all__ = ["Item", "Page", "Request", "ShoalError", "Spider", "Url", "css", "jsonpath", "regex", "spider", "xpath"]
+__all__ = [
+    "DropItem",
+    "Item",
+    "Page",
+    "Request",
+    "ShoalError",
+    "Spider",
+    "Url",
+    "css",
+    "jsonpath",
+    "regex",
+    "spider",
+    "xpath",
+]
 
 _HOMES = {
     "ShoalError": "shoal.errors",
     "Url": "shoal.extract.casts",
+    "DropItem": "shoal.spiders.item_steps",
     "Item": "shoal.spiders.item",
     "Page": "shoal.spiders.page",
     "Request": "shoal.spiders.page",

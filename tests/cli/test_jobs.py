@@ -8,7 +8,8 @@ FIGURES = [
     *("found", "queued", "leased", "pages", "redirects", "dead", "dropped", "skipped"),
     *("items", "bytes", "by_status", "hosts", "archive_bytes", "unarchived", "limiting", "why_slow"),
     "traps",
-    *("overrides", "user_agent", "version", "webhook", "owner", "rejected_items", "no_items", "unmatched"),
+    *("overrides", "user_agent", "version", "webhook", "owner", "rejected_items", "dropped_items"),
+    *("no_items", "unmatched"),
     *("on_finish_error", "merged", "nofollow_starts", "sinks"),
 ]
 

@@ -26,6 +26,7 @@ _DROPPED_BY = {
     "operator": "the operator",
 }
 """Reasons in words for people. The codes, which `--json` has, are good enough for the others."""
+_REASONS_SHOWN = 3
 
 
 def summary_line(seen: Overview) -> str:
@@ -59,9 +60,14 @@ def extent(seen: Overview) -> str:
 
 
 def extracted(seen: Overview) -> str:
-    """Counts of items and rejects."""
-    parts = [count(seen.stored.items)] if seen.stored.items or seen.stored.rejected else []
-    parts += [f"{count(seen.stored.rejected)} rejected"] if seen.stored.rejected else []
+    """Counts of items, rejects and items that steps dropped."""
+    stored, drops = seen.stored, list(seen.stored.dropped_items.items())
+    parts = [count(stored.items)] if stored.items or stored.rejected or drops else []
+    parts += [f"{count(stored.rejected)} rejected"] if stored.rejected else []
+    if drops:
+        shown = [f"{safe(reason)} {count(n)}" for reason, n in drops[:_REASONS_SHOWN]]
+        shown += ["…"] if len(drops) > _REASONS_SHOWN else []
+        parts.append(f"{count(sum(n for _, n in drops))} dropped ({', '.join(shown)})")
     return ", ".join(parts)
 
 

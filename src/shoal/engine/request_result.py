@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -52,6 +53,8 @@ class RequestResult:
     """Reason -> the first few URLs of links skipped as traps."""
     matches: dict[SelectorUse, bool] = field(default_factory=dict)
     """Selectors of the spider that had not matched on any page before, and whether they do on this one."""
+    dropped_items: Mapping[str, int] = field(default_factory=dict)
+    """Items that the spider's steps dropped, by reason."""
     listing: Listing | None = None
     """The URLs of such a document are offered part by part, before the result is saved."""
     listed: int = 0

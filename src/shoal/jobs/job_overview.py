@@ -123,6 +123,7 @@ class Overview:
             "webhook": asdict(self.webhook) if self.webhook else None,
             "owner": self.owner,
             "rejected_items": stored.rejected,
+            "dropped_items": stored.dropped_items,
             "no_items": self.no_items,
             "unmatched": [asdict(one) for one in self.unmatched],
             "on_finish_error": self.on_finish,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from shoal.model import JobState
@@ -34,6 +34,7 @@ def why_no_items(job: Job, state: JobState, stored: StoredFigures) -> str | None
         sum(group.n for group in stored.failures if group.kind == "callback"),
         [] if job.extracted_by is not None else stored.unmatched,
         _refused(stored) if pages else _no_good_page(stored),
+        stored.dropped_items,
     )
     return why_nothing_found(nothing, early)
 
@@ -57,12 +58,16 @@ class NothingFound(NamedTuple):
     unmatched: Sequence[UnmatchedSelector]
     refused: str | None = None
     """Answers that ask for a login, or that none was good, in words."""
+    dropped: Mapping[str, int] = {}
+    """Items that steps dropped, by reason, the most frequent first."""
 
 
 def why_nothing_found(nothing: NothingFound, early: str = "") -> str:
     if nothing.rejected:
         found = "the only one was" if nothing.rejected == 1 else f"all {nothing.rejected:,} were"
         return f"{found} rejected, mostly because of {nothing.reject_reason!r}"
+    if nothing.dropped:
+        return f"steps dropped all {sum(nothing.dropped.values()):,}, mostly because of {next(iter(nothing.dropped))!r}"
     failed = f"the spider failed on {plural(nothing.failed, 'page')}" if nothing.failed else None
     reasons = [failed, _unmatched(nothing.unmatched, "each"), nothing.refused]
     if not any(reasons):

@@ -30,6 +30,7 @@ def summary(overview: Overview) -> dict[str, Any]:
         "redirects": figures["redirects"],
         "items": figures["items"],
         "rejected": figures["rejected_items"],
+        "dropped_items": figures["dropped_items"],
         "dead": figures["dead"],
         "dropped": figures["dropped"],
         "skipped": figures["skipped"],

@@ -8,12 +8,13 @@ import json
 import signal
 import threading
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_core import to_jsonable_python
 
@@ -21,6 +22,7 @@ from shoal.model import ItemRecord, RejectRecord
 from shoal.spiders.callback_limits import NO_CRASH_MARK, CallbackLimits, CrashMark, await_stepwise
 from shoal.spiders.callback_tasks import in_own_task, undo_cancel
 from shoal.spiders.item import Item, record_of
+from shoal.spiders.item_steps import DropItem, ItemStep, count_drop
 from shoal.spiders.page import Page, Request
 from shoal.spiders.spider import Spider, is_async
 from shoal.store.database.storable_text import json_text
@@ -66,6 +68,8 @@ class CallbackResult:
     types: set[type[Item]] = field(default_factory=set)
     matches: Mapping[tuple[str, str], bool] = field(default_factory=dict)
     """As in Page."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Items that the spider's steps dropped, by reason."""
 
 
 async def run(
@@ -76,15 +80,15 @@ async def run(
     is_waiting = False
     try:
         function = spider.named(callback)
-        if not is_async(function):
-            return _with_known_callbacks(spider, await _call(_run_plain, bounds, function, page))
+        if not is_async(function) and not any(is_async(step.function) for step in spider.steps):
+            return _with_known_callbacks(spider, await _call(_run_plain, bounds, function, page, spider.steps))
         is_waiting = True
-        begin = partial(_await_callback, function, page, bounds, mark)
+        begin = partial(_await_callback, function, page, spider.steps, bounds, mark)
         found = await in_own_task(begin, mark, bounds.await_timeout(), bounds.await_s)
         is_waiting = False
         if isinstance(found, BaseException):
             raise found
-        return _with_known_callbacks(spider, await _call(sort_findings, bounds, found, page))
+        return _with_known_callbacks(spider, await _call(_sort_stepped, bounds, found, page))
     except BaseException as error:
         # Any exception of the user's code makes only this page fail, and is reported with its line.
         if (is_waiting and _ends_task(error)) or _is_ctrl_c(error):
@@ -105,12 +109,74 @@ def check_requests(spider: Spider, requests: list[Request]) -> None:
         spider.named(name or "")
 
 
-async def _await_callback(function: Callable[..., Any], page: Page, bounds: CallbackLimits, mark: CrashMark) -> Any:
-    return await await_stepwise(_collect_async(function(page)), bounds, mark)
+async def _await_callback(
+    function: Callable[..., Any], page: Page, steps: Sequence[ItemStep], bounds: CallbackLimits, mark: CrashMark
+) -> Any:
+    return await await_stepwise(_collect_stepped(function, page, steps), bounds, mark)
 
 
-def _run_plain(function: Callable[..., Any], page: Page) -> CallbackResult:
-    return sort_findings(collect(function, page), page)
+async def _collect_stepped(function: Callable[..., Any], page: Page, steps: Sequence[ItemStep]) -> _Stepped:
+    found = await _collect_async(function(page)) if is_async(function) else _listed(function(page))
+    return await _apply_steps(steps, found, page)
+
+
+def _run_plain(function: Callable[..., Any], page: Page, steps: Sequence[ItemStep]) -> CallbackResult:
+    return _sort_stepped(run_steps(steps, collect(function, page), page), page)
+
+
+def _sort_stepped(stepped: _Stepped, page: Page) -> CallbackResult:
+    result = sort_findings(stepped.found, page)
+    result.dropped = stepped.dropped
+    return result
+
+
+class _Stepped(NamedTuple):
+    found: list[Any]
+    dropped: Mapping[str, int]
+
+
+def run_steps(steps: Sequence[ItemStep], found: list[Any], page: Page) -> _Stepped:
+    """Runs the steps on what a callback found. Async steps get an event loop of their own."""
+    if not steps:
+        return _Stepped(found, {})
+    work = _apply_steps(steps, found, page)
+    if any(is_async(step.function) for step in steps):
+        return asyncio.run(work)
+    try:
+        work.send(None)
+    except StopIteration as stop:
+        stepped: _Stepped = stop.value
+        return stepped
+    finally:
+        work.close()
+    raise TypeError("a step that is no async function returned something to await: make it `async def`")
+
+
+async def _apply_steps(steps: Sequence[ItemStep], found: list[Any], page: Page) -> _Stepped:
+    dropped: Counter[str] = Counter()
+    for step in steps:
+        kept: list[Any] = []
+        for each in found:
+            kept += await _after_step(step, each, page, dropped) if isinstance(each, Item | Mapping) else [each]
+        _check_number(kept)
+        found = kept
+    return _Stepped(found, dropped)
+
+
+async def _after_step(step: ItemStep, item: Any, page: Page, dropped: Counter[str]) -> list[Any]:
+    try:
+        result = step(item, page)
+        if inspect.isawaitable(result):
+            result = await result
+        if result is None:
+            return [item]
+        kept = await _collect_async(result) if isinstance(result, AsyncIterator) else _listed(result)
+    except DropItem as drop:
+        count_drop(dropped, str(drop))
+        return []
+    if not kept:
+        count_drop(dropped, f"{step.function.__name__} gave no item")
+    return kept
 
 
 async def _call(function: Callable[..., CallbackResult], bounds: CallbackLimits, *given: Any) -> CallbackResult:

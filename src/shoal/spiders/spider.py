@@ -24,6 +24,7 @@ from shoal.errors import UsageError
 from shoal.model.options import OPTIONS, SpiderOptions
 from shoal.spiders.arguments import Given, argument_texts, bound, filled_urls, parameters_of, typed_arguments
 from shoal.spiders.item import Item
+from shoal.spiders.item_steps import ItemStep
 from shoal.spiders.page import Page, Request
 from shoal.urls.url_ranges import expand_ranges
 
@@ -49,6 +50,8 @@ class Spider:
         self.callbacks: dict[str, Callable[..., Any]] = {"": start, start.__name__: start}
         self.hooks: dict[str, Callable[..., Any]] = {}
         """`on_start` and `on_finish`, if it has them."""
+        self.steps: list[ItemStep] = []
+        """What each item goes through before it is kept, in this order."""
         self.arguments: Given = {}
         """Those that are bound to its callbacks."""
         self.reference: str | None = None
@@ -77,6 +80,12 @@ class Spider:
         if function.__name__ in self.callbacks:
             raise UsageError(f"spider {self.name} has two callbacks {function.__name__!r}: rename one")
         self.callbacks[function.__name__] = function
+        return function
+
+    def step(self, function: F) -> F:
+        """Runs the function on each item before it is kept, after the steps before it. It gets the item, or the item
+        and its page. None keeps the item as it is now; what it returns or yields takes the item's place."""
+        self.steps.append(ItemStep.of(function))
         return function
 
     def on_start(self, function: F) -> F:
@@ -158,12 +167,13 @@ class Spider:
         callback: str = "",
         arguments: Mapping[str, Any] | None = None,
     ) -> list[Found]:
-        """Runs a callback on a saved page without any network, and returns what it yields."""
-        from shoal.spiders.run_callback import collect
+        """Runs a callback and the steps on a saved page without any network, and returns what they yield."""
+        from shoal.spiders.run_callback import collect, run_steps
 
         body = page if isinstance(page, bytes) else Path(page).read_bytes()
         spider = self.with_arguments(arguments or {})
-        return collect(spider.named(callback), Page(url, body, html=body))
+        given = Page(url, body, html=body)
+        return run_steps(spider.steps, collect(spider.named(callback), given), given).found
 
 
 def spider(

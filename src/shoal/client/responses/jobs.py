@@ -146,6 +146,8 @@ class Job(TypedDict):
     items: int
     rejected_items: int
     """Items that failed validation."""
+    dropped_items: dict[str, int]
+    """Items that steps of the spider dropped, by reason."""
     no_items: str | None
     """Why the spider or rules found no item on any page, in words; null: they found some, or the job may be empty."""
     unmatched: list[Unmatched]

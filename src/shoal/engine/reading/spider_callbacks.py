@@ -128,6 +128,7 @@ class SpiderCallbacks:
     ) -> None:
         """Raises CallbackFailed."""
         record.items, record.rejects = findings.items, findings.rejects
+        done.dropped_items = findings.dropped
         new_types = findings.types - self._known_types
         self._known_types |= new_types
         active_job.new_types += [type_of(found) for found in new_types]

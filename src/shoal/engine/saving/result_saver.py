@@ -157,6 +157,8 @@ def batches(results: list[RequestResult]) -> list[Batch]:
             batch.skips[lease.target.fingerprint] = result.skips
         if result.matches:
             batch.matches[lease.target.fingerprint] = result.matches
+        if result.dropped_items:
+            batch.dropped_items[lease.target.fingerprint] = result.dropped_items
         for reason, urls in result.trapped.items():
             batch.samples.setdefault(reason, []).extend(urls)
         if result.failed:

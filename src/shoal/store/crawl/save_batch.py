@@ -46,6 +46,7 @@ FAILED = "failed"
 UNARCHIVED = "unarchived"
 MATCHED = "matched"
 UNMATCHED = "unmatched"
+DROPPED_ITEMS = "dropped_items"
 
 
 class SelectorUse(NamedTuple):
@@ -76,6 +77,8 @@ class Batch:
     """Page's fingerprint -> reason -> number of links not offered; counted only if the page is new."""
     matches: dict[int, dict[SelectorUse, bool]] = field(default_factory=dict)
     """Page's fingerprint -> selector -> whether it matched; counted only if the page is new."""
+    dropped_items: dict[int, Mapping[str, int]] = field(default_factory=dict)
+    """Page's fingerprint -> reason -> items that the spider's steps dropped; counted only if the page is new."""
     samples: dict[str, list[str]] = field(default_factory=dict)
     """Reason -> URLs of skipped links; the store keeps the job's first few per reason."""
     captures: list[tuple[Record, Capture]] = field(default_factory=list)
@@ -230,6 +233,9 @@ def _tally_counts(
         if _is_new_page(fingerprint, fresh, stored):
             url = fresh[fingerprint][1].url
             counts += [(MATCHED if found else UNMATCHED, used.key, 1, url) for used, found in matches.items()]
+    for fingerprint, drops in batch.dropped_items.items():
+        if _is_new_page(fingerprint, fresh, stored):
+            counts += [(DROPPED_ITEMS, reason, n, fresh[fingerprint][1].url) for reason, n in drops.items()]
     tallies: dict[tuple[str, str], tuple[int, str | None]] = {}
     for kind, key, more, sample in counts:
         # Made storable first: keys that become equal are one row.

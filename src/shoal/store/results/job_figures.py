@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Table, cast, func, select
 
-from shoal.store.crawl.save_batch import FAILED, MATCHED, SKIPPED, UNARCHIVED, UNMATCHED, SelectorUse
+from shoal.store.crawl.save_batch import DROPPED_ITEMS, FAILED, MATCHED, SKIPPED, UNARCHIVED, UNMATCHED, SelectorUse
 from shoal.store.store import Store
 from shoal.store.tables import dead, drops, items, pages, redirects, rejects, tallies
 from shoal.urls.traps import PREFIX as TRAP
@@ -63,6 +63,8 @@ class StoredFigures:
     """The skipped links that are traps, most frequent first."""
     items: int
     rejected: int
+    dropped_items: dict[str, int]
+    """Items that steps of the spider dropped, by reason, the most frequent first."""
     bytes: int
     hosts: int
     by_status: dict[str, int]
@@ -119,6 +121,7 @@ def stored_figures(store: Store, job: str) -> StoredFigures:
             traps=_trapped(skips),
             items=_count(db, items, job),
             rejected=_count(db, rejects, job),
+            dropped_items={key: n for key, n, _ in _tallies(db, job, DROPPED_ITEMS)},
             bytes=sum(size for _, _, size in statuses),
             hosts=db.execute(hosts).scalar_one(),
             by_status={str(status): n for status, n, _ in statuses},
