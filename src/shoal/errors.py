@@ -7,6 +7,7 @@
     │   ├── UnknownHost       2  no host with this name was ever fetched
     │   ├── NeedsAdmin        2  only an admin may ask for this over the API
     │   ├── MissingExtra      2  a package is missing that an extra of the installation brings
+    │   ├── NotSerializable   2  (scrapy/json_values.py) a value of a Scrapy request or item that JSON cannot hold
     │   └── BadSelector       2  (extract/extract_errors.py) an invalid selector, with its column
     ├── HomeError             2  the home is not a Shoal home, or from a newer version
     ├── Unavailable           5  a database, Redis or archive does not answer, or another process holds it

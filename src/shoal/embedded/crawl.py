@@ -18,7 +18,7 @@ from shoal.engine.engine import Engine, ignore
 from shoal.engine.job_finish import finish
 from shoal.engine.job_start import callbacks_of, make_active_job, seed_offers, seeds_of, terms_of
 from shoal.engine.saving.result_saver import OnResult
-from shoal.errors import Busy, DiskFull, ObjectStoreAway
+from shoal.errors import Busy, DiskFull, ObjectStoreAway, UsageError
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.open_file_limit import raise_open_files
@@ -82,6 +82,8 @@ class Crawl:
         with self._lock.held():
             try:
                 job = load_job(self._home.store, self.job_id)
+                if job.spec.scrapy is not None:
+                    raise UsageError(f"job {job.id} is a Scrapy crawl: `scrapy crawl {job.spec.scrapy}` continues it")
                 if not job.spec.sinks:
                     return await self._run(job, on_result)
                 return await self._run_with_sinks(job, on_result)

@@ -42,6 +42,7 @@ def terms_of(spec: JobSpec, seconds_used: float, owner: str | None = None) -> Te
         pages_per_host=bound_of("max_pages_per_host").nearest(limits.pages_per_host),
         bytes=bound_of("max_bytes").nearest(limits.bytes),
         stop_at=None if seconds is None else time.time() + seconds - seconds_used,
+        own_workers=spec.scrapy is not None,
     )
 
 

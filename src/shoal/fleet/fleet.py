@@ -20,6 +20,7 @@ from shoal.fleet.patch_job import change_job
 from shoal.fleet.roster import RosterEntry, entries
 from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.frontier.redis.connection_pool import RedisConnection
+from shoal.frontier.redis.own_workers import OwnWorkers
 from shoal.frontier.redis.shard import TAG
 from shoal.jobs.deployment import JobStatus, figures_from_store, make_folder, nothing_to
 from shoal.model import ENDED, Figures, JobState
@@ -109,7 +110,10 @@ class Fleet:
             return JobStatus(job, JobState.PAUSED, figures, None)
         if job.awaits_urls:
             return JobStatus(job, JobState.WAITING, figures, f"it has no URLs yet: POST /api/v1/jobs/{job.id}/urls")
-        blocker = await self._blocker(job, figures) or lost
+        if job.spec.scrapy is not None and not await OwnWorkers(self.frontier.connection, job.id).alive():
+            way_on = f"no process works on it: `scrapy crawl {job.spec.scrapy} -s SHOAL_JOB={job.id}` continues it"
+            return JobStatus(job, JobState.INTERRUPTED, figures, way_on)
+        blocker = lost if job.spec.scrapy is not None else await self._blocker(job, figures) or lost
         if blocker:
             return JobStatus(job, JobState.WAITING, figures, blocker)
         roster = self._known.roster if self._known else []

@@ -132,6 +132,9 @@ class JobLifecycle:
             now = await self._writer.read(load_job, job.id)
             if not now.seeded:
                 self._bring_in(now, "seeded", self._restoring.seed(now, self._ring))
+        elif job.spec.scrapy is not None:
+            # Its own processes decide when it has ended.
+            await self._record_series(job)
         elif job.seeded:
             if job.frontier_version != job.version:
                 # The process that changed the job could not reach the frontier, or died.

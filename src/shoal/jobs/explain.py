@@ -24,7 +24,7 @@ from shoal.store.crawl.robots_files import load_robots
 from shoal.store.jobs import Job
 from shoal.store.results.columns import iso_time
 from shoal.store.results.job_figures import trap_figures
-from shoal.store.results.listings import find_outcome, redirects_to
+from shoal.store.results.listings import find_outcome, find_outcome_by_url, redirects_to
 from shoal.store.store import Store
 from shoal.store.tables import inputs
 from shoal.urls import Exclusions, Params, Traps, origin_of
@@ -115,8 +115,18 @@ async def explain(place: Deployment, job: Job, url: str, exclusions: Exclusions)
     if given:
         # An input that has not been offered to the frontier yet.
         return Explanation(query.spelt, request, Verdict("queued", rule=await _why_pending(place, job)), given)
+    if job.spec.scrapy is not None:
+        return _of_scrapy(place.store, job, query.spelt, request)
     verdict = _rejection(place.store, job.id, query.spelt) or _forecast(place.store, job, request.url, exclusions)
     return Explanation(query.spelt, request, verdict)
+
+
+def _of_scrapy(store: Store, job: Job, spelt: str, request: Target) -> Explanation:
+    """A request that Scrapy did not filter has a fingerprint of its own."""
+    record = find_outcome_by_url(store, job.id, [spelt, request.url])
+    if record is not None:
+        return _with_outcome(store, job, spelt, (), request, record)
+    return Explanation(spelt, request, Verdict("unknown", rule="no callback of the spider has yielded it so far"))
 
 
 async def _whereabouts(place: Deployment, job: Job, request: Target) -> str | None:

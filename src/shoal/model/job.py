@@ -191,6 +191,8 @@ class JobSpec:
     """`shop.py:books` or `package.module:books`; loaded each time the job runs."""
     arguments: Mapping[str, str | list[str]] = field(default_factory=dict)
     """Of the spider, as they were given; its signature types them whenever it is loaded."""
+    scrapy: str | None = None
+    """The name of the Scrapy spider whose own processes work on the job (`shoal.scrapy`)."""
     rules: str | None = None
     """Rules as JSON text: data, not code, so they travel with the job."""
     formats: tuple[str, ...] = DEFAULTS["formats"]

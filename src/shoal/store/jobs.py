@@ -69,7 +69,8 @@ class Job:
 
     @property
     def gives_items(self) -> bool:
-        return self.spec.spider is not None or self.spec.rules is not None or self.extracted_by is not None
+        spec = self.spec
+        return any(reader is not None for reader in (spec.spider, spec.scrapy, spec.rules, self.extracted_by))
 
 
 def create_job(
@@ -224,12 +225,12 @@ def _set_state(db: Connection, id: str, state: JobState, at: float, reason: str 
     db.execute(update(jobs).where(jobs.c.id == id).values(values))
 
 
-def set_state_unless_ended(store: Store, id: str, state: JobState, at: float) -> bool:
+def set_state_unless_ended(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> bool:
     """Like `set_state`, for a command of a user. Returns False and changes nothing if the job has ended meanwhile."""
     with store.write() as db:
         now = lock_state(db, id)
         if now not in ENDED:
-            _set_state(db, id, state, at, None)
+            _set_state(db, id, state, at, reason)
     return now not in ENDED
 
 

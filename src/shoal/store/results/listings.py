@@ -6,10 +6,10 @@ job's size. Close or exhaust it: until then it holds a connection.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, func, select
 
 from shoal.errors import UsageError
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
@@ -73,10 +73,22 @@ def list_dead(store: Store, job: str, where: Where) -> Iterator[dict[str, Any]]:
 
 def find_outcome(store: Store, job: str, fingerprint: int) -> PageRecord | RedirectRecord | DeadLetter | Drop | None:
     """The outcome of this request (a page without its content); None if it has not ended or was never found."""
+    return _find_outcome(store, lambda table: and_(table.c.job == job, table.c.fingerprint == fingerprint))
+
+
+def find_outcome_by_url(
+    store: Store, job: str, urls: Sequence[str]
+) -> PageRecord | RedirectRecord | DeadLetter | Drop | None:
+    """For requests whose fingerprint another program has chosen. Reads all rows of the job."""
+    return _find_outcome(store, lambda table: and_(table.c.job == job, table.c.url.in_(urls)))
+
+
+def _find_outcome(
+    store: Store, condition: Callable[[Table], ColumnElement[bool]]
+) -> PageRecord | RedirectRecord | DeadLetter | Drop | None:
     with store.read() as db:
         for table, record in _RECORDS:
-            found = select(table).where(table.c.job == job, table.c.fingerprint == fingerprint)
-            if row := db.execute(found).one_or_none():
+            if row := db.execute(select(table).where(condition(table)).limit(1)).one_or_none():
                 return record(**row._mapping)
     return None
 

@@ -1,0 +1,182 @@
+"""Hooks into Scrapy's engine, for what no signal tells: which request found another, and when a request is done.
+
+A request is done when its callback or errback has ended and all pipelines are through with its items, or when a
+downloader middleware has returned another request in its place.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest
+from scrapy.extensions.throttle import AutoThrottle
+
+from shoal.model import Landing
+from shoal.scrapy.cookie_jars import CookieJars
+from shoal.scrapy.held_request import SPIDER_ERROR, HeldRequest, failure_kind
+from shoal.scrapy.outbox import Outbox
+from shoal.scrapy.pipeline import Pipeline, item_record
+from shoal.scrapy.request_json import host_of
+from shoal.store.archive.warc import digest
+
+_LATE_S = 0.02
+"""A start that is this much late is reported: less is jitter."""
+_INLINE = " inline"
+_UNLIMITED = {"concurrency": 10_000, "delay": 0.0, "jitter": 0.0, "randomize_delay": False}
+
+
+class EngineHooks:
+    def __init__(self, crawler: Any, outbox: Outbox, jars: CookieJars, done: Callable[[HeldRequest], None]) -> None:
+        self._crawler = crawler
+        self._outbox = outbox
+        self._jars = jars
+        self._done = done
+        self.held: dict[Any, HeldRequest] = {}
+        """The leased requests that Scrapy works on."""
+        self.parents: dict[Any, HeldRequest] = {}
+        """Requests that a callback has just yielded, until they reach the scheduler."""
+        middlewares = crawler.engine.scraper.itemproc.middlewares
+        self._keeps_items = any(isinstance(each, Pipeline) for each in middlewares)
+
+    def install(self) -> None:
+        engine = self._crawler.engine
+        self._hook_completion(engine._slot)
+        self._hook_callbacks(engine.scraper)
+        self._hook_downloader(engine.downloader)
+        connect = self._crawler.signals.connect
+        connect(self._response_downloaded, signals.response_downloaded)
+        connect(self._response_received, signals.response_received)
+        connect(self._spider_error, signals.spider_error)
+        connect(self._item_scraped, signals.item_scraped)
+        if hasattr(signals, "robots_parsed"):
+            connect(self._robots_parsed, signals.robots_parsed)
+        throttle = next((each for each in self._crawler.extensions.middlewares if isinstance(each, AutoThrottle)), None)
+        if throttle is not None:
+            # Its delays would come on top of the frontier's, in each process.
+            self._crawler.signals.disconnect(throttle._response_downloaded, signals.response_downloaded)
+
+    def _hook_completion(self, slot: Any) -> None:
+        remove = slot.remove_request
+
+        def remove_request(request: Any) -> None:
+            held = self.held.pop(request, None)
+            if held is not None:
+                self._done(held)
+            remove(request)
+
+        slot.remove_request = remove_request
+
+    def _hook_callbacks(self, scraper: Any) -> None:
+        call, handle = scraper.call_spider_async, scraper.handle_spider_output_async
+
+        async def call_spider_async(result: Any, request: Any) -> Any:
+            output = await call(result, request)
+            if request in self.held:
+                self.held[request].called = True
+            return output
+
+        async def handle_spider_output_async(result: Any, request: Any, response: Any) -> Any:
+            held = self.held.get(request)
+            if held is not None:
+                result = self._noted_async(result, held) if hasattr(result, "__aiter__") else self._noted(result, held)
+            return await handle(result, request, response)
+
+        scraper.call_spider_async = call_spider_async
+        scraper.handle_spider_output_async = handle_spider_output_async
+
+    def _noted(self, output: Any, held: HeldRequest) -> Iterator[Any]:
+        for each in output:
+            if isinstance(each, Request):
+                self.parents[each] = held
+            yield each
+
+    async def _noted_async(self, output: Any, held: HeldRequest) -> AsyncIterator[Any]:
+        async for each in output:
+            if isinstance(each, Request):
+                self.parents[each] = held
+            yield each
+
+    def _hook_downloader(self, downloader: Any) -> None:
+        """The frontier times the starts of leased requests, for all processes. Others (robots.txt, media, inline
+        downloads) keep Scrapy's own slots, with their delays."""
+        slot_key, given = downloader.get_slot_key, downloader.per_slot_settings
+
+        def get_slot_key(request: Any) -> str:
+            key = str(slot_key(request))
+            return key if request in self.held or key.endswith(_INLINE) else key + _INLINE
+
+        downloader.get_slot_key = get_slot_key
+        downloader.per_slot_settings = _SlotSettings(given)
+        downloader.middleware.methods["process_exception"].appendleft(self._process_exception)
+
+    def _response_downloaded(self, response: Any, request: Any) -> None:
+        self._jars.notice(response)
+        held = self.held.get(request)
+        if held is None:
+            return
+        held.latency_s = request.meta.get("download_latency", 0.0)
+        held.landed, held.status, held.bytes = True, response.status, len(response.body)
+        held.content_type = response.headers.get(b"Content-Type", b"").decode("latin1").partition(";")[0].strip()
+        late_s = max(0.0, time.monotonic() - held.latency_s - held.start_at)
+        retry_after_s = _retry_after_s(response) if response.status in (429, 503) else None
+        landing = Landing(held.lease.token, held.latency_s, response.status, None, retry_after_s)
+        landing.late_s = late_s if late_s > _LATE_S else 0.0
+        self._outbox.land(landing)
+
+    def _process_exception(self, request: Any, exception: BaseException, spider: Any = None) -> None:
+        held = self.held.get(request)
+        if held is None or held.landed:
+            return
+        held.detail = f"{type(exception).__name__}: {exception}"
+        if isinstance(exception, IgnoreRequest):
+            held.ignored = "robots" if "robots.txt" in str(exception) else ""
+        elif "download_slot" in request.meta:
+            held.landed, held.failure = True, failure_kind(exception)
+            seconds = max(0.0, time.monotonic() - held.start_at)
+            self._outbox.land(Landing(held.lease.token, seconds, None, held.failure))
+
+    def _response_received(self, response: Any, request: Any) -> None:
+        held = self.held.get(request)
+        if held is not None:
+            held.received, held.status, held.bytes = True, response.status, len(response.body)
+            held.digest = digest(response.body)
+
+    def _spider_error(self, failure: Any, response: Any) -> None:
+        held = self.held.get(getattr(response, "request", None))
+        if held is not None:
+            held.failure, held.detail = SPIDER_ERROR, f"{failure.type.__name__}: {failure.getErrorMessage()}"
+
+    def _item_scraped(self, item: Any, response: Any) -> None:
+        held = self.held.get(getattr(response, "request", None))
+        if held is not None and self._keeps_items:
+            held.items.append(item_record(item))
+
+    def _robots_parsed(self, robotparser: Any, request: Any) -> None:
+        rules: Any = getattr(robotparser, "rp", None)
+        agent = self._crawler.settings["ROBOTSTXT_USER_AGENT"] or self._crawler.settings["USER_AGENT"]
+        delay = getattr(rules, "crawl_delay", lambda agent: None)(agent)
+        self._outbox.slow_down(host_of(request.url), float(delay or 0.0))
+
+
+class _SlotSettings(dict[str, Any]):
+    """DOWNLOAD_SLOTS: no limits for leased requests, and the project's for the others."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        if key.endswith(_INLINE):
+            return super().get(key.removesuffix(_INLINE), default)
+        return _UNLIMITED
+
+
+def _retry_after_s(response: Any) -> float | None:
+    text = response.headers.get(b"Retry-After", b"").decode("latin1").strip()
+    if text.isdigit():
+        return float(text)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return None

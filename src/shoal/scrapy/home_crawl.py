@@ -1,0 +1,103 @@
+"""A crawl in the home: one process, the frontier in SQLite, and the lock that keeps other processes from the job."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from shoal.embedded.home import Home, caller_of
+from shoal.engine.job_finish import finish
+from shoal.engine.job_start import terms_of
+from shoal.errors import FrontierLost
+from shoal.frontier.contract import Frontier
+from shoal.jobs.job_id import new_job_id
+from shoal.model import ENDED, JobState
+from shoal.scrapy.cookie_jars import CookieKeeper
+from shoal.scrapy.crawl_job import CrawlPlan, existing_or_new, unfinished_job
+from shoal.settings import Settings
+from shoal.store.jobs import Job, set_state, set_state_unless_ended
+from shoal.store.store import Store
+
+
+class HomeCrawl:
+    def __init__(self, home: Home, job: Job, cookies: CookieKeeper) -> None:
+        self._home = home
+        self._stack = ExitStack()
+        self._job = job
+        self.id = job.id
+        self.frontier: Frontier = home.frontier
+        self.store = home.store
+        self.caller = caller_of(job.id)
+        self.cookies = cookies
+
+    @classmethod
+    async def open(cls, settings: Settings, plan: CrawlPlan) -> HomeCrawl:
+        home = Home(settings.home, settings.archive_url, settings.spool_bytes)
+        job = _chosen(home.store, plan)
+        crawl = cls(home, job, FileCookies(home.path / "crawls" / f"{job.id}.cookies"))
+        try:
+            if not crawl.has_ended:
+                await crawl._take_over(plan)
+        except BaseException:
+            await crawl.close()
+            raise
+        return crawl
+
+    async def _take_over(self, plan: CrawlPlan) -> None:
+        lock = self._home.lock_of(self.id)
+        self._stack.enter_context(lock.held())
+        lock.keep_when_released()
+        await self.frontier.open_job(self.id, terms_of(plan.spec, 0.0))
+        await self._home.take_over(self.id)
+        set_state(self.store, self.id, JobState.RUNNING, time.time())
+
+    @property
+    def has_ended(self) -> bool:
+        return self._job.state in ENDED
+
+    async def beat(self) -> None:
+        await self._home.take_over_killed(self.id)
+
+    async def restore(self) -> None:
+        raise FrontierLost(self.id)
+
+    async def end(self, idle_reason: str | None, state: JobState | None, reason: str | None) -> None:
+        if idle_reason is not None:
+            await finish(self.frontier, self.store, self._job, idle_reason)
+            self._home.lock_of(self.id).remove_when_released()
+            self.cookies.forget()
+        else:
+            set_state_unless_ended(self.store, self.id, state or JobState.INTERRUPTED, time.time(), reason)
+
+    async def close(self) -> None:
+        self._stack.close()
+        self._home.close()
+
+
+class FileCookies:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, str] = {}
+
+    async def save(self, changed: dict[str, str]) -> None:
+        self._known |= changed
+        new = self._path.with_suffix(".new")
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(self._known, file)
+        new.replace(self._path)
+
+    async def load(self) -> dict[str, str]:
+        if self._path.exists():
+            self._known = json.loads(self._path.read_text())
+        return dict(self._known)
+
+    def forget(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+def _chosen(store: Store, plan: CrawlPlan) -> Job:
+    last = None if plan.flush else unfinished_job(store, plan.spec.name, fleet=False)
+    return existing_or_new(store, plan.job or last or new_job_id(), plan.spec, fleet=False)

@@ -1,0 +1,277 @@
+"""The scheduler: Scrapy's requests are in Shoal's frontier, leased, and completed when they are done.
+
+The engine's three questions are answered from memory. A thread of its own talks to the frontier.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from heapq import heappop, heappush
+from typing import Any
+
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import Deferred
+
+from shoal.frontier.recent_offers import RecentOffers
+from shoal.model import JobState, Lease, Trail
+from shoal.scrapy.cookie_jars import CookieJars
+from shoal.scrapy.crawl_job import open_crawl
+from shoal.scrapy.dupefilter import own_filter
+from shoal.scrapy.engine_hooks import EngineHooks
+from shoal.scrapy.fingerprints import Fingerprints
+from shoal.scrapy.frontier_thread import FrontierThread
+from shoal.scrapy.group_requests import FoundRequest, whole_fields
+from shoal.scrapy.held_request import SPIDER_ERROR, UNREADABLE, HeldRequest
+from shoal.scrapy.json_values import NotSerializable
+from shoal.scrapy.outbox import Outbox
+from shoal.scrapy.project_settings import crawl_plan, shoal_settings
+from shoal.scrapy.request_json import TOKEN, WHOLE, PackedRequest, pack, unpack
+
+HOSTS_REMEMBERED = 10_000
+log = logging.getLogger("shoal.scrapy")
+
+
+class Scheduler(BaseScheduler):
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Scheduler:
+        return cls(crawler)
+
+    def __init__(self, crawler: Any) -> None:
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._most = crawler.settings.getint("CONCURRENT_REQUESTS") or 1_000
+        self._idle_s = crawler.settings.getfloat("SCHEDULER_IDLE_BEFORE_CLOSE")
+        self._filters, self._own_filter = own_filter(crawler)
+        self._fingerprints = Fingerprints(crawler.request_fingerprinter)
+        self._outbox = Outbox()
+        self._recent = RecentOffers()
+        self._ready: list[tuple[float, int, Lease]] = []
+        self._by_token: dict[int, HeldRequest] = {}
+        self._started_at: dict[str, float] = {}
+        self._rests = False
+        self._rests_since: float | None = None
+        self._timer: Any = None
+
+    def open(self, spider: Any) -> Any:
+        self._spider = spider
+        settings, plan = shoal_settings(self._crawler.settings), crawl_plan(self._crawler.settings, spider)
+        engine = self._crawler.engine
+        self._slot = engine._slot
+        self._jars = CookieJars(engine)
+        self._hooks = EngineHooks(self._crawler, self._outbox, self._jars, self._end)
+        self._hooks.install()
+        if self._own_filter is not None:
+            self._own_filter.open()
+        self._opened: Any = Deferred()
+        self._closed: Any = Deferred()
+        self._thread = FrontierThread(self, self._outbox, lambda: open_crawl(settings, plan))
+        self._thread.start()
+        return self._opened
+
+    def close(self, reason: str) -> Any:
+        state, words = JobState.INTERRUPTED, None
+        if reason not in ("finished", "shutdown") and not self._crawler.settings["JOBDIR"]:
+            state, words = JobState.LIMITED, f"Scrapy closed the spider: {reason}"
+        self._thread.close(state, words)
+        if self._own_filter is not None:
+            self._closed.addCallback(lambda _: self._own_filter.close(reason))
+        return self._closed
+
+    # What the engine asks.
+
+    def has_pending_requests(self) -> bool:
+        return not self._rests or bool(self._ready)
+
+    def enqueue_request(self, request: Any) -> bool:
+        parent = self._hooks.parents.pop(request, None)
+        replaced = self._replaced(request) if parent is None else None
+        try:
+            packed = pack(request, self._spider)
+        except NotSerializable as error:
+            return self._refuse(request, parent or replaced, error)
+        if replaced is not None and replaced.line == (request.method, request.url, request.body):
+            replaced.retry = _retry_trail(packed, replaced.lease.trail)
+            return True
+        origin = parent or replaced
+        found = self._fingerprint(request, origin)
+        if replaced is not None:
+            replaced.redirect = (request.url, found)
+        young, old = self._recent.of("")
+        if found in young or found in old or self._is_filtered(request):
+            self._stats.inc_value("dupefilter/filtered")
+            return False
+        self._offer(
+            FoundRequest(packed, found, None if origin is None else origin.fingerprint), has_origin=bool(origin)
+        )
+        return True
+
+    def next_request(self) -> Any:
+        now = time.monotonic()
+        while self._ready:
+            start_at = self._ready[0][0]
+            if start_at > now:
+                self._wake_at(start_at - now)
+                return None
+            lease = heappop(self._ready)[2]
+            held = self._by_token[lease.token]
+            if (next_at := self._started_at.get(lease.target.host, 0.0) + lease.gap_s) > now:
+                # This process is behind the plan: its late starts must keep the gap all the same.
+                heappush(self._ready, (next_at, lease.token, lease))
+                continue
+            request = self._unpacked(lease, held)
+            if request is not None:
+                self._note_start(lease, now)
+                self._hooks.held[request] = held
+                self._stats.inc_value("scheduler/dequeued")
+                return request
+        return None
+
+    def _note_start(self, lease: Lease, now: float) -> None:
+        if not lease.gap_s:
+            return
+        if len(self._started_at) > HOSTS_REMEMBERED:
+            self._started_at.clear()
+        self._started_at[lease.target.host] = now
+
+    def _replaced(self, request: Any) -> HeldRequest | None:
+        """The request in whose place a downloader middleware returned this one."""
+        held = self._by_token.get(request.meta.get(TOKEN, 0))
+        return None if held is None or held.received or held.retry or held.redirect else held
+
+    def _refuse(self, request: Any, origin: HeldRequest | None, error: NotSerializable) -> bool:
+        log.error("%s", error)
+        self._stats.inc_value("scheduler/unserializable")
+        if origin is not None:
+            origin.failure, origin.detail = SPIDER_ERROR, str(error)
+        return False
+
+    def _fingerprint(self, request: Any, origin: HeldRequest | None) -> int:
+        if self._filters and not request.dont_filter:
+            return self._fingerprints.of(request)
+        return self._fingerprints.unfiltered(request, None if origin is None else (origin.fingerprint, origin.repeated))
+
+    def _is_filtered(self, request: Any) -> bool:
+        own = self._own_filter
+        return own is not None and not request.dont_filter and bool(own.request_seen(request))
+
+    def _offer(self, found: FoundRequest, has_origin: bool) -> None:
+        self._recent.remember("", [found.fingerprint])
+        self._rests, self._rests_since = False, None
+        self._outbox.offer(found)
+        self._stats.inc_value("scheduler/enqueued")
+        # What a callback finds goes with its end.
+        if not has_origin:
+            self._hurry()
+
+    def _unpacked(self, lease: Lease, held: HeldRequest) -> Any:
+        try:
+            request = unpack(lease.target, lease.trail.callback, whole_fields(lease), self._spider)
+        except Exception as error:
+            log.error("%s cannot be made a request again: %s", lease.target.url, error)
+            held.failure, held.detail = UNREADABLE, f"{type(error).__name__}: {error}"
+            self._end(held)
+            return None
+        held.line = (request.method, request.url, request.body)
+        request.meta[TOKEN] = lease.token
+        return request
+
+    def _end(self, held: HeldRequest) -> None:
+        self._by_token.pop(held.lease.token, None)
+        if changed := self._jars.changed():
+            self._outbox.keep_cookies(changed)
+        self._outbox.end(held)
+        self._hurry()
+
+    def _hurry(self) -> None:
+        """Batches save time, unless the engine has nothing to do meanwhile."""
+        if not self._ready and len(self._by_token) <= self._most // 4:
+            self._thread.hurry()
+
+    def _wake_at(self, seconds: float) -> None:
+        from twisted.internet import reactor
+
+        if self._timer is not None and self._timer.active():
+            if self._timer.getTime() - reactor.seconds() <= seconds:
+                return
+            self._timer.cancel()
+        self._timer = reactor.callLater(seconds, self._slot.nextcall.schedule)
+
+    # What the frontier's thread asks and tells.
+
+    def wanted(self) -> int:
+        if self._crawler.engine.paused:
+            return 0
+        return self._most + max(2, self._most // 4) - len(self._by_token)
+
+    def held_tokens(self) -> list[int]:
+        return list(self._by_token)
+
+    def opened(self, error: BaseException | None) -> None:
+        self._in_reactor(self._opened.callback if error is None else self._opened.errback, error)
+
+    def give(self, leases: list[Lease], cookies: dict[str, str]) -> None:
+        for lease in leases:
+            self._by_token[lease.token] = HeldRequest(lease, time.monotonic() + lease.wait_s)
+        self._in_reactor(self._take, leases, cookies)
+
+    def _take(self, leases: list[Lease], cookies: dict[str, str]) -> None:
+        self._jars.put(cookies)
+        for lease in leases:
+            heappush(self._ready, (self._by_token[lease.token].start_at, lease.token, lease))
+        if leases:
+            self._rests, self._rests_since = False, None
+            self._slot.nextcall.schedule()
+
+    def rest(self, reason: str, activity: int) -> None:
+        self._in_reactor(self._rest, reason, activity)
+
+    def _rest(self, reason: str, activity: int) -> None:
+        if activity != self._outbox.activity or self._by_token:
+            return
+        self._rests_since = self._rests_since or time.monotonic()
+        if reason == "cancelled":
+            self._close_spider(reason)
+        elif time.monotonic() - self._rests_since >= self._idle_s:
+            self._rests = True
+            self._slot.nextcall.schedule()
+
+    def lost(self, error: Exception) -> None:
+        log.error("%s", error)
+        self._in_reactor(self._close_spider, "frontier_lost")
+
+    def _close_spider(self, reason: str) -> None:
+        engine = self._crawler.engine
+        if engine.spider is None or self._slot.closing is not None:
+            return
+        if hasattr(engine, "close_spider_async"):
+            deferred_from_coro(engine.close_spider_async(reason=reason))
+        else:  # Scrapy 2.13
+            engine.close_spider(self._spider, reason=reason)
+
+    def forget_recent(self) -> None:
+        self._in_reactor(self._recent.clear)
+
+    def flush_feeds(self) -> None:
+        for slot in getattr(self._crawler.get_extension(FeedExporter), "slots", ()):
+            file = getattr(slot, "file", None)
+            if file is not None and not file.closed:
+                file.flush()
+
+    def closed(self) -> None:
+        self._in_reactor(self._closed.callback, None)
+
+    @staticmethod
+    def _in_reactor(act: Any, *args: Any) -> None:
+        from twisted.internet import reactor
+
+        reactor.callFromThread(act, *args)
+
+
+def _retry_trail(packed: PackedRequest, known: Trail) -> Trail:
+    """The request as Scrapy changed it. The note of its target no longer counts."""
+    return known._replace(
+        priority=packed.priority, depth=packed.depth, callback=packed.callback, meta={**packed.fields, WHOLE: True}
+    )

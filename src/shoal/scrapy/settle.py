@@ -1,0 +1,108 @@
+"""Ends leases: saves what Scrapy made of them, and then completes them. A kill in between repeats the request."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from shoal.errors import Unavailable
+from shoal.frontier.contract import Caller
+from shoal.frontier.serialize import offer_text
+from shoal.model import DeadLetter, Drop, Offer, PageRecord, RedirectRecord
+from shoal.scrapy.crawl_job import CrawlJob
+from shoal.scrapy.held_request import HeldRequest
+from shoal.store.crawl.save_batch import Batch, Record
+from shoal.store.jobs import load_job
+from shoal.store.writer import Writer
+
+BEHIND = 2_000
+"""With so many unsaved requests nothing more is leased."""
+BATCH = 500
+AWAY_S = 1.0
+log = logging.getLogger("shoal.scrapy")
+
+
+class Settler:
+    def __init__(
+        self, crawl: CrawlJob, caller: Caller, flush_feeds: Callable[[], None], done: Callable[[], None]
+    ) -> None:
+        """Calls `done` whenever leases have ended."""
+        self._crawl = crawl
+        self._caller = caller
+        self._flush_feeds = flush_feeds
+        self._done = done
+        self._writer = Writer(crawl.store)
+        job = load_job(crawl.store, crawl.id)
+        self._has_sinks = bool(job.spec.sinks)
+        self._logs_offers = job.fleet
+        self._ended: list[HeldRequest] = []
+        self._offers: list[str] = []
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def tokens(self) -> list[int]:
+        return [held.lease.token for held in self._ended]
+
+    @property
+    def is_behind(self) -> bool:
+        return len(self._ended) > BEHIND
+
+    def log_offers(self, offers: Sequence[Offer]) -> None:
+        """The store keeps them with the next records, so that a lost frontier can be rebuilt."""
+        if self._logs_offers:
+            self._offers += [offer_text(offer) for offer in offers]
+
+    def add(self, ended: Sequence[HeldRequest]) -> None:
+        """Raises what an earlier settling raised."""
+        if self._task is not None and self._task.done():
+            self._task.result()
+        self._ended += ended
+        if self._ended and (self._task is None or self._task.done()):
+            self._task = asyncio.create_task(self._settle_all())
+
+    async def join(self) -> None:
+        if self._task is not None:
+            await self._task
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._writer.close()
+
+    async def _settle_all(self) -> None:
+        while self._ended:
+            part = self._ended[:BATCH]
+            try:
+                await self._settle(part)
+            except Unavailable as error:
+                log.warning("waiting: %s", error)
+                await asyncio.sleep(AWAY_S)
+                continue
+            del self._ended[: len(part)]
+        self._done()
+
+    async def _settle(self, ended: list[HeldRequest]) -> None:
+        offers = list(self._offers)
+        batch = batch_of(self._crawl.id, [held.record() for held in ended], offers, self._has_sinks)
+        await self._writer.save(batch)
+        del self._offers[: len(offers)]
+        # Feeds are buffered files: an item must not be lost with the process after its request is completed.
+        self._flush_feeds()
+        await self._crawl.frontier.complete(self._caller.next(), [held.completion() for held in ended])
+
+
+def batch_of(job: str, records: Sequence[Record | None], offers: list[str], has_sinks: bool) -> Batch:
+    batch = Batch(job, offers=offers, has_sinks=has_sinks)
+    for record in records:
+        match record:
+            case PageRecord():
+                batch.pages.append(record)
+            case RedirectRecord():
+                batch.redirects.append(record)
+            case DeadLetter():
+                batch.dead.append(record)
+                batch.add_failure(record.reason, record.status, record.host, record.url)
+            case Drop():
+                batch.drops.append(record)
+    return batch

@@ -1,0 +1,84 @@
+"""Several processes, kills and outages: every item once in the store, the hosts' rates kept, and every process ends."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from shoal.practice.process import Running
+from tests.frontier.redis_server import RedisServer
+from tests.scrapy.crawling import PLAIN_SCRAPY, Spider, eventually, run_spiders, stored_items
+
+DELAY_S = 0.025
+
+
+def test_three_processes_lose_and_repeat_nothing_when_one_is_killed_and_redis_restarts(
+    large_shop: Running, tmp_path: Path, redis: RedisServer
+) -> None:
+    settings: dict[str, Any] = {"REDIS_URL": redis.url, "SHOAL_JOB": "three", "DOWNLOAD_DELAY": DELAY_S}
+    spiders = [Spider("rules", large_shop, tmp_path, output=f"{n}.jsonl", **settings) for n in range(3)]
+    eventually(lambda: all("works on job three" in spider.log for spider in spiders))
+    eventually(lambda: len(large_shop.log()) > 40)
+    spiders[0].kill()
+    eventually(lambda: len(large_shop.log()) > 80)
+    redis.kill()
+    redis.start()
+    for spider in spiders[1:]:
+        spider.wait()
+    log = large_shop.log()
+    expected = run_spiders(["rules"], large_shop, tmp_path, **PLAIN_SCRAPY)["rules"]
+    assert stored_items(tmp_path, "three") == expected
+    assert {json.dumps(item, sort_keys=True) for spider in spiders for item in spider.items()} == set(expected)
+    # Starts jitter on their way, but no second has more than it may.
+    starts = sorted(visit.t_start for visit in log)
+    assert max(Counter(int(at) for at in starts).values()) <= 1 / DELAY_S + 2
+    assert sum(later - at < DELAY_S / 2 for at, later in pairwise(starts)) <= len(starts) // 20
+
+
+def test_a_killed_crawl_of_a_home_continues_where_it_was(large_shop: Running, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"JOBDIR": tmp_path / "home", "DOWNLOAD_DELAY": 0.01}
+    spider = Spider("login", large_shop, tmp_path, **settings)
+    eventually(lambda: len(large_shop.log()) > 8)
+    spider.kill()
+    visits = len(large_shop.log())
+    again = Spider("login", large_shop, tmp_path, **settings)
+    again.wait()
+    # Cookies are kept too: nothing is fetched as a stranger, and the login is not repeated.
+    items = stored_items(tmp_path, "login")
+    assert len(items) == 21 and set(items.values()) == {1}
+    assert all(json.loads(item)["logged_in"] for item in items)
+    assert len(large_shop.log()) - visits < 20
+
+
+def test_a_callback_that_blocks_longer_than_a_lease_makes_no_duplicates(
+    large_shop: Running, tmp_path: Path, redis: RedisServer
+) -> None:
+    settings: dict[str, Any] = {"REDIS_URL": redis.url, "SHOAL_JOB": "blocks", "DOWNLOAD_DELAY": 0.02}
+    spiders = [Spider("blocking", large_shop, tmp_path, output=f"{n}.jsonl", lease_s=3, **settings) for n in range(2)]
+    for spider in spiders:
+        spider.wait()
+    assert set(Counter(visit.path for visit in large_shop.log()).values()) == {1}
+    assert set(stored_items(tmp_path, "blocks").values()) == {1}
+
+
+def test_a_redis_that_is_away_is_waited_for(large_shop: Running, tmp_path: Path, redis: RedisServer) -> None:
+    redis.kill()
+    spider = Spider("map", large_shop, tmp_path, REDIS_URL=redis.url)
+    eventually(lambda: "waiting: Redis at" in spider.log)
+    redis.start()
+    spider.wait()
+    assert len(stored_items(tmp_path, "map")) == 100
+
+
+def test_a_redis_that_lost_everything_is_filled_from_the_store(
+    large_shop: Running, tmp_path: Path, redis: RedisServer
+) -> None:
+    spider = Spider("rules", large_shop, tmp_path, REDIS_URL=redis.url, DOWNLOAD_DELAY=DELAY_S)
+    eventually(lambda: len(large_shop.log()) > 60)
+    redis.client.flushall()
+    spider.wait()
+    expected = run_spiders(["rules"], large_shop, tmp_path, **PLAIN_SCRAPY)["rules"]
+    assert stored_items(tmp_path, "rules") == expected
