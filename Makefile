@@ -27,6 +27,8 @@ servers:
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends redis-server; } || true
 	@command -v nginx > /dev/null || test -x /usr/sbin/nginx || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends nginx-light; } || true
+	@command -v tinyproxy > /dev/null && command -v microsocks > /dev/null && test -x /usr/sbin/danted || test $$(id -u) != 0 || \
+		{ apt-get update -q && apt-get install -q --yes --no-install-recommends tinyproxy-bin microsocks dante-server; } || true
 	@command -v promtool > /dev/null || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends prometheus; } || true
 	@test -x /usr/lib/chromium/chromium-headless-shell || command -v chromium > /dev/null || test $$(id -u) != 0 || \

@@ -60,8 +60,10 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         "proxies": "10.0.0.5",
     }
     given = {name: urls.get(name) or words.get(name.rpartition("_")[2], "on") for name in NAMES}
-    env = {f"SHOAL_{name.upper()}": value for name, value in given.items() if name != "secrets"}
+    env = {f"SHOAL_{name.upper()}": value for name, value in given.items() if name not in ("secrets", "proxies")}
     env["SHOAL_SECRET_DB"] = "hush"
+    (tmp_path / "de.txt").write_text("http://proxy.example:3128")
+    env["SHOAL_PROXIES_DE"] = "de.txt"
     assert set(loaded(tmp_path, env=env).origins) == set(NAMES)
 
 

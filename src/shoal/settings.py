@@ -122,8 +122,10 @@ class Settings:
     """Addresses or networks of reverse proxies in front of the API. Their connections carry many clients."""
     log: str = "auto"
     """How a role of a fleet logs on stderr: `text`, `json`, or `auto`, which is text on a terminal only."""
+    proxies: Mapping[str, str] = field(default_factory=dict)
+    """Pools of proxies by name: each is the text of a list."""
     secrets: Mapping[str, str] = field(default_factory=dict)
-    """Passwords and keys by name, for the sinks of jobs, which only name them."""
+    """Passwords and keys by name, for the sinks and proxies of jobs, which only name them."""
     origins: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self) -> list[tuple[str, str, str]]:
@@ -136,6 +138,8 @@ class Settings:
             return _UNSET.get(name, "–")
         if name == "token":
             return "***"
+        if name == "proxies":
+            return ", ".join(f"{pool} ({_entries(text)})" for pool, text in value.items())
         if isinstance(value, Mapping):
             return ", ".join(f"{secret}=***" for secret in value)
         if isinstance(value, bool):
@@ -155,6 +159,7 @@ NAMES = tuple(name for name in Settings.__dataclass_fields__ if name != "origins
 
 _PREFIX = "SHOAL_"
 _SECRET = f"{_PREFIX}SECRET_"
+_POOL = f"{_PREFIX}PROXIES_"
 _VARIABLES = {f"{_PREFIX}{name.upper()}": name for name in NAMES}
 _OF_A_SERVICE = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)\Z|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_\w+)?)?\Z")
 """Variables that Kubernetes sets in every container for a service called `shoal` or `shoal-…`."""
@@ -165,8 +170,8 @@ def load(flags: Mapping[str, str | None], env: Mapping[str, str], cwd: Path, use
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for name, given, origin in _given(flags, env, cwd, user_config):
-        value = _checked(name, given, origin)
-        if name == "secrets":
+        value = _pools(given, origin, cwd) if name == "proxies" else _checked(name, given, origin)
+        if name in ("secrets", "proxies"):
             values[name], origins[name] = {**value, **values.get(name, {})}, origins.get(name, origin)
         elif name not in values:
             values[name], origins[name] = value, origin
@@ -200,6 +205,8 @@ def _given(
     for variable, text in env.items():
         if variable.startswith(_SECRET) and text:
             yield "secrets", {variable.removeprefix(_SECRET): text}, variable
+        elif variable.startswith(_POOL) and text:
+            yield "proxies", {variable.removeprefix(_POOL).lower(): text}, variable
         elif variable.startswith(_PREFIX) and text and not _OF_A_SERVICE.search(variable):
             yield _VARIABLES.get(variable, variable.removeprefix(_PREFIX)), text, variable
     project = _table(read_toml(cwd / "pyproject.toml").get("tool"), "shoal")
@@ -342,6 +349,29 @@ def _secrets(value: Any, origin: str) -> dict[str, str]:
         # Without the values.
         raise UsageError(f"{origin}: secrets must be a table of names (letters, digits and _) with texts")
     return {name.lower(): text for name, text in found.items()}
+
+
+def _entries(text: str) -> int:
+    """How many proxies a list has."""
+    return sum(1 for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#"))
+
+
+def _pools(value: Any, origin: str, folder: Path) -> dict[str, str]:
+    """Pool -> its list. A text names a file, and a list of texts is the list itself."""
+    found = value if isinstance(value, dict) else {}
+    if not found or not all(isinstance(entry, str | list) for entry in found.values()):
+        raise UsageError(
+            f'{origin}: proxies must be a table of pools, as in de = "de.txt" or de = ["http://HOST:PORT"]'
+        )
+    pools = {}
+    for name, entry in found.items():
+        try:
+            text = (folder / entry).read_text("utf-8") if isinstance(entry, str) else "\n".join(map(str, entry))
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise UsageError(f"{origin}: the list of the proxies {name} cannot be read: {entry}: {why}") from None
+        pools[name] = text
+    return pools
 
 
 def _networks(name: str, value: Any, origin: str) -> tuple[str, ...]:

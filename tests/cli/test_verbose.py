@@ -41,11 +41,12 @@ def test_items_are_counted_on_the_line(shoal: Shell, site: Running) -> None:
 
 
 def test_what_is_no_page_begins_with_what_became_of_it() -> None:
-    proxies = ("http://ann:hush@proxy.test:3128",)
+    retried = retry(LEASE, "timeout", None, 2.0)
+    retried.proxy = "proxy.test:3128"
     lines = [
-        request_line(retry(LEASE, "timeout", None, 2.0), proxies),
-        request_line(dead(LEASE, "http", 503, "gave up"), ()),
-        request_line(drop(LEASE, "robots", ""), ()),
+        request_line(retried),
+        request_line(dead(LEASE, "http", 503, "gave up")),
+        request_line(drop(LEASE, "robots", "")),
     ]
     url = r"https://a.test/x\x1b[2J"
     assert lines == [

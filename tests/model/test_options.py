@@ -39,6 +39,8 @@ TEXTS = {
     Kind.COOKIE: "a=1",
     Kind.ARGUMENT: "category=garden",
     Kind.PROXY: "http://proxy.example:3128",
+    Kind.PROXY_POOL: "europe",
+    Kind.REGION: "de",
     Kind.PARAM: "id",
     Kind.TRAP: "calendar",
     Kind.FILE_TYPE: "html",

@@ -17,7 +17,8 @@ from shoal.spiders.build_job_spec import cookie_lines
 F = TypeVar("F", bound=Callable[..., Any])
 
 _TRANSFER = ("timeout", "max_page_bytes", "insecure", "ca_file")
-_NAMES = ("header", "cookie", "cookie_file", "proxy", "ignore_robots", "allow_private", *_TRANSFER)
+_PROXIES = ("proxy", "proxy_pool", "region")
+_NAMES = ("header", "cookie", "cookie_file", *_PROXIES, "ignore_robots", "allow_private", *_TRANSFER)
 
 
 def fetch_flags(function: F) -> F:
@@ -27,6 +28,8 @@ def fetch_flags(function: F) -> F:
         flag("cookie", help="Send this cookie."),
         flag("cookie_file"),
         flag("proxy", many=False),
+        flag("proxy_pool"),
+        flag("region"),
         flag("ignore_robots"),
         flag("allow_private"),
         *map(flag, _TRANSFER),
@@ -49,8 +52,22 @@ def fetch_options(session: Session, given: Mapping[str, Any], of_spider: Mapping
         headers=fields.get("headers", {}),
         cookies=cookie_lines(options),
         cookie_file=read_cookies(options["cookie_file"]) if "cookie_file" in options else "",
-        proxy=next(iter(fields.get("proxies", ())), ""),
+        proxy=_proxy(session, fields),
         timeout=fields.get("timeout", DEFAULTS["timeout"]),
         max_page_bytes=fields.get("max_page_bytes", DEFAULTS["max_page_bytes"]),
         tls=TlsPolicy(fields.get("insecure", False), fields.get("ca_certificates")),
     )
+
+
+def _proxy(session: Session, fields: Mapping[str, Any]) -> str:
+    """One proxy of those that are given; empty if there is none."""
+    # Only here: most commands use no proxy.
+    from shoal.engine.proxies.load_pool import ProxySettings, load_pool
+    from shoal.fetch.proxies.pool import Exit
+    from shoal.model import JobSpec
+
+    named = {name: fields[name] for name in ("proxies", "proxy_pool", "region") if fields.get(name)}
+    settings = ProxySettings(session.settings.proxies, session.settings.secrets)
+    pool = load_pool(JobSpec("one page", **named), "", None, settings)
+    exit = pool.choose("") if pool else None
+    return exit.url if isinstance(exit, Exit) else ""

@@ -15,6 +15,7 @@ from shoal.cli.numbers import Share, Whole
 from shoal.errors import UsageError
 from shoal.model.option import MOST, TEXTS, Bound, Kind, Option
 from shoal.model.options import OPTIONS
+from shoal.model.proxy_list import POOL_NAME, read_proxies
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -118,7 +119,27 @@ def _cookies(text: str) -> str:
     return read_cookies(text)
 
 
-_FILES = {Kind.CERTIFICATES: FileText(_certificates), Kind.COOKIES: FileText(_cookies)}
+class PoolOrFile(FileText):
+    """A file if there is one of that name, otherwise the name of a pool."""
+
+    name = "file or name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if POOL_NAME.fullmatch(value) and not Path(value).is_file():
+            return str(value)
+        return super().convert(value, param, ctx)
+
+
+def _proxies(text: str) -> str:
+    read_proxies(text)
+    return text
+
+
+_FILES = {
+    Kind.PROXY_POOL: PoolOrFile(_proxies),
+    Kind.CERTIFICATES: FileText(_certificates),
+    Kind.COOKIES: FileText(_cookies),
+}
 _NUMBERS: dict[Kind, Callable[[Bound], click.ParamType[Any]]] = {
     Kind.COUNT: lambda bound: Whole(bound.least, bound.most),
     Kind.RATE: Rate,
@@ -127,7 +148,8 @@ _NUMBERS: dict[Kind, Callable[[Bound], click.ParamType[Any]]] = {
     Kind.SHARE: lambda _: Share(),
 }
 _BROWSER = (Kind.CSS, Kind.STEP, Kind.VIEWPORT, Kind.LOCALE, Kind.TIME_ZONE)
-_CHECKED = frozenset({Kind.PATTERN, Kind.HEADER, Kind.COOKIE, Kind.ARGUMENT, Kind.PROXY, Kind.SINK, *_BROWSER})
+_NETWORK = (Kind.HEADER, Kind.COOKIE, Kind.PROXY, Kind.REGION)
+_CHECKED = frozenset({Kind.PATTERN, Kind.ARGUMENT, Kind.SINK, *_NETWORK, *_BROWSER})
 METAVARS = {
     Kind.COUNT: "N",
     Kind.RATE: "R",
@@ -139,6 +161,8 @@ METAVARS = {
     Kind.COOKIE: "K=V",
     Kind.ARGUMENT: "K=V",
     Kind.PROXY: "URL",
+    Kind.PROXY_POOL: "FILE|NAME",
+    Kind.REGION: "NAME",
     Kind.PARAM: "NAME,…",
     Kind.TRAP: "RULE,…",
     Kind.FILE_TYPE: "TYPE,…",

@@ -16,7 +16,7 @@ from shoal.cli.session import Session
 from shoal.cli.terminal_text import shortened
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScopeKind
-from shoal.spiders.build_job_spec import JobDraft
+from shoal.spiders.build_job_spec import JobDraft, check_proxy_options
 from shoal.spiders.input_sources import BadLine, Sources, expand_words, read_sources
 from shoal.spiders.spider_reference import find_spider
 from shoal.spiders.url_lists import reason_words
@@ -85,6 +85,7 @@ def read_request(
     words = expand_words(given_words)
     given = with_project_options(session, source, given_options(options), spider)
     draft = JobDraft.of(given, spider, session.settings.allow_private)
+    check_proxy_options(draft.options)
     if draft.spider is not None:
         # After the given ones: the lines of a list keep their numbers, and its rows their columns.
         words = [*words, *draft.spider.urls]

@@ -8,6 +8,7 @@ from shoal.cli.terminal_text import safe
 from shoal.jobs.mask_secrets import shown_arguments
 from shoal.model import JobSpec, Limits, Politeness, reached_limit
 from shoal.model.options import FIELDS, OPTIONS
+from shoal.model.proxy_list import POOL_NAME
 from shoal.store.jobs import Job
 
 _OVERRIDES = {
@@ -86,6 +87,10 @@ def _sends(spec: JobSpec) -> str:
         "password": len(spec.credentials),
     }
     parts += [plural(n, noun) for noun, n in counts.items() if n]
+    if spec.proxy_pool:
+        named = POOL_NAME.fullmatch(spec.proxy_pool)
+        where = f" in {safe(spec.region)}" if spec.region else ""
+        parts.append((f"through the proxies {spec.proxy_pool}" if named else "through a list of proxies") + where)
     if spec.proxies:
         parts.append("through a proxy" if len(spec.proxies) == 1 else f"through {plural(len(spec.proxies), 'proxy')}")
     return ", ".join(parts)

@@ -14,7 +14,7 @@ import click
 
 from shoal.cli.job_flags import option_type
 from shoal.errors import UsageError
-from shoal.model.option import FILES, Option
+from shoal.model.option import FILES, Kind, Option
 from shoal.model.options import OPTIONS
 from shoal.settings import PROJECT_TABLE, read_toml
 from shoal.wording import did_you_mean
@@ -85,6 +85,9 @@ def _converted(where: str, path: Path, option: Option, value: Any) -> Any:
     """Text is read as on the command line: "10m" is a duration. A path is relative to the file."""
     if option.many:
         return tuple(value) if isinstance(value, list) else (value,)
+    if option.kind is Kind.PROXY_POOL and isinstance(value, str) and _is_file(path.parent, value):
+        value = str(path.parent / value)
+        return option_type(option).convert(value, None, None)
     if not isinstance(value, str) or (option.bound is None and option.kind not in FILES):
         return value
     text = str(path.parent / value) if option.kind in FILES else value
@@ -92,6 +95,11 @@ def _converted(where: str, path: Path, option: Option, value: Any) -> Any:
         return option_type(option).convert(text, None, None)
     except click.BadParameter as error:
         raise UsageError(f"{where}: {option.name}: {error.message}") from None
+
+
+def _is_file(folder: Path, name: str) -> bool:
+    """A list of proxies may stand in its place, which is too long for a name."""
+    return "\n" not in name and "://" not in name and (folder / name).is_file()
 
 
 def _shown(path: Path | None) -> str:

@@ -95,7 +95,8 @@ def run_job(
             stream.start()
         except UsageError as error:
             session.say(f"warning: {error}; the crawl tries again when it ends")
-    crawl = Crawl(home, job_id, concurrency, exclusions, spider, session.settings.secrets, session.settings.browser)
+    own = session.settings
+    crawl = Crawl(home, job_id, concurrency, exclusions, spider, own.secrets, own.browser, own.proxies)
     with prints_to_stderr():
         try:
             report = _event_loop_run(_run_with_progress(session, home, crawl, stream))
@@ -175,7 +176,7 @@ async def _run_with_progress(session: Session, home: Home, crawl: Crawl, stream:
         if result.failed:
             meter.errors[failure_name(*result.failed)] += 1
         if session.verbose:
-            line.print_above(request_line(result, job.spec.proxies))
+            line.print_above(request_line(result))
         if stream is not None:
             stream.add(result)
 

@@ -17,6 +17,8 @@ from shoal.engine.active_job import JobResources
 from shoal.engine.engine import Engine, ignore
 from shoal.engine.job_finish import finish
 from shoal.engine.job_start import callbacks_of, make_active_job, seed_offers, seeds_of, terms_of
+from shoal.engine.proxies.job_exits import JobExits
+from shoal.engine.proxies.load_pool import ProxySettings, load_exits
 from shoal.engine.saving.result_saver import OnResult
 from shoal.errors import Busy, DiskFull, ObjectStoreAway, UsageError
 from shoal.fetch.address_guard import AddressGuard
@@ -58,13 +60,16 @@ class Crawl:
         spider: Spider | None = None,
         secrets: Mapping[str, str] | None = None,
         browser: str | None = None,
+        pools: Mapping[str, str] | None = None,
     ) -> None:
-        """If `spider` is given, it is used instead of the one that the job names. The sinks of the job name secrets.
-        `browser` is the program that renders pages; None: the first that is found."""
+        """If `spider` is given, it is used instead of the one that the job names. The sinks and proxies of the job name
+        secrets, and the job may name one of the `pools` of proxies. `browser` is the program that renders pages; None:
+        the first that is found."""
         self._home = home
         self._spider = spider
         self._exclusions = exclusions
         self._secrets = secrets or {}
+        self._proxy_settings = ProxySettings(pools or {}, self._secrets)
         self._sinks: JobSinks | None = None
         self._browser = browser
         self._browser_fetcher: BrowserFetcher | None = None
@@ -119,6 +124,7 @@ class Crawl:
     async def _run(self, job: Job, on_result: OnResult) -> Report:
         # Before any change: if the spider cannot be loaded, the job stays as it is.
         callbacks = callbacks_of(job.spec, self._spider)
+        exits = load_exits(job.spec, job.id, self._home.store, self._proxy_settings)
         if job.spec.render is not Render.NEVER and job.state not in ENDED:
             await self._start_browser(job.spec)
         if job.state in ENDED:
@@ -129,11 +135,16 @@ class Crawl:
             await self._take_over(job)
             shared = await self._begin(job, callbacks)
             if shared is not None:
-                return await self._crawl(job, callbacks, shared, on_result)
+                return await self._crawl(job, exits, callbacks, shared, on_result)
         return Report(await overview(self._home, job.id), 0.0, self._home.database)
 
     async def _crawl(
-        self, job: Job, callbacks: SpiderCallbacks | None, shared: Mapping[str, Any], on_result: OnResult
+        self,
+        job: Job,
+        exits: JobExits | None,
+        callbacks: SpiderCallbacks | None,
+        shared: Mapping[str, Any],
+        on_result: OnResult,
     ) -> Report:
         fetcher = Fetcher(job.spec.agent, AddressGuard(job.spec.allow_private), tls=TlsPolicy.of(job.spec))
         started = time.time()
@@ -145,7 +156,9 @@ class Crawl:
         reason: str | None = None
         try:
             open_browser = partial(self._open_browser, job.spec)
-            resources = JobResources(fetcher, callbacks, shared, exclusions=self._exclusions, open_browser=open_browser)
+            resources = JobResources(
+                fetcher, callbacks, shared, exclusions=self._exclusions, open_browser=open_browser, exits=exits
+            )
             reason = await self._work_on(job, resources, on_result)
         except (DiskFull, ObjectStoreAway):
             # A user's stop counts even if it cannot be stored.
@@ -256,7 +269,7 @@ class Crawl:
     @property
     def note(self) -> str | None:
         """What delays the crawl, or will, as text for a person; it still works."""
-        return self.engine.slow_page_notes().get(self.job_id) or self._spools.note
+        return self.engine.job_notes().get(self.job_id) or self._spools.note
 
     async def _look_for_killed(self) -> None:
         """Other crawls of this home may be killed at any time."""

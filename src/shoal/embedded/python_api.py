@@ -154,7 +154,7 @@ def _crawl(spider: Spider, home: Home, chosen: settings.Settings, wanted: RunOpt
     home.check()
     create = _resumed if wanted.resume is not None else _created
     job_id, ready = create(spider, home, chosen, wanted)
-    return Crawl(home, job_id, CONCURRENCY, exclusions, ready, chosen.secrets, chosen.browser)
+    return Crawl(home, job_id, CONCURRENCY, exclusions, ready, chosen.secrets, chosen.browser, chosen.proxies)
 
 
 def _resumed(spider: Spider, home: Home, _: settings.Settings, wanted: RunOptions) -> tuple[str, Spider]:

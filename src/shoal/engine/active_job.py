@@ -9,11 +9,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from shoal.engine.proxies.job_exits import JobExits
 from shoal.engine.robots.cache import RobotsCache
 from shoal.fetch.cookie_jar import CookieJar
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.given_cookies import GivenCookies
+from shoal.fetch.proxies.pool import Exit
 from shoal.fetch.robots import product_token
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.model import ItemType, JobSpec, Lease, Render, RequestOptions, Target
@@ -62,6 +64,8 @@ class JobResources:
     """The scope or the patterns may have changed since the job began, so queued requests may no longer belong to it."""
     spider_written_at: float = 0.0
     """When the spider's file was last written, as of when it was loaded."""
+    exits: JobExits | None = None
+    """The job's proxies; None: it has none, and uses this machine's own address."""
 
 
 class ActiveJob:
@@ -81,6 +85,7 @@ class ActiveJob:
         self.made_at = made_at
         self.about = dict(about or {"job": id})
         self.fetcher = resources.fetcher
+        self.exits = resources.exits
         self.recorder = resources.recorder
         self.archived_pages = resources.archived_pages
         self.exclusions = resources.exclusions
@@ -131,10 +136,6 @@ class ActiveJob:
         """Reason -> skipped links that no page counts."""
         # ResultSaver stores these five and resets them.
 
-    @property
-    def proxy(self) -> str:
-        return self.spec.proxies[0] if self.spec.proxies else ""
-
     def add_seeds(self, seeds: Iterable[str]) -> None:
         """URLs may be appended while the job runs."""
         self.scope.add_seeds(self._noting_origins(seeds))
@@ -182,7 +183,7 @@ class ActiveJob:
         """Whether the job's own headers make requests conditional."""
         return any(name.lower().startswith("if-") for name in self.spec.headers)
 
-    def call(self, lease: Lease, known: KnownPage | None) -> Fetch:
+    def call(self, lease: Lease, known: KnownPage | None, exit: Exit | None = None) -> Fetch:
         wanted, rendering = lease.target, self.rendering_of(lease)
         # The document of a rendered page may stay the same while what its scripts load changes.
         reusable = known.page if known and known.reusable and rendering is None else None
@@ -194,7 +195,8 @@ class ActiveJob:
             content_type=wanted.content_type,
             headers=self.headers_for(origin),
             jar=self.jar if self.spec.use_cookies else None,
-            proxy=self.proxy,
+            proxy=exit.url if exit else "",
+            remote_dns=exit.remote_dns if exit else False,
             credentials=self.spec.credentials.get(origin, ""),
             etag=reusable.etag if reusable else None,
             last_modified=reusable.last_modified if reusable else None,

@@ -168,9 +168,10 @@ class Engine:
         """What keeps the engine from working at all, such as a full disk, as text for a person."""
         return self._outages.waiting_for
 
-    def slow_page_notes(self) -> dict[str, str]:
-        """job -> the page whose reading takes long, as text for a person."""
-        return self._readers.notes()
+    def job_notes(self) -> dict[str, str]:
+        """job -> the page whose reading takes long, or why no proxy works, as text for a person."""
+        exits = {one.id: one.exits.pool.waiting for one in self._active_jobs if one.exits is not None}
+        return {**self._readers.notes(), **{job: words for job, words in exits.items() if words}}
 
     def is_held(self, job: str) -> bool:
         """Whether this process holds leases of the job."""

@@ -19,20 +19,24 @@ from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.leasing.start_times import LeaseTiming, StartTimes
 from shoal.engine.outage_retry import OutageRetry
+from shoal.engine.proxies.job_exits import JobExits
 from shoal.engine.readers.pool import JobReaders, ReaderPool, ReadFailed
 from shoal.engine.readers.scheduler import ReadAbandoned
 from shoal.engine.reading.big_bodies import Decompression, digest_in_thread
+from shoal.engine.reading.blocked_requests import blocked
 from shoal.engine.reading.conditional_recrawl import KnownPage
 from shoal.engine.reading.crash_marker import CrashMarker, PageMark
-from shoal.engine.reading.interpret_response import interpret_response, is_big
+from shoal.engine.reading.interpret_response import interpret_response, is_big, is_wanted
 from shoal.engine.reading.parse_page import SitemapPart, is_big_sitemap, read_sitemap
 from shoal.engine.reading.sitemap_requests import listed_requests, sitemaps_of_host
 from shoal.engine.request_result import RequestResult
 from shoal.engine.robots.check import Access, RobotsCheck, RobotsDecision
 from shoal.engine.saving.build_capture import capture, pack_small
 from shoal.errors import FrontierLost
+from shoal.fetch.blocks.find_block import find_block
 from shoal.fetch.curl_transfer import Fetch
-from shoal.fetch.exchange import NOTHING_SENT, Exchange, Failure, FetchAborted, retry_after_s
+from shoal.fetch.exchange import NOTHING_SENT, Exchange, Failure, FailureKind, FetchAborted, retry_after_s
+from shoal.fetch.proxies.pool import Exit, NoProxy
 from shoal.frontier.contract import Frontier
 from shoal.model import Landing, Lease, Offer
 from shoal.telemetry import EventLogger
@@ -46,6 +50,9 @@ NO_ROOM_WAIT_S = 0.25
 
 NO_BROWSER_WAIT_S = 2.0
 """Used when the page needs a browser and this process has none, to let another process lease it."""
+
+BLOCKED_STATUS = 429
+"""What the host's clock takes a block for."""
 
 log = EventLogger(__name__)
 
@@ -100,7 +107,38 @@ class RequestPipeline:
             return await self._with_errors_callback(lease, active_job, result)
         if not self._readers.has_room(lease.job) and not await self._readers.wait_for_room(lease.job):
             return ReturnLease(NO_ROOM_WAIT_S)
-        call = active_job.call(lease, known)
+        if active_job.exits is not None:
+            return await self._fetch_through_proxy(lease, active_job, active_job.exits, decision, known, timing)
+        return await self._fetch(lease, active_job, decision, known, timing, None)
+
+    async def _fetch_through_proxy(
+        self,
+        lease: Lease,
+        active_job: ActiveJob,
+        exits: JobExits,
+        decision: RobotsDecision,
+        known: KnownPage | None,
+        timing: LeaseTiming,
+    ) -> RequestResult | ReturnLease:
+        exit = exits.choose(lease)
+        if isinstance(exit, NoProxy):
+            return ReturnLease(exit.wait_s)
+        with exits.used(exit):
+            result = await self._fetch(lease, active_job, decision, known, timing, exit)
+        if isinstance(result, RequestResult):
+            exits.name_proxies(exit, result)
+        return result
+
+    async def _fetch(
+        self,
+        lease: Lease,
+        active_job: ActiveJob,
+        decision: RobotsDecision,
+        known: KnownPage | None,
+        timing: LeaseTiming,
+        exit: Exit | None,
+    ) -> RequestResult | ReturnLease:
+        call = active_job.call(lease, known, exit)
         browser = active_job.browser if call.rendering is not None else None
         if call.rendering is not None and browser is None:
             return ReturnLease(NO_BROWSER_WAIT_S)
@@ -117,7 +155,9 @@ class RequestPipeline:
                 active_job.after_fetch(call)
             except FetchAborted:
                 return ReturnLease(NO_ROOM_WAIT_S)
-        return await self._unpack_and_read(lease, active_job, known, late_s, call, answer)
+        if isinstance(answer, Exchange) and exit is not None:
+            answer.proxy = exit.name
+        return await self._unpack_and_read(lease, active_job, known, late_s, call, answer, exit)
 
     async def _with_errors_callback(
         self, lease: Lease, active_job: ActiveJob, result: RequestResult
@@ -143,21 +183,44 @@ class RequestPipeline:
         late_s: float,
         call: Fetch,
         answer: Exchange | Failure,
+        exit: Exit | None,
     ) -> RequestResult | ReturnLease:
         if isinstance(answer, Failure) or answer.is_small:
-            return await self._read(lease, active_job, known, late_s, call, answer)
+            return await self._judge_and_read(lease, active_job, known, late_s, call, answer, exit)
         result: RequestResult | ReturnLease = ReturnLease()
         try:
             async with self._decompression.unpacked(answer, call) as unpacked:
                 if isinstance(unpacked, Exchange):
                     await digest_in_thread(unpacked)
-                result = await self._read(lease, active_job, known, late_s, call, unpacked)
+                result = await self._judge_and_read(lease, active_job, known, late_s, call, unpacked, exit)
         finally:
             if isinstance(result, RequestResult) and result.capture is not None:
                 result.hold = answer.hold
             else:
                 answer.let_go()
         return result
+
+    async def _judge_and_read(
+        self,
+        lease: Lease,
+        active_job: ActiveJob,
+        known: KnownPage | None,
+        late_s: float,
+        call: Fetch,
+        answer: Exchange | Failure,
+        exit: Exit | None,
+    ) -> RequestResult | ReturnLease:
+        """A request that a proxy failed is repeated through another one, and a blocked one is never read."""
+        block = find_block(answer) if isinstance(answer, Exchange) and not is_wanted(lease, answer) else None
+        exits = active_job.exits
+        again = exits is not None and exit is not None and exits.goes_elsewhere(exit, lease, answer, block)
+        if block is not None and isinstance(answer, Exchange):
+            self._land_block(lease, answer, late_s)
+            return request_result.elsewhere(lease) if again else blocked(active_job, lease, answer, block)
+        if again:
+            was_sent = isinstance(answer, Exchange) or answer.kind is not FailureKind.PROXY
+            return request_result.elsewhere(lease, was_sent)
+        return await self._read(lease, active_job, known, late_s, call, answer)
 
     async def _read(
         self,
@@ -216,6 +279,11 @@ class RequestPipeline:
     async def _offer(self, active_job: ActiveJob, offer: Offer) -> None:
         await self._offer_log.keep(active_job, offer)
         await self._overflow.offer([offer])
+
+    def _land_block(self, lease: Lease, answer: Exchange, late_s: float) -> None:
+        """Slows the host down, whatever status it gives its refusal."""
+        wait_s = retry_after_s(answer.headers.get("retry-after"), time.time())
+        self._landings.add(Landing(lease.token, answer.latency_s, BLOCKED_STATUS, None, wait_s, late_s))
 
     def _land(self, lease: Lease, answer: Exchange | Failure, late_s: float) -> None:
         if isinstance(answer, Failure) and answer.kind in NOTHING_SENT:

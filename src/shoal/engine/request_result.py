@@ -63,6 +63,8 @@ class RequestResult:
     """An attempt that failed, or was incomplete: its kind, and the status if there was an answer."""
     why: str = ""
     """Details, if the kind does not say it all."""
+    proxy: str = ""
+    """The name of the proxy that the request went through."""
     capture: Capture | None = None
     """For the archive."""
     hold: BodyHold | None = None
@@ -81,6 +83,12 @@ def again(lease: Lease) -> RequestResult:
     chain shows that it was tried before."""
     trail = lease.trail._replace(chain=(*lease.trail.chain, lease.target.fingerprint))
     return RequestResult(lease, Completion(lease.token, Outcome.RETRY, trail=trail, counted=False))
+
+
+def elsewhere(lease: Lease, was_sent: bool = True) -> RequestResult:
+    """The same request once more, through another proxy. Counts neither against the request nor against its host."""
+    completion = Completion(lease.token, Outcome.RETRY, "proxy", counted=False, started=was_sent)
+    return RequestResult(lease, completion)
 
 
 def dead(lease: Lease, kind: str, status: int | None, detail: str, started: bool = True) -> RequestResult:

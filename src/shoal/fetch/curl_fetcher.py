@@ -25,6 +25,7 @@ from shoal.fetch.digest_auth import DigestChallenges
 from shoal.fetch.dns import KNOWN_S, DnsResolver, place_of
 from shoal.fetch.exchange import REDIRECTS, Exchange, Failure, FailureKind, final_head, is_complete_head, parse_head
 from shoal.fetch.lenient_http import REFUSED_HEAD, LenientFetcher
+from shoal.fetch.proxies.proxy_answers import is_from_proxy
 from shoal.fetch.tls_policy import USUAL, TlsPolicy
 from shoal.urls import origin_of
 
@@ -67,6 +68,8 @@ _MOST_CONTACTED = 100_000
 _CLOSES_BELIEVED = 2
 
 _E_PROXY, _E_TOO_LARGE = 97, 100
+_SOCKS_REPLIES = range(17, 28)
+"""libcurl's codes (CURLPX_REPLY_…) of a SOCKS server that was reached, and did not connect."""
 _NO_TLS = "wrong version number"
 """OpenSSL's words for an answer that is no TLS record."""
 _CERTIFICATE_REQUIRED = "certificate required"
@@ -239,6 +242,8 @@ class Fetcher:
 
     async def _may_go_to_proxy(self, place: str, call: Fetch) -> bool:
         """Whether every address of the name is allowed: which of them the proxy would use is not known."""
+        if call.remote_dns:
+            return self._guard.allows_unresolved(place.rpartition(":")[0])
         addresses = await self._names.addresses(place, min(PROXIED_NAME_S, call.deadline_s))
         if not addresses:
             return self._guard.allows_unresolved(place.rpartition(":")[0])
@@ -357,8 +362,6 @@ class Fetcher:
         status, latency_s = info(pycurl.RESPONSE_CODE), transfer.clock.ran_s
         # With a proxy, this is the proxy's address.
         ip = "" if call.proxy else info(pycurl.PRIMARY_IP)
-        if call.proxy and status == 407:
-            return Failure(FailureKind.PROXY, "the proxy refuses our credentials", latency_s)
         if not call.proxy and not self._guard.allows(ip):
             return _refusal(self._guard, latency_s)
         if status < 200:
@@ -367,6 +370,10 @@ class Fetcher:
         if not is_complete_head(head):
             return Failure(FailureKind.PROTOCOL, "the host closed the connection within the response head", latency_s)
         reason, headers = parse_head(head)
+        if call.proxy and is_from_proxy(call.url, status, headers):
+            refused = status not in (401, 407)
+            words = f"the proxy itself answered {status}" if refused else "the proxy refuses our credentials"
+            return Failure(FailureKind.PROXY, words, latency_s, is_refused_by_proxy=refused)
         raw = transfer.body.getvalue()
         version = _VERSIONS[info(pycurl.INFO_HTTP_VERSION)]
         hold, transfer.hold = transfer.hold, None
@@ -453,12 +460,26 @@ def _failure(transfer: Transfer, call: Fetch, code: int, message: str) -> Failur
         message = f"a line of the head is larger than {MAX_HEAD_LINE_BYTES} bytes"
     if code == pycurl.E_SSL_CONNECT_ERROR and _NO_TLS in message and not call.proxy:
         return Failure(FailureKind.PLAIN_HTTP, "the port answers without TLS: it speaks http, not https", latency_s)
-    return Failure(_kind(transfer, call, code), message, latency_s)
+    return Failure(
+        _kind(transfer, call, code), message, latency_s, is_refused_by_proxy=_is_refused_by_proxy(transfer, call, code)
+    )
+
+
+def _is_refused_by_proxy(transfer: Transfer, call: Fetch, code: int) -> bool:
+    info = transfer.curl.getinfo
+    if not call.proxy:
+        return False
+    if code == _E_PROXY:
+        return info(pycurl.PROXY_ERROR) in _SOCKS_REPLIES
+    return int(info(pycurl.HTTP_CONNECTCODE)) not in (0, 200, 407)
 
 
 def _kind(transfer: Transfer, call: Fetch, code: int) -> FailureKind:
     info = transfer.curl.getinfo
     kind = _KINDS.get(code, FailureKind.PROTOCOL)
+    if kind is FailureKind.CERTIFICATE:
+        # That of the host is not translated here.
+        return FailureKind.PROXY
     if kind is FailureKind.TIMEOUT and not info(pycurl.PRIMARY_IP):
         kind = FailureKind.CONNECT if transfer.dialled else FailureKind.DNS
     unreached = kind in (FailureKind.CONNECT, FailureKind.DNS) or info(pycurl.HTTP_CONNECTCODE) // 100 not in (0, 2)

@@ -46,6 +46,8 @@ class Fetch:
     cookies: str = ""
     """`a=b; c=d`, sent in addition to those of the jar."""
     proxy: str = ""
+    remote_dns: bool = False
+    """The proxy looks names up, and nobody here does."""
     credentials: str = ""
     """`user:password` for this origin."""
     etag: str | None = None

@@ -61,6 +61,8 @@ class Failure:
     latency_s: float
     wants_repeat: bool = False
     """The next request reads the answer in another way, which may succeed."""
+    is_refused_by_proxy: bool = False
+    """The proxy works, but does not or cannot connect to the host."""
 
 
 class Headers:
@@ -121,6 +123,8 @@ class Exchange:
     raw_digest: str = ""
     network_s: float | None = None
     """The part of the latency that the host and the network took; None: not known."""
+    proxy: str = ""
+    """The name of the proxy that it came through."""
     rendered: RenderedPage | None = None
     """If a browser loaded the page: then `body` is what its scripts made of `raw`."""
 

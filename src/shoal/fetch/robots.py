@@ -94,9 +94,10 @@ async def fetch_robots(
     credentials: str = "",
     headers: Mapping[str, str] = _NONE,
     timeout_s: float = MOST_SECONDS,
+    remote_dns: bool = False,
 ) -> RobotsFile:
     """Fetches from `origin` (scheme and authority) and follows redirects. Credentials and headers go only to it."""
-    any_call = replace(_CALL, proxy=proxy, deadline_s=min(timeout_s, MOST_SECONDS))
+    any_call = replace(_CALL, proxy=proxy, remote_dns=remote_dns, deadline_s=min(timeout_s, MOST_SECONDS))
     own_call = replace(any_call, credentials=credentials, headers=headers)
     answer = await fetcher.fetch(replace(own_call, url=f"{origin}/robots.txt"))
     visited = {f"{origin}/robots.txt"}

@@ -39,10 +39,13 @@ class TlsPolicy:
 
     def curl_options(self) -> list[tuple[int, Any]]:
         if self.insecure:
-            return [(pycurl.SSL_VERIFYPEER, 0), (pycurl.SSL_VERIFYHOST, 0)]
+            verify = pycurl.SSL_VERIFYPEER, pycurl.SSL_VERIFYHOST, pycurl.PROXY_SSL_VERIFYPEER
+            return [(option, 0) for option in (*verify, pycurl.PROXY_SSL_VERIFYHOST)]
         if self.ca_certificates is not None:
-            return [(pycurl.CAINFO_BLOB, self.ca_certificates.encode())]
-        return [(pycurl.CAINFO, _authorities())]
+            trusted = self.ca_certificates.encode()
+            return [(pycurl.CAINFO_BLOB, trusted), (pycurl.PROXY_CAINFO_BLOB, trusted)]
+        usual = _authorities()
+        return [(pycurl.CAINFO, usual), (pycurl.PROXY_CAINFO, usual)]
 
     def context(self) -> ssl.SSLContext:
         """The same policy for connections that libcurl does not make."""

@@ -13,6 +13,7 @@ from typing import Any
 from shoal.engine.active_job import ActiveJob, JobResources
 from shoal.engine.job_hooks import begin_job, finish_job
 from shoal.engine.job_start import SEEDS_AT_ONCE, callbacks_of, make_active_job, scope_of
+from shoal.engine.proxies.load_pool import ProxySettings, load_exits
 from shoal.errors import ShoalError, Unavailable, UnknownJob, UsageError
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.body_memory import BodyMemory
@@ -53,6 +54,7 @@ class FleetJobLoader:
     """Whether jobs from the API may fetch from private addresses here."""
     cancel: Callable[[str], Awaitable[None]]
     """Takes the requests of a job out of the frontier."""
+    proxy_settings: ProxySettings = field(default_factory=ProxySettings)
     _fetchers: dict[tuple[str, bool, str, bool, TlsPolicy], Fetcher] = field(default_factory=dict)
     _body_memory: BodyMemory = field(default_factory=BodyMemory)
     _unloadable: set[str] = field(default_factory=set)
@@ -173,6 +175,7 @@ class FleetJobLoader:
             exclusions=exclusions,
             is_changed=job.version > 1,
             spider_written_at=written_at,
+            exits=load_exits(job.spec, job.id, self.store, self.proxy_settings),
         )
         return make_active_job(job, self.store, self.spools, resources)
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from shoal.engine.engine import SAVE_S, Engine
 from shoal.engine.periodic_tasks import DRAIN_S
+from shoal.engine.proxies.load_pool import ProxySettings
 from shoal.engine.request_result import RequestResult
 from shoal.errors import Unavailable
 from shoal.fetch.open_file_limit import raise_open_files
@@ -113,7 +114,14 @@ class WorkerChild:
         spools = self._spools = Spools(archive, machine(), ON_A_FLEET)
         exclusions = read_exclusions(settings.exclusions)
         source = FleetJobLoader(
-            store, writer, spools, exclusions, settings.spiders, settings.allow_private, frontier.cancel
+            store,
+            writer,
+            spools,
+            exclusions,
+            settings.spiders,
+            settings.allow_private,
+            frontier.cancel,
+            ProxySettings(settings.proxies, settings.secrets),
         )
         self._engine = Engine(
             frontier, writer, self._heartbeat.crash_marker, settings.concurrency, self._heartbeat.id, source
@@ -246,7 +254,7 @@ class WorkerChild:
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             waiting_for=engine.waiting_for,
             unloadable=dict(engine.unloadable),
-            reading=engine.slow_page_notes(),
+            reading=engine.job_notes(),
             archive_note=self._spools.note,
             spooled_bytes=self._spools.waiting_bytes,
         )

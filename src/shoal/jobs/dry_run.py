@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from shoal.engine.robots.check import MAX_CRAWL_DELAY_S, failure_of
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_fetcher import Fetcher
+from shoal.fetch.proxies.pool import NoProxy, ProxyPool
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.model import Input, JobSpec, Limits
@@ -67,15 +68,15 @@ class DryRun:
     def busiest(self, gap_s: float, limits: Limits) -> HostLoad:
         return max(self.hosts.values(), key=lambda host: (host.seconds(gap_s, limits), host.urls))
 
-    async def fetch_robots_files(self, spec: JobSpec) -> None:
-        """Uses the credentials of the inputs, which are in the spec."""
+    async def fetch_robots_files(self, spec: JobSpec, pool: ProxyPool | None) -> None:
+        """Uses the credentials of the inputs, which are in the spec, and the proxies of the job."""
         fetcher = Fetcher(spec.agent, AddressGuard(spec.allow_private), tls=TlsPolicy.of(spec))
         waiting = iter(self._urls.items())
 
         async def fetch_in_turn() -> None:
             for (name, origin), urls in waiting:
-                proxy = spec.proxies[0] if spec.proxies else ""
                 credentials = spec.credentials.get(origin, "")
+                proxy = await _proxy_for(pool, name) if pool else ""
                 robots = await fetch_robots(fetcher, origin, proxy, credentials, spec.headers, spec.timeout)
                 _note(self.hosts[name], replace(robots, agent=spec.user_agent), urls)
 
@@ -83,6 +84,16 @@ class DryRun:
             await asyncio.gather(*(fetch_in_turn() for _ in range(PARALLEL_FETCHES)))
         finally:
             await fetcher.aclose()
+
+
+async def _proxy_for(pool: ProxyPool, host: str) -> str:
+    """Waits for a proxy that allows only so many requests a second. Nothing is learnt here, so none counts as down."""
+    exit = pool.choose(host)
+    if isinstance(exit, NoProxy):
+        await asyncio.sleep(exit.wait_s)
+        return await _proxy_for(pool, host)
+    pool.end(exit)
+    return exit.url
 
 
 def _note(host: HostLoad, robots: RobotsFile, urls: list[str]) -> None:

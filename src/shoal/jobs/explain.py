@@ -280,7 +280,7 @@ def _facts(record: Record) -> dict[str, Any]:
             facts |= {"status": record.status, "attempts": record.attempts, "duration_ms": record.duration_ms}
             facts |= {"bytes": record.bytes, "content_type": record.content_type, "title": record.title}
             facts |= {"rel_canonical": record.canonical, "noindex": record.noindex, "nofollow": record.nofollow}
-            facts |= {"fetched_at": iso_time(record.fetched_at), "archive": record.archive}
+            facts |= {"fetched_at": iso_time(record.fetched_at), "archive": record.archive, "via": record.via}
         case RedirectRecord():
             facts |= {"status": record.status, "target": record.target, "fetched_at": iso_time(record.fetched_at)}
         case DeadLetter():

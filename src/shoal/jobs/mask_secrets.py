@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.model import JobSpec, Webhook
 from shoal.model.options import OPTIONS
+from shoal.model.proxy_list import POOL_NAME
 from shoal.model.request_options import HIDDEN
 from shoal.store.jobs import Job
 from shoal.telemetry.mask_secrets import is_secret
@@ -22,6 +23,7 @@ def without_secrets(job: Job) -> Job:
         cookies=tuple(f"{cookie.partition('=')[0]}={HIDDEN}" for cookie in spec.cookies),
         cookie_file=_hidden(spec.cookie_file),
         proxies=(HIDDEN,) * len(spec.proxies),
+        proxy_pool=_shown_pool(spec.proxy_pool),
         credentials=dict.fromkeys(spec.credentials, HIDDEN),
         arguments=shown_arguments(spec),
         rules=_hidden(spec.rules),
@@ -56,6 +58,10 @@ def _masked(value: str | Sequence[str]) -> str | list[str]:
 def _shown_header(name: str, value: str) -> str:
     # Every host sees the user agent, and it belongs to the job's record.
     return value if name.lower() == "user-agent" else HIDDEN
+
+
+def _shown_pool(pool: str | None) -> str | None:
+    return pool if pool is None or POOL_NAME.fullmatch(pool) else HIDDEN
 
 
 def _hidden(text: str | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from shoal.engine.reading.blocked_requests import BLOCKED
 from shoal.model import JobState
 from shoal.store.jobs import Job
 from shoal.store.results.job_figures import StoredFigures, UnmatchedSelector
@@ -42,7 +43,10 @@ def why_no_items(job: Job, state: JobState, stored: StoredFigures) -> str | None
 def is_blocked(stored: StoredFigures) -> bool:
     """Whether every response was a refusal."""
     answers = set(stored.by_status)
-    answers |= {str(group.status) for group in stored.failures if group.status is not None}
+    answers |= {str(group.status) for group in stored.failures if group.status is not None and group.kind != BLOCKED}
+    if any(group.kind == BLOCKED for group in stored.failures):
+        # Whatever status the host gives its refusal.
+        answers.add("403")
     return bool(answers) and answers <= BLOCKING
 
 

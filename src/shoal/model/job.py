@@ -164,6 +164,11 @@ class JobSpec:
     cookie_file: str | None = DEFAULTS["cookie_file"]
     """Cookies with domain, path and expiry, one on a line."""
     proxies: tuple[str, ...] = DEFAULTS["proxies"]
+    proxy_pool: str | None = DEFAULTS["proxy_pool"]
+    """The name of a pool, or the text of a list."""
+    region: str | None = DEFAULTS["region"]
+    sticky_proxy: bool = DEFAULTS["sticky_proxy"]
+    direct_fallback: bool = DEFAULTS["direct_fallback"]
     credentials: Mapping[str, str] = field(default_factory=dict)
     """origin -> "user:password", taken out of the seeds so that no key, log or export carries them."""
     agent: str = AGENT
@@ -226,6 +231,11 @@ class JobSpec:
     def user_agent(self) -> str:
         """How the job names itself to hosts: by a header of its own, if it has one."""
         return next((value for name, value in self.headers.items() if name.lower() == "user-agent"), self.agent)
+
+    @property
+    def has_proxies(self) -> bool:
+        """Then nothing is fetched from this machine's own address, unless `direct_fallback` says so."""
+        return bool(self.proxies or self.proxy_pool)
 
     @property
     def is_logged_in(self) -> bool:

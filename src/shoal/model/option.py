@@ -62,6 +62,8 @@ class Kind(StrEnum):
     COOKIE = "NAME=VALUE"
     ARGUMENT = "argument"
     PROXY = "proxy URL"
+    PROXY_POOL = "proxy list"
+    REGION = "region"
     PARAM = "query parameter"
     TRAP = "trap rule"
     FILE_TYPE = "file type"
@@ -94,6 +96,8 @@ TEXTS: Mapping[Kind, TextForm] = {
         "http://HOST:PORT (or https, socks5, socks5h)",
         rf"^(https?|socks5h?|socks4a?)://([^/\s]*@)?(\[[0-9A-Fa-f:.]+\]|[^/\s:@\[\]]+)(:{_PORT})?/?" + _END,
     ),
+    Kind.PROXY_POOL: TextForm("the name of a pool, or a list with one proxy on a line (the flag takes a file, too)"),
+    Kind.REGION: TextForm("the name of a region, such as de", r"^[A-Za-z0-9_-]{1,32}" + _END),
     Kind.PARAM: TextForm("the name of a query parameter"),
     Kind.TRAP: TextForm("the name of a trap rule, or all"),
     Kind.FILE_TYPE: TextForm("the name of a file type, or all"),

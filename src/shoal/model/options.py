@@ -244,11 +244,35 @@ class SpiderOptions(TypedDict, total=False):
     proxy: Annotated[
         Texts,
         Option(
-            "Send requests through this proxy.",
+            "Send requests through this proxy. Several make a pool.",
             Kind.PROXY,
             field="proxies",
             admin=Admin.ANY,
             secret=True,
+            section=Section.NETWORK,
+        ),
+    ]
+    proxy_pool: Annotated[
+        str,
+        Option(
+            "Send requests through the proxies that this file lists, or through the pool of this name.",
+            Kind.PROXY_POOL,
+            flag_name="--proxies",
+            admin=Admin.ANY,
+            secret=True,
+            section=Section.NETWORK,
+        ),
+    ]
+    region: Annotated[str, Option("Use only proxies of this region, such as de.", Kind.REGION, section=Section.NETWORK)]
+    sticky_proxy: Annotated[
+        bool,
+        Option("Stay with one proxy per host, for 10 minutes or until it fails.", section=Section.NETWORK),
+    ]
+    direct_fallback: Annotated[
+        bool,
+        Option(
+            "While no proxy works, send requests from this machine's own address instead of waiting.",
+            admin=Admin.ANY,
             section=Section.NETWORK,
         ),
     ]

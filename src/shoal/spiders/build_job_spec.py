@@ -14,6 +14,7 @@ from shoal.extract.format_names import asked_formats
 from shoal.fetch.cookie_file import read_cookies
 from shoal.model import NEWEST, JobSpec, Limits, Politeness, Render, RenderOptions, Requester, Webhook
 from shoal.model.options import OPTIONS, check_options, to_fields
+from shoal.model.proxy_list import POOL_NAME, read_proxies
 from shoal.model.sink_url import absolute_sink, check_sink
 from shoal.spiders.input_sources import Sources, seed_scope
 from shoal.urls import Params, Scope, canonical
@@ -93,6 +94,7 @@ class JobDraft:
             "cookie_file": _cookie_file(fields.get("cookie_file")),
             "ca_certificates": _certificates(fields.get("ca_certificates")),
             "webhook": _webhook(**fields.get("webhook", {})),
+            "proxy_pool": _proxy_pool(fields.get("proxy_pool")),
             "sinks": self._sinks(fields.get("sinks", ())),
             "asked_by": self.requester,
             "spider": spider.reference if spider and spider.rules is None else None,
@@ -135,6 +137,19 @@ def _job_name(name: str) -> str:
 def cookie_lines(options: Mapping[str, Any]) -> tuple[str, ...]:
     """As JobSpec has them: unlike a mapping, they can be two of one name."""
     return tuple("=".join(OPTIONS["cookie"].pair(text)) for text in options.get("cookie", ()))
+
+
+def check_proxy_options(options: Mapping[str, Any]) -> None:
+    """Raises UsageError for an option that does nothing without proxies."""
+    useless = [name for name in ("region", "sticky_proxy", "direct_fallback") if options.get(name)]
+    if useless and not (options.get("proxy") or options.get("proxy_pool")):
+        raise UsageError(f"{OPTIONS[useless[0]].flag} needs proxies: give --proxies FILE or --proxy URL too")
+
+
+def _proxy_pool(given: str | None) -> str | None:
+    if given is not None and not POOL_NAME.fullmatch(given):
+        read_proxies(given)
+    return given
 
 
 def _cookie_file(text: str | None) -> str | None:

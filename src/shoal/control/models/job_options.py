@@ -55,6 +55,8 @@ _TEXTS: dict[Kind, Any] = {
     Kind.ARGUMENT: _Arguments,
     Kind.PATTERN: _Pattern,
     Kind.PROXY: _Proxy,
+    Kind.PROXY_POOL: Annotated[str, Field(min_length=1, max_length=200_000, pattern=r"\S")],
+    Kind.REGION: Annotated[str, Field(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")],
     Kind.PARAM: Named,
     Kind.TRAP: Annotated[Text, _known(*RULES, ALL), _one_of((*RULES, ALL))],
     Kind.FILE_TYPE: Annotated[Text, _known(*FILE_TYPES, ALL), _one_of((*FILE_TYPES, ALL))],

@@ -82,7 +82,7 @@ async def _result(
 ) -> RequestResult:
     if answer.wants_repeat and lease.trail.chain.count(lease.target.fingerprint) < 2:
         return request_result.again(lease)
-    outcome = Outcome.DONE if _is_wanted(lease, answer) else verdict(answer)
+    outcome = Outcome.DONE if is_wanted(lease, answer) else verdict(answer)
     if outcome is Outcome.DONE and isinstance(answer, Exchange):
         if unwanted := drop_unwanted(active_job, lease, answer):
             return unwanted
@@ -132,7 +132,7 @@ def _set_merge_key(done: RequestResult) -> None:
         record.merge_key = fingerprint(record.canonical) if record.canonical else record.fingerprint
 
 
-def _is_wanted(lease: Lease, answer: Exchange | Failure) -> bool:
+def is_wanted(lease: Lease, answer: Exchange | Failure) -> bool:
     """Whether the request names the status of the answer, so that its callback gets the page."""
     options = lease.trail.options
     return options is not None and isinstance(answer, Exchange) and answer.status in options.statuses
@@ -162,6 +162,8 @@ async def _page(
         record.via = RENDERED
         # They are those of the document, which may stay the same while what its scripts load changes.
         record.etag = record.last_modified = None
+    if answer.proxy:
+        record.via = f"{record.via} via {answer.proxy}"
     _note_header(active_job, record, answer)
     if known is not None:
         record.changed = record.digest != known.page.digest
@@ -178,7 +180,7 @@ async def _page(
     if lease.trail.callback == SITEMAP:
         done.listing = Listing.SITEMAP if is_good else None
         return done
-    if not is_good and not _is_wanted(lease, answer):
+    if not is_good and not is_wanted(lease, answer):
         return done
     if active_job.spec.assets:
         await _offer_assets(active_job, done, record, answer)

@@ -19,6 +19,7 @@ from shoal.engine.robots.cache import RobotsCache
 from shoal.engine.saving.group_commit import GroupCommit
 from shoal.errors import FrontierLost
 from shoal.fetch.exchange import Failure, FailureKind
+from shoal.fetch.proxies.pool import NoProxy
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.frontier.contract import Frontier
 from shoal.model import Lease
@@ -104,7 +105,10 @@ class RobotsCheck:
             if robots is None:
                 if active_job.shares_robots and not await self._claim(origin):
                     return ASKING
-                robots = await self._fetched(origin, active_job)
+                fetched = await self._fetched(origin, lease, active_job)
+                if isinstance(fetched, NoProxy):
+                    return RobotsDecision(Access.ASKING, wait_s=fetched.wait_s)
+                robots = fetched
             if len(robots.body) > READ_AT_ONCE_BYTES:
                 if self._unread == MOST_UNREAD:
                     return READING
@@ -131,16 +135,17 @@ class RobotsCheck:
         robots = RobotsFile(origin, active_job.agent, stored.status, stored.body, stored.fetched_at)
         return robots if _fresh(robots) else None
 
-    async def _fetched(self, origin: str, active_job: ActiveJob) -> RobotsFile:
-        credentials = active_job.spec.credentials.get(origin, "")
-        headers, timeout_s = active_job.headers_for(origin), active_job.spec.timeout
-        robots: RobotsFile | None = None
+    async def _fetched(self, origin: str, lease: Lease, active_job: ActiveJob) -> RobotsFile | NoProxy:
+        robots: RobotsFile | NoProxy | None = None
         try:
-            robots = await fetch_robots(active_job.fetcher, origin, active_job.proxy, credentials, headers, timeout_s)
+            robots = await _fetch_through_exit(origin, lease, active_job)
         finally:
             # Also if the crawl is stopped meanwhile: others need not wait until the claim is over.
-            if active_job.shares_robots and (robots is None or robots.unavailable_reason):
+            is_missing = not isinstance(robots, RobotsFile) or robots.unavailable_reason
+            if active_job.shares_robots and is_missing:
                 await self._disclaim(origin)
+        if isinstance(robots, NoProxy):
+            return robots
         if active_job.shares_robots and not robots.unavailable_reason:
             await self._save(RobotsRecord(origin, robots.status, robots.body, robots.fetched_at))
         return replace(robots, agent=active_job.agent)
@@ -169,6 +174,22 @@ class RobotsCheck:
                 return await asyncio.to_thread(robots.read)
         finally:
             self._unread -= 1
+
+
+async def _fetch_through_exit(origin: str, lease: Lease, active_job: ActiveJob) -> RobotsFile | NoProxy:
+    credentials = active_job.spec.credentials.get(origin, "")
+    headers, timeout_s = active_job.headers_for(origin), active_job.spec.timeout
+    exits = active_job.exits
+    if exits is None:
+        return await fetch_robots(active_job.fetcher, origin, "", credentials, headers, timeout_s)
+    exit = exits.choose(lease)
+    if isinstance(exit, NoProxy):
+        return exit
+    with exits.used(exit):
+        way = exit.url, credentials, headers, timeout_s, exit.remote_dns
+        robots = await fetch_robots(active_job.fetcher, origin, *way)
+        # Another proxy may reach the host at once.
+        return NoProxy(ASKING_WAIT_S) if exits.failed_robots(exit, robots) else robots
 
 
 def _fresh(robots: RobotsFile) -> bool:

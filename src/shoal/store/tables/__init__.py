@@ -32,6 +32,7 @@ from shoal.store.tables.crawl import (
     waiting,
 )
 from shoal.store.tables.fleet import answers, deliveries, exclusions, hosts, runs, schedules, tokens
+from shoal.store.tables.proxies import proxy_figures, proxy_lists
 
 __all__ = [
     "answers",
@@ -52,6 +53,8 @@ __all__ = [
     "metadata",
     "offers",
     "pages",
+    "proxy_figures",
+    "proxy_lists",
     "quality",
     "redirects",
     "refused",

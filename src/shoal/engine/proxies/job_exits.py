@@ -1,0 +1,74 @@
+"""The exits of one job: a proxy for each of its requests, and what the answer says about it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from shoal.engine.request_result import RequestResult
+from shoal.fetch.blocks.find_block import Block
+from shoal.fetch.exchange import Exchange, Failure
+from shoal.fetch.proxies.blame import Blame, Judgement, judge, judge_status
+from shoal.fetch.proxies.pool import Exit, NoProxy, ProxyPool
+from shoal.fetch.robots import RobotsFile
+from shoal.model import DeadLetter, Lease
+
+MOST_UNCLEAR = 2
+"""How often a request is repeated through another proxy, uncounted, if the host may be to blame as well."""
+MOST_BLOCKED = 3
+"""How often a blocked request is tried through another proxy."""
+_MOST_KEPT = 10_000
+
+
+class JobExits:
+    def __init__(self, pool: ProxyPool) -> None:
+        self.pool = pool
+        self._tried: OrderedDict[int, list[str]] = OrderedDict()
+        """Request -> the proxies through which it was tried without an answer of its own."""
+
+    def choose(self, lease: Lease) -> Exit | NoProxy:
+        return self.pool.choose(lease.target.host)
+
+    @contextmanager
+    def used(self, exit: Exit) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self.pool.end(exit)
+
+    def failed_robots(self, exit: Exit, robots: RobotsFile) -> bool:
+        """Learns from a fetch of robots.txt. Whether the proxy was to blame, so that another one is tried."""
+        judgement = judge(robots.failure) if robots.failure else judge_status(robots.status or 0)
+        if judgement.blame is Blame.NOBODY:
+            # The size and time of such a file say little.
+            return False
+        return self.pool.note(exit, judgement) is Blame.PROXY
+
+    def name_proxies(self, exit: Exit, result: RequestResult) -> None:
+        """Notes on the result through which proxies the request went."""
+        result.proxy = exit.name
+        if result.record is None:
+            return
+        tried = self._tried.pop(result.lease.target.fingerprint, [])
+        if isinstance(result.record, DeadLetter):
+            result.record.detail += f" (through {', '.join([*tried, exit.name])})"
+
+    def goes_elsewhere(self, exit: Exit, lease: Lease, answer: Exchange | Failure, block: Block | None) -> bool:
+        """Learns from the answer. Whether the request is repeated through another proxy, without being counted."""
+        judgement = judge(answer)
+        if block is not None:
+            judgement = Judgement(Blame.BLOCK, block.words, judgement.latency_s, judgement.size)
+        blame = self.pool.note(exit, judgement)
+        request = lease.target.fingerprint
+        tried = self._tried.get(request, [])
+        if blame is Blame.BLOCK:
+            again = len(tried) < MOST_BLOCKED and self.pool.has_another(exit.host)
+        else:
+            again = blame is Blame.PROXY and (judgement.blame is Blame.PROXY or len(tried) < MOST_UNCLEAR)
+        if again and judgement.blame is not Blame.PROXY:
+            # One that does not work at all says nothing about the request.
+            self._tried[request] = [*tried, exit.name]
+            if len(self._tried) > _MOST_KEPT:
+                self._tried.popitem(last=False)
+        return again

@@ -1,0 +1,363 @@
+"""A pool of proxies. It chooses one for each request, and learns from what came of it.
+
+The choice is weighted by what worked before at the same host, with a little exploration. A proxy that does not work
+cools down for all hosts, and no request uses it meanwhile. A proxy that fails or is blocked at one host only is avoided
+there, as long as there are others. If no proxy works, there is no choice: the request waits.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from bisect import bisect
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
+
+from shoal.fetch.proxies.blame import Blame, Judgement
+from shoal.fetch.proxies.host_record import HostRecord, IndexSet
+from shoal.fetch.proxies.proxy_record import ProxyRecord
+from shoal.fetch.proxies.tiers import Tier, tiers_of
+from shoal.model.proxy_list import Proxy
+from shoal.wording import plural
+
+EXPLORED = 0.04
+"""The share of requests that try a proxy which has not proven itself at the host."""
+ENOUGH_PROVEN = 16
+"""With fewer proven proxies than this, a host explores more."""
+DRAWS = 8
+COMPARED = 4
+MOST_HOSTS = 5_000
+"""Hosts whose results are remembered for themselves. For others, a proxy's results at all hosts count."""
+SUSPECTED_PROXIES = 3
+"""If this many proxies in a row fail at a host, the host is to blame."""
+DOWN_FAILURES = 5
+"""A proxy that fails this often in a row, at hosts that other proxies reach, cools down for all hosts."""
+BLOCKS_PER_TIER = 3
+TIER_S = 600.0
+"""How long a host stays with a higher tier, before the lower one is tried again."""
+STICKY_S = 600.0
+STICKY_USES = 500
+BUSY_WAIT_S = 0.25
+
+
+class Exit(NamedTuple):
+    """The proxy of one request."""
+
+    place: int
+    """Of the proxy in the pool; negative without a proxy."""
+    url: str
+    host: str
+    name: str
+    remote_dns: bool = False
+    session: str = ""
+    """For which cookies and proxy stay together."""
+
+
+class NoProxy(NamedTuple):
+    """No proxy may be used now."""
+
+    wait_s: float
+
+
+DIRECT = "direct"
+"""Name of the way without a proxy, which a job must ask for."""
+
+
+@dataclass(slots=True)
+class _Sticky:
+    index: int
+    session: str
+    until: float
+    uses: int = 0
+
+
+class ProxyPool:
+    def __init__(
+        self,
+        name: str,
+        proxies: Sequence[Proxy],
+        *,
+        region: str = "",
+        sticky: bool = False,
+        direct_fallback: bool = False,
+        clock: Callable[[], float] = time.time,
+        chance: random.Random | None = None,
+    ) -> None:
+        """Raises UsageError if no proxy serves the region."""
+        self.name = name
+        self.proxies = proxies
+        self.region = region
+        self._sticky_hosts = sticky
+        self._direct_fallback = direct_fallback
+        self._clock = clock
+        self._chance = chance or random.Random()
+        self.records = [ProxyRecord() for _ in proxies]
+        self._hosts: OrderedDict[str, HostRecord] = OrderedDict()
+        self._tiers = tiers_of(name, proxies, region)
+        self._other_regions: dict[str, list[Tier]] = {}
+        self._members = sum(len(tier.indices) for tier in self._tiers)
+        self._proven = IndexSet()
+        self._sticky: OrderedDict[str, _Sticky] = OrderedDict()
+        self._refused_at = 0.0
+
+    def choose(self, host: str, session: str = "", region: str = "") -> Exit | NoProxy:
+        """`session` names requests that stay with one proxy. Call `end` with the exit later.
+        Raises UsageError if no proxy serves the region of the request."""
+        now = self._clock()
+        tiers = self._tiers if region in ("", self.region) else self._tiers_of(region)
+        of_host = self._host(host)
+        key = f"session {session}" if session else f"host {host}" if self._sticky_hosts else ""
+        if key:
+            index, token = self._choose_sticky(f"{region} {key}", tiers, of_host, now)
+        else:
+            index, token = self._choose_any(tiers, of_host, now), ""
+        if index is None:
+            return self._without_proxy(host, now)
+        self._begin(index, of_host, now)
+        proxy = self.proxies[index]
+        token = token or (f"{self._chance.getrandbits(40):010x}" if proxy.has_session else "")
+        return Exit(index, proxy.url_for(token, region or self.region), host, proxy.name, proxy.remote_dns, session)
+
+    def note(self, exit: Exit, judgement: Judgement) -> Blame:
+        """Learns from a request. Returns who is to blame for a failure: a host that fails through several proxies is
+        to blame itself."""
+        if exit.place < 0:
+            return judgement.blame if judgement.blame in (Blame.NOBODY, Blame.BLOCK) else Blame.HOST
+        now, of_host = self._clock(), self._host(exit.host)
+        record, here = self.records[exit.place], self._record_at(of_host, exit.place)
+        cost = self.proxies[exit.place].cost(judgement.size)
+        match judgement.blame:
+            case Blame.NOBODY:
+                for one in (record, here):
+                    one.succeed(judgement.latency_s, judgement.size, cost)
+                of_host.suspects.clear()
+                of_host.blocks_in_a_row = 0
+                of_host.proven.add(exit.place)
+                self._proven.add(exit.place)
+            case Blame.PROXY:
+                record.fail(0.0)
+                self._cool(exit.place, now, judgement.reason)
+            case Blame.BLOCK:
+                self._note_block(exit, judgement, of_host, cost, now)
+            case Blame.UNCLEAR:
+                return self._note_suspect(exit, judgement, of_host, cost, now)
+        return judgement.blame
+
+    def end(self, exit: Exit) -> None:
+        """The request has ended, whether or not it was sent."""
+        if exit.place >= 0:
+            record, here = self.records[exit.place], self._record_at(self._host(exit.host), exit.place)
+            record.in_flight = max(0, record.in_flight - 1)
+            record.is_probed = here.is_probed = False
+
+    def has_another(self, host: str) -> bool:
+        """Whether a proxy is left that is not blocked or failing at the host."""
+        now, of_host = self._clock(), self._host(host)
+        return any(
+            self.proxies[index].has_session or not self._avoided(of_host, index, now)
+            for tier in self._tiers
+            for index in tier.indices
+            if self.records[index].is_usable(now)
+        )
+
+    @property
+    def waiting(self) -> str | None:
+        """Why requests wait, as text for a person. None if a proxy works."""
+        now = self._clock()
+        if self._direct_fallback or now - self._refused_at > 2 * BUSY_WAIT_S + self._shortest_wait_s(now):
+            return None
+        down = [index for tier in self._tiers for index in tier.indices if not self.records[index].is_usable(now)]
+        if len(down) < self._members:
+            return None
+        soonest = min(down, key=lambda index: self.records[index].cool_until)
+        record = self.records[soonest]
+        wait_s = max(0.0, record.cool_until - now)
+        return (
+            f"no proxy works: 0 of {plural(self._members, 'proxy')}; {self.proxies[soonest].name} is tried again in "
+            f"{wait_s:.0f} s ({record.reason})"
+        )
+
+    def changes(self) -> Iterator[tuple[int, str, ProxyRecord]]:
+        """The records that changed since their figures were taken: proxy, host or nothing, record."""
+        for index, record in enumerate(self.records):
+            if record.is_changed:
+                yield index, "", record
+        for host, of_host in self._hosts.items():
+            for index, record in of_host.records.items():
+                if record.is_changed:
+                    yield index, host, record
+
+    def learn(self, index: int, host: str, figures: tuple[float, float, float], cool: tuple[int, float, str]) -> None:
+        """Takes over what others know: successes, failures and latency; failures in a row, cooling until, and why."""
+        of_host = self._host(host) if host else None
+        record = self._record_at(of_host, index) if of_host else self.records[index]
+        good, bad, latency_s = figures
+        record.latency_s = latency_s if good > record.good else record.latency_s
+        record.good, record.bad = record.good + good, record.bad + bad
+        in_a_row, until, reason = cool
+        proven = of_host.proven if of_host else self._proven
+        if in_a_row and until > record.cool_until:
+            record.in_a_row, record.cool_until, record.reason = in_a_row, until, reason
+            proven.discard(index)
+        elif not in_a_row and good:
+            record.warm_up()
+            proven.add(index)
+        record.is_changed = False
+
+    def _tiers_of(self, region: str) -> list[Tier]:
+        if region not in self._other_regions:
+            self._other_regions[region] = tiers_of(self.name, self.proxies, region)
+        return self._other_regions[region]
+
+    def _choose_any(self, tiers: list[Tier], of_host: HostRecord, now: float) -> int | None:
+        if of_host.tier and of_host.tier_until < now:
+            of_host.tier = 0
+        for tier in tiers[of_host.tier :]:
+            if (index := self._chosen(tier, of_host, now)) is not None:
+                return index
+        # Failing or blocked at this host is better than nothing: then the host decides, and not the pool.
+        open_ones = [index for tier in tiers for index in tier.indices if self._is_open(index, now)]
+        records = of_host.records
+        return min(open_ones, key=lambda index: records[index].cool_until if index in records else 0, default=None)
+
+    def _chosen(self, tier: Tier, of_host: HostRecord, now: float) -> int | None:
+        proven = of_host.proven if len(of_host.proven) else self._proven
+        chance = self._chance.random
+        if len(proven) and chance() >= max(EXPLORED, 1 - len(proven) / min(len(tier.indices), ENOUGH_PROVEN)):
+            compared = [proven.items[int(chance() * len(proven))] for _ in range(COMPARED)]
+            # Proven ones of other tiers or regions do not count.
+            compared = [index for index in compared if self._may_use(index, of_host, now) and tier.has(index)]
+            if compared:
+                return self._weighted(compared, of_host)
+        for _ in range(DRAWS):
+            index = tier.indices[min(bisect(tier.weights, chance() * tier.weights[-1]), len(tier.indices) - 1)]
+            if self._may_use(index, of_host, now):
+                return index
+        usable = [index for index in tier.indices if self._may_use(index, of_host, now)]
+        return self._chance.choice(usable) if usable else None
+
+    def _weighted(self, indices: list[int], of_host: HostRecord) -> int:
+        scores = [
+            (of_host.records.get(index) or self.records[index]).score * self.proxies[index].weight for index in indices
+        ]
+        at = self._chance.random() * sum(scores)
+        for index, score in zip(indices, scores, strict=True):
+            at -= score
+            if at < 0:
+                return index
+        return indices[-1]
+
+    def _choose_sticky(self, key: str, tiers: list[Tier], of_host: HostRecord, now: float) -> tuple[int | None, str]:
+        """The same proxy as long as it works, is not blocked, and is not too old. All processes choose the same."""
+        held = self._sticky.get(key)
+        if held and held.until > now and held.uses < STICKY_USES and self._may_use(held.index, of_host, now):
+            held.uses += 1
+            return held.index, held.session
+        era = int(now / STICKY_S)
+        for tier in tiers[of_host.tier :]:
+            usable = [index for index in tier.indices if self._may_use(index, of_host, now)]
+            if usable:
+                index = max(usable, key=lambda index: _hashed(f"{key} {era} {self.proxies[index].name}"))
+                break
+        else:
+            return self._choose_any(tiers, of_host, now), _hashed(f"{key} {era}").hex()
+        retired = held.uses if held is not None else 0
+        session = _hashed(f"{self.name} {key} {era} {retired} {of_host.blocks_in_a_row}").hex()
+        self._sticky[key] = _Sticky(index, session, (era + 1) * STICKY_S)
+        if len(self._sticky) > MOST_HOSTS:
+            self._sticky.popitem(last=False)
+        return index, session
+
+    def _without_proxy(self, host: str, now: float) -> Exit | NoProxy:
+        if self._direct_fallback:
+            return Exit(-1, "", host, DIRECT)
+        self._refused_at = now
+        return NoProxy(min(self._shortest_wait_s(now), 5.0))
+
+    def _shortest_wait_s(self, now: float) -> float:
+        """Until one of them may be used."""
+        waits = [
+            max(record.cool_until, record.next_at) - now
+            for tier in self._tiers
+            for index in tier.indices
+            if (record := self.records[index])
+        ]
+        return max(BUSY_WAIT_S, min(waits))
+
+    def _may_use(self, index: int, of_host: HostRecord, now: float) -> bool:
+        return self._is_open(index, now) and not self._avoided(of_host, index, now)
+
+    def _is_open(self, index: int, now: float) -> bool:
+        record, proxy = self.records[index], self.proxies[index]
+        is_full = proxy.concurrency and record.in_flight >= proxy.concurrency
+        return record.is_usable(now) and not is_full and record.next_at <= now
+
+    def _avoided(self, of_host: HostRecord, index: int, now: float) -> bool:
+        here = of_host.records.get(index)
+        return here is not None and not here.is_usable(now)
+
+    def _begin(self, index: int, of_host: HostRecord, now: float) -> None:
+        record, here, proxy = self.records[index], of_host.records.get(index), self.proxies[index]
+        record.in_flight += 1
+        record.is_probed = record.is_cooled
+        if here is not None:
+            here.is_probed = here.is_cooled
+        if proxy.rate:
+            record.next_at = max(record.next_at, now) + 1 / proxy.rate
+
+    def _cool(self, index: int, now: float, reason: str) -> None:
+        self.records[index].cool(now, reason)
+        self._proven.discard(index)
+
+    def _note_block(self, exit: Exit, judgement: Judgement, of_host: HostRecord, cost: float, now: float) -> None:
+        record, here = self.records[exit.place], self._record_at(of_host, exit.place)
+        record.fail(cost, is_block=True)
+        # It carried the request, so it works.
+        record.warm_up()
+        here.fail(cost, is_block=True)
+        of_host.blocks_in_a_row += 1
+        for key in (f"session {exit.session}", f"host {exit.host}"):
+            self._sticky.pop(f"{self.region} {key}", None)
+            self._sticky.pop(f" {key}", None)
+        if not self.proxies[exit.place].has_session or here.in_a_row >= DOWN_FAILURES:
+            here.cool(now, judgement.reason)
+            of_host.proven.discard(exit.place)
+        if of_host.blocks_in_a_row >= BLOCKS_PER_TIER and of_host.tier + 1 < len(self._tiers):
+            of_host.tier, of_host.tier_until, of_host.blocks_in_a_row = of_host.tier + 1, now + TIER_S, 0
+
+    def _note_suspect(self, exit: Exit, judgement: Judgement, of_host: HostRecord, cost: float, now: float) -> Blame:
+        record, here = self.records[exit.place], self._record_at(of_host, exit.place)
+        of_host.suspects.add(exit.place)
+        if len(of_host.suspects) >= min(SUSPECTED_PROXIES, self._members):
+            for index in of_host.suspects:
+                self._record_at(of_host, index).warm_up()
+                self.records[index].in_a_row = max(0, self.records[index].in_a_row - 1)
+            return Blame.HOST
+        for one in (record, here):
+            one.fail(cost)
+        here.cool(now, judgement.reason)
+        of_host.proven.discard(exit.place)
+        if record.in_a_row >= DOWN_FAILURES:
+            self._cool(exit.place, now, judgement.reason)
+        return Blame.PROXY
+
+    def _host(self, host: str) -> HostRecord:
+        found = self._hosts.get(host)
+        if found is None:
+            found = self._hosts[host] = HostRecord()
+            if len(self._hosts) > MOST_HOSTS:
+                self._hosts.popitem(last=False)
+        return found
+
+    def _record_at(self, of_host: HostRecord, index: int) -> ProxyRecord:
+        found = of_host.records.get(index)
+        if found is None:
+            found = of_host.records[index] = ProxyRecord()
+        return found
+
+
+def _hashed(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=5).digest()

@@ -1,0 +1,198 @@
+"""A list of proxies as people write it: one proxy on a line, with its attributes.
+
+    http://proxy.example:3128                                  # a comment
+    socks5h://ann:{secret:ACME}@gate.example:1080  region=de provider=acme tier=2 weight=3 price=0.001/request
+    http://ann-session-{session}-country-{region}:{secret:ACME}@gate.example:8000  price=4/GB
+    203.0.113.7:8080
+    203.0.113.7:8080:ann:password
+
+A password may be a reference, `{secret:NAME}`, to the settings of the process that uses the proxy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from shoal.errors import UsageError
+from shoal.model.option import TEXTS, Kind
+from shoal.model.sink_url import SECRET
+
+POOL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+MOST_PROXIES = 100_000
+_PROVIDER_FORM = re.compile(r"(?P<place>[^\s/:@]+:\d+)(:(?P<user>[^\s:@]+):(?P<password>[^\s@]+))?")
+_COMMENT = re.compile(r"(^|\s)#.*")
+_FIELD = re.compile(r"\{([^{}]*)\}")
+_PRICE = re.compile(r"(\d+(?:\.\d+)?)/(request|GB)")
+_REGION = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_GB = 1e9
+_REMOTE_NAMES = {"socks5://": "socks5h://", "socks4://": "socks4a://"}
+
+
+@dataclass(frozen=True, slots=True)
+class Proxy:
+    url: str
+    """With `{session}`, `{region}` and references to secrets in it."""
+    name: str
+    """How people know it: never a secret."""
+    region: str = ""
+    provider: str = ""
+    tier: int = 1
+    """Proxies of a higher tier are used only if those below are blocked or down."""
+    weight: float = 1.0
+    price_per_request: float = 0.0
+    price_per_byte: float = 0.0
+    concurrency: int = 0
+    """Requests at a time; 0: any number."""
+    rate: float = 0.0
+    """Requests per second; 0: any number."""
+    remote_dns: bool = False
+    """The proxy looks the names of targets up, and this machine does not."""
+
+    @property
+    def has_session(self) -> bool:
+        """The proxy gives each session an address of its own."""
+        return "{session}" in self.url
+
+    def serves(self, region: str) -> bool:
+        return not region or self.region == region or "{region}" in self.url
+
+    def cost(self, size: int) -> float:
+        return self.price_per_request + self.price_per_byte * size
+
+    def url_for(self, session: str, region: str) -> str:
+        url = self.url.replace("{session}", session).replace("{region}", region or self.region)
+        for local, remote in _REMOTE_NAMES.items() if self.remote_dns else ():
+            url = url.replace(local, remote, 1) if url.startswith(local) else url
+        return url
+
+
+def read_proxies(text: str) -> list[Proxy]:
+    """Raises UsageError that names the line, and never shows a password."""
+    proxies = []
+    names: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = _COMMENT.sub("", line).split()
+        if not words:
+            continue
+        try:
+            proxy = _entry(words)
+        except ValueError as error:
+            raise UsageError(f"line {number} of the proxies: {error}") from None
+        names[proxy.name] = names.get(proxy.name, 0) + 1
+        # Several users of one gateway have the same address.
+        nth = names[proxy.name]
+        proxies.append(proxy if nth == 1 else replace(proxy, name=f"{proxy.name}#{nth}"))
+    if not proxies:
+        raise UsageError("the list of proxies is empty: write one proxy on a line, as in http://proxy.example:3128")
+    if len(proxies) > MOST_PROXIES:
+        raise UsageError(f"the list has {len(proxies):,} proxies: give at most {MOST_PROXIES:,}")
+    return proxies
+
+
+def with_secrets(proxies: list[Proxy], secrets: Mapping[str, str]) -> list[Proxy]:
+    """With the secrets in their places. Raises UsageError."""
+
+    def value(found: re.Match[str]) -> str:
+        secret = secrets.get(found[1].lower())
+        if secret is None:
+            raise UsageError(
+                f"there is no secret {found[1]} for a proxy: set SHOAL_SECRET_{found[1].upper()}, "
+                f"or {found[1].lower()} under [secrets] in shoal.toml"
+            )
+        return quote(secret, safe="")
+
+    return [replace(proxy, url=SECRET.sub(value, proxy.url)) for proxy in proxies]
+
+
+def check_no_password(proxies: list[Proxy]) -> None:
+    """Raises UsageError if a proxy has a password that is no reference."""
+    for proxy in proxies:
+        password = urlsplit(proxy.url).password
+        if password and not SECRET.fullmatch(password):
+            raise UsageError(
+                f"proxy {proxy.name} has a password: a stored pool only names it. Write {{secret:NAME}} in its "
+                "place, and set SHOAL_SECRET_NAME where the jobs run"
+            )
+
+
+def _entry(words: list[str]) -> Proxy:
+    url = _url(words[0])
+    attributes = dict(_attributes(words[1:]))
+    for field in _FIELD.findall(url):
+        if field not in ("session", "region") and not field.startswith("secret:"):
+            raise ValueError(f"{{{field}}} cannot be filled in: there are {{session}}, {{region}} and {{secret:NAME}}")
+    parts = urlsplit(url)
+    return Proxy(url, attributes.pop("name", parts.netloc.rpartition("@")[2]), **attributes)
+
+
+def _url(word: str) -> str:
+    if found := _PROVIDER_FORM.fullmatch(word):
+        secret = f"{quote(found['user'], safe='{}:')}:{quote(found['password'], safe='{}:')}@" if found["user"] else ""
+        return f"http://{secret}{found['place']}"
+    form = TEXTS[Kind.PROXY]
+    if not re.search(form.pattern, word):
+        shown = word.rpartition("@")[2]
+        raise ValueError(f"{shown!r} is no proxy; write {form.wants}, or HOST:PORT, or HOST:PORT:USER:PASSWORD")
+    return word.rstrip("/")
+
+
+def _attributes(words: list[str]) -> Iterator[tuple[str, Any]]:
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or name not in _READ:
+            raise ValueError(f"{name!r} is no attribute of a proxy; there are {', '.join(f'{n}=' for n in _READ)}")
+        read = _READ[name](value)
+        if read is None:
+            raise ValueError(f"{word!r} cannot be used: write {_EXAMPLES[name]}")
+        yield from read.items()
+
+
+def _number(name: str, whole: bool = False) -> Callable[[str], dict[str, Any] | None]:
+    def read(text: str) -> dict[str, Any] | None:
+        try:
+            number = int(text) if whole else float(text)
+        except ValueError:
+            return None
+        return {name: number} if 0 < number < 1e9 else None
+
+    return read
+
+
+def _price(text: str) -> dict[str, Any] | None:
+    found = _PRICE.fullmatch(text)
+    if found is None:
+        return None
+    per_request = found[2] == "request"
+    return {"price_per_request" if per_request else "price_per_byte": float(found[1]) / (1 if per_request else _GB)}
+
+
+def _text(name: str) -> Callable[[str], dict[str, Any] | None]:
+    return lambda text: {name: text} if _REGION.fullmatch(text) else None
+
+
+_READ: Mapping[str, Callable[[str], dict[str, Any] | None]] = {
+    "name": lambda text: {"name": text} if POOL_NAME.fullmatch(text) else None,
+    "region": _text("region"),
+    "provider": _text("provider"),
+    "tier": _number("tier", whole=True),
+    "weight": _number("weight"),
+    "price": _price,
+    "concurrency": _number("concurrency", whole=True),
+    "rate": _number("rate"),
+    "dns": lambda text: {"remote_dns": text == "remote"} if text in ("remote", "local") else None,
+}
+_EXAMPLES = {
+    "name": "name=berlin-1",
+    "region": "region=de",
+    "provider": "provider=acme",
+    "tier": "tier=2, a whole number from 1",
+    "weight": "weight=2.5",
+    "price": "price=0.001/request or price=4/GB",
+    "concurrency": "concurrency=8",
+    "rate": "rate=2, requests per second",
+    "dns": "dns=remote or dns=local",
+}

@@ -1,0 +1,1 @@
+"""Proxies in the store: named lists, and what is known about each proxy."""

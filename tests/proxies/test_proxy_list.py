@@ -1,0 +1,60 @@
+"""Lists of proxies, as people and providers write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from shoal.errors import UsageError
+from shoal.model.proxy_list import check_no_password, read_proxies, with_secrets
+
+
+def test_every_form_of_a_line_is_read() -> None:
+    proxies = read_proxies(
+        """
+        # a comment
+        http://proxy.example:3128            # another
+        203.0.113.7:8080:ann:p%w
+        socks5h://[2001:db8::7]:1080  region=de provider=acme tier=2 weight=3 price=4/GB concurrency=8 rate=2
+        http://ann-{session}-{region}:{secret:ACME}@gate.example:8000 price=0.001/request
+        http://bob@gate.example:8000 dns=remote
+        """
+    )
+    first, login, socks, gateway, second = with_secrets(proxies, {"acme": "p/w"})
+    assert (first.url, first.name, first.tier, first.weight) == (
+        "http://proxy.example:3128",
+        "proxy.example:3128",
+        1,
+        1,
+    )
+    assert (login.url, login.name) == ("http://ann:p%25w@203.0.113.7:8080", "203.0.113.7:8080")
+    assert (socks.name, socks.region, socks.provider, socks.tier) == ("[2001:db8::7]:1080", "de", "acme", 2)
+    assert (socks.weight, socks.concurrency, socks.rate, socks.cost(10**9)) == (3, 8, 2, 4)
+    assert gateway.url_for("s1", "fr") == "http://ann-s1-fr:p%2Fw@gate.example:8000" and gateway.serves("fr")
+    assert gateway.cost(10**9) == 0.001 and not socks.serves("fr")
+    assert second.name == "gate.example:8000#2" and second.remote_dns
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is empty"),
+        ("http://a:1\nftp://ann:hush@b:1", "line 2 of the proxies: 'b:1' is no proxy"),
+        ("http://a:1 colour=red", "'colour' is no attribute"),
+        ("http://a:1 price=free", "price=0.001/request"),
+        ("http://a:1 tier=0", "tier=2"),
+        ("http://{user}@a:1", "{user} cannot be filled in"),
+    ],
+)
+def test_a_fault_names_the_line_and_no_password(text: str, why: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_proxies(text)
+    assert why in str(refused.value) and "hush" not in str(refused.value)
+
+
+def test_a_stored_pool_names_its_passwords() -> None:
+    check_no_password(read_proxies("http://ann:{secret:ACME}@a:1"))
+    with pytest.raises(UsageError, match="proxy a:1 has a password") as refused:
+        check_no_password(read_proxies("http://ann:hush@a:1"))
+    assert "hush" not in str(refused.value)
+    with pytest.raises(UsageError, match="SHOAL_SECRET_ACME"):
+        with_secrets(read_proxies("http://ann:{secret:ACME}@a:1"), {})
