@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from shoal.embedded.report import Report
     from shoal.errors import ShoalError
     from shoal.extract.casts import Url
     from shoal.spiders.field_selectors import css, jsonpath, regex, xpath
     from shoal.spiders.item import Item
     from shoal.spiders.item_steps import DropItem
+    from shoal.spiders.job_hooks import JobInfo
     from shoal.spiders.page import Page, Request
     from shoal.spiders.spider import Spider, spider
 
 __all__ = [
     "DropItem",
     "Item",
+    "JobInfo",
     "Page",
+    "Report",
     "Request",
     "ShoalError",
     "Spider",
@@ -35,6 +39,8 @@ _HOMES = {
     "Url": "shoal.extract.casts",
     "DropItem": "shoal.spiders.item_steps",
     "Item": "shoal.spiders.item",
+    "JobInfo": "shoal.spiders.job_hooks",
+    "Report": "shoal.embedded.report",
     "Page": "shoal.spiders.page",
     "Request": "shoal.spiders.page",
     **dict.fromkeys(("css", "jsonpath", "regex", "xpath"), "shoal.spiders.field_selectors"),
