@@ -25,9 +25,9 @@ def paged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 def test_the_written_file_passes_the_check_and_runs(shoal: Shell, paged: Running, file: str) -> None:
     url = paged.url(KITCHEN)
     assert shoal("new", file, url, "--allow-private").code == 0
-    *_, summary = shoal("check", file, "--url", url, "--allow-private", "--json").lines
+    *_, summary = shoal("check", file, "--url", url, "--json").lines
     assert (summary["items"], summary["rejects"], summary["missing"]) == (4, 0, [])
-    crawled = shoal("crawl", file, "--allow-private", "--rate", "0", "--json")
+    crawled = shoal("crawl", file, "--rate", "0", "--json")
     assert crawled.code == 0
     (told,) = (line for line in crawled.lines if line["type"] == "summary")
     # Two pages of the category, and a detail page for each of its six products.

@@ -124,6 +124,7 @@ def test_a_login_that_is_refused_is_named(shoal: Shell, site: Running) -> None:
     ran = shoal("crawl", "orders.py", "--json")
     assert ran.code == 3
     assert ran.summary["no_items"] == "1 page answered 403: a login, cookie or header may be missing"
+    assert f"see them: shoal pages {ran.summary['job']} --status 403\n" in shoal("job", "last").out
 
 
 def test_a_crawl_without_a_spider_needs_no_items(shoal: Shell, site: Running) -> None:

@@ -108,7 +108,9 @@ def test_refused_items_are_shown_with_the_words_of_the_database_and_tried_again(
     db.execute("INSERT INTO books SELECT _id, title, price, _job, _url FROM old")
     db.commit()
     db.close()
-    assert shoal("items", "last", "--refused", "--retry").err.startswith(f"{n} refused items tried again")
+    assert shoal("items", "last", "--refused", "--retry").err.startswith(
+        f"{n} refused items queued for another delivery"
+    )
     assert rows(shoal.folder / "books.db") == exported(shoal)
 
 
@@ -129,7 +131,7 @@ def test_a_sink_that_cannot_work_is_found_before_the_first_request(shoal: Shell,
         "postgresql://me:hush@localhost/db": "a job never holds a password",
         "postgresql://me:{secret:db}@localhost/db": "there is no secret db: set SHOAL_SECRET_DB",
         "ftp://localhost/": "Shoal has no sink for ftp",
-        "sqlite:///books.db?tabel=x": "has the parameter tabel",
+        "sqlite:///books.db?tabel=x": "has the unknown parameter tabel",
     }.items():
         ran = shoal("crawl", "books.py", "--sink", url)
         assert (ran.code, words in ran.err) == (2, True), ran.err

@@ -7,7 +7,7 @@ from shlex import quote
 from shoal.cli.session import Session
 from shoal.cli.terminal_text import safe
 from shoal.jobs.job_overview import Overview
-from shoal.jobs.no_items import unmatched_words
+from shoal.jobs.no_items import LOGIN_STATUSES, unmatched_words
 from shoal.model import JobSpec
 from shoal.model.request_options import HIDDEN
 
@@ -21,6 +21,8 @@ def no_items_line(session: Session, seen: Overview) -> str:
         return f"{words}; see them: {session.command('items', seen.job.id, '--rejected')}"
     if seen.unmatched:
         return f"{words}; try it: {shell_command(session, seen.job.spec, seen.unmatched[0].sample)}"
+    if refused := next((status for status in LOGIN_STATUSES if status in seen.stored.by_status), None):
+        return f"{words}; see them: {session.command('pages', seen.job.id, '--status', refused)}"
     return f"{words}; if that is right, use --allow-empty"
 
 

@@ -117,7 +117,9 @@ def _with_options(text: str) -> SinkUrl:
     others = [(name, value) for name, value in pairs if name not in options]
     strangers = [name for name, _ in others] if scheme in _STRICT else []
     if strangers:
-        raise UsageError(f"sink {masked(text)} has the parameter {strangers[0]}; there are: {', '.join(own) or 'none'}")
+        raise UsageError(
+            f"sink {masked(text)} has the unknown parameter {strangers[0]}; it takes {', '.join(own) or 'none'}"
+        )
     return SinkUrl(scheme, f"{base}{mark}{urlencode(others)}" if others else base, options)
 
 

@@ -58,7 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--products", type=_count, default=shop.products, help="products per host")
     parser.add_argument("--per-page", type=_count, default=shop.per_page, help="products on a category's page")
     parser.add_argument("--untroubled", action="store_true", help="leave out pages that fail, moved or are forbidden")
-    parser.add_argument("--hostile", action="store_true", help="serve all that a site can do wrong instead of the shop")
+    parser.add_argument(
+        "--hostile", action="store_true", help="serve a site with every known fault instead of the shop"
+    )
     parser.add_argument("--hurried", action="store_true", help="with --hostile: leave out pages that only time out")
     parser.add_argument(
         "--hostile-scripts",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from shoal.spiders.suggest_fields import SuggestedField, Suggestion
 
@@ -24,13 +24,15 @@ def spider_name(stem: str) -> str:
     return f"{name}_spider" if keyword.iskeyword(name) or name in _TAKEN else name
 
 
-def as_python(name: str, url: str, proposal: Suggestion) -> str:
+def as_python(name: str, url: str, proposal: Suggestion, flags: Sequence[str] = ()) -> str:
+    """`flags`: options of the job that are on."""
     title = "".join(part.title() for part in name.split("_"))
     item, detail = f"{title}Item", f"{title}Detail"
     parts = [_imports(proposal), _item_class(item, proposal.fields)]
     if proposal.details:
         parts.append(_item_class(detail, (DETAIL_TITLE,)))
-    start = [f"@spider({_quoted(url)})", f"def {name}(page: Page):", *_yields(item, proposal)]
+    given = ", ".join([_quoted(url), *(f"{flag}=True" for flag in flags)])
+    start = [f"@spider({given})", f"def {name}(page: Page):", *_yields(item, proposal)]
     parts.append("\n".join(start))
     if proposal.details:
         parts.append(f"@{name}.callback\ndef detail(page: Page):\n    yield page.item({detail})")
@@ -48,8 +50,10 @@ def _yields(item: str, proposal: Suggestion) -> Iterator[str]:
         yield f"    yield from page.follow({_quoted(proposal.details)}, to=detail)"
 
 
-def as_rules(name: str, url: str, proposal: Suggestion) -> str:
-    lines = [f"name: {name}", f"start: [{_quoted(url)}]", *_follow_rules(proposal), "items:"]
+def as_rules(name: str, url: str, proposal: Suggestion, flags: Sequence[str] = ()) -> str:
+    lines = [f"name: {name}", f"start: [{_quoted(url)}]"]
+    lines += [f"options: {{{', '.join(f'{flag}: true' for flag in flags)}}}"] if flags else []
+    lines += [*_follow_rules(proposal), "items:"]
     lines += [f"  - each: {_quoted(proposal.each)}", "    fields:"] if proposal.each else ["  - fields:"]
     lines += [f"      {field.name}: {_rule(field)}" for field in proposal.fields]
     if proposal.details:

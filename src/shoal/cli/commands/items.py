@@ -72,7 +72,7 @@ def items(
     with session.open_jobs() as backend:
         found = backend.find(job)
         if retry:
-            session.say(f"{plural(found.redeliver(), 'refused item')} tried again")
+            session.say(f"{plural(found.redeliver(), 'refused item')} queued for another delivery")
         if refused:
             _list_rejects(session, found.refused(where), limit, "refused")
         elif rejected:

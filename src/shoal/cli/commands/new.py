@@ -17,6 +17,8 @@ from shoal.spiders.spider_template import as_python, as_rules, spider_name
 from shoal.spiders.suggest_fields import TEMPLATE, Suggestion, suggest_fields
 
 ENDINGS = (".py", ".yaml", ".yml")
+NEEDED_FLAGS = ("allow_private", "ignore_robots", "insecure")
+"""A crawl of the page needs them as much as this command."""
 
 
 @click.command(cls=Command)
@@ -27,8 +29,8 @@ ENDINGS = (".py", ".yaml", ".yml")
 def new(session: Session, file: str, url: str | None, force: bool, **given: Any) -> None:
     """Create a working spider (FILE.py) or rules (FILE.yaml) to start from.
 
-    With a URL, it fetches that page once and proposes fields from the block that the page repeats. It does not write a
-    password in the URL to FILE.
+    With a URL, it fetches that page once and proposes fields from the block that the page repeats. FILE gets the flags
+    that a crawl of the page needs, such as --allow-private, but no password, header or cookie.
 
     \b
     shoal new books.py https://books.toscrape.com/
@@ -38,11 +40,11 @@ def new(session: Session, file: str, url: str | None, force: bool, **given: Any)
     _check_place(path, force)
     start, proposal = _proposed(session, url, given) if url else (NO_URL, TEMPLATE)
     write = as_python if path.suffix.lower() == ".py" else as_rules
-    _write(path, write(spider_name(path.stem), start, proposal), force)
+    flags = [name for name in NEEDED_FLAGS if given[name]]
+    _write(path, write(spider_name(path.stem), start, proposal, flags), force)
     _report(session, file, start, proposal)
     if not session.quiet and not session.json:
-        flags = [f" --{name.replace('_', '-')}" for name in ("ignore_robots", "allow_private") if given[name]]
-        session.say(f"try it: shoal check {safe(file)} --url {safe(start)}{''.join(flags)}")
+        session.say(f"try it: shoal check {safe(file)} --url {safe(start)}")
 
 
 def _check_place(path: Path, force: bool) -> None:
