@@ -107,6 +107,8 @@ class Settings:
     """A file that lists what no job may request."""
     browser: str | None = None
     """The program that renders pages; None: the first that is found."""
+    rendering: bool = False
+    """Whether the processes of a worker have a browser each."""
     concurrency: int = 64
     """Requests in flight in one process."""
     slice_s: float = 30.0
@@ -278,7 +280,7 @@ def _way_out(name: str) -> str:
 def _checked(name: str, value: Any, origin: str) -> Any:
     if name not in NAMES:
         raise UsageError(f"{origin}: {name!r} is no setting of Shoal. {_way_out(name)}")
-    if name in ("allow_private", "shared_jobs"):
+    if name in ("allow_private", "shared_jobs", "rendering"):
         return _boolean(name, value, origin)
     if name == "spiders":
         return _listed(name, value, origin, "module names, as a list or separated by commas")

@@ -32,6 +32,7 @@ JOBS = {
     "brisk": Terms(gap_s=0.1, per_host=4),
     "capped": Terms(gap_s=0.5, per_host=2, pages_per_host=2),
     "slowest": Terms(gap_s=10_000.0, per_host=10_000, priority=-(10**6), pages=10**15),
+    "rendered": Terms(gap_s=0.1, per_host=2, browser=True),
     "quickest": Terms(gap_s=0.0001, per_host=1, priority=10**6, bytes=10**15),
 }
 ABSURD = st.sampled_from([math.inf, -math.inf, math.nan, 1e300, -1e-300, 5e-324, 1e16, -1.0])
@@ -134,20 +135,32 @@ class CalmMachine(RuleBasedStateMachine):
         held = {lease.target.url for lease, _, _ in self.leases.values() if lease.job == job}
         return held | set(model.queued) | set(model.ended)
 
-    @rule(n=st.sampled_from([1, 3, 20]), horizon_s=st.sampled_from([0.0, 0.25]), repeat=st.booleans())
-    def lease(self, n: int, horizon_s: float, repeat: bool) -> None:
-        startable = self.startable()
+    @rule(
+        n=st.sampled_from([1, 3, 20]),
+        horizon_s=st.sampled_from([0.0, 0.25]),
+        browsers=st.sampled_from([0, 2, 20]),
+        repeat=st.booleans(),
+    )
+    def lease(self, n: int, horizon_s: float, browsers: int, repeat: bool) -> None:
+        startable = self.startable(browser=browsers > 0)
         call = self.caller.next()
-        leases = self.run(self.frontier.lease(call, n, horizon_s=horizon_s))
+        leases = self.run(self.frontier.lease(call, n, horizon_s=horizon_s, browsers=browsers))
         if repeat:
-            assert self.run(self.frontier.lease(call, n, horizon_s=horizon_s)) == leases
+            assert self.run(self.frontier.lease(call, n, horizon_s=horizon_s, browsers=browsers)) == leases
         assert len(leases) <= n
+        assert sum(self.jobs[lease.job].terms.browser for lease in leases) <= browsers
         assert leases or not startable, f"nothing leased, but {startable} could start"
         for lease in leases:
             self.take(lease, horizon_s)
             self.callers_of[lease.token] = call.caller
 
-    def startable(self) -> list[str]:
+    @rule(data=st.data())
+    def require_browser(self, data: st.DataObject) -> None:
+        job = data.draw(st.sampled_from(sorted(self.jobs)))
+        self.run(self.frontier.require_browser(job))
+        self.jobs[job].terms = self.jobs[job].terms._replace(browser=True)
+
+    def startable(self, browser: bool) -> list[str]:
         now = self.clock.now
         return [
             f"{job}: {url}"
@@ -155,6 +168,7 @@ class CalmMachine(RuleBasedStateMachine):
             for url in model.queued
             for host in [url.split("/")[2]]
             if model.may_start(url, host, now)
+            and (browser or not model.terms.browser)
             and self.hosts[host].in_flight < model.terms.per_host
             and self.start_of(model, host) <= now
         ]
@@ -352,6 +366,6 @@ class CalmMachine(RuleBasedStateMachine):
 
     @invariant()
     def an_idle_worker_is_told_when_to_come_back(self) -> None:
-        if not self.startable():
-            return
-        assert self.run(self.frontier.next_ready_in()) == 0.0
+        for browser in (False, True):
+            if self.startable(browser):
+                assert self.run(self.frontier.next_ready_in(browser=browser)) == 0.0

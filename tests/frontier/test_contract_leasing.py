@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from shoal.errors import FrontierLost, StaleCall
-from shoal.frontier.contract import Call
+from shoal.frontier.contract import Call, Terms
 from shoal.model import Completion, Lane, Offer, Outcome, Target, Trail
 from tests.frontier.conftest import Bench, names, target, urls
 
@@ -143,6 +145,33 @@ async def test_a_job_with_workers_of_its_own_is_leased_only_by_name(bench: Bench
     assert await bench.lease(5, job="scrapy") == []
     with pytest.raises(FrontierLost):
         await bench.lease(5, job="unknown")
+
+
+async def test_only_callers_with_a_browser_lease_from_a_job_that_needs_one(bench: Bench) -> None:
+    await bench.job("rendered", gap_s=0, per_host=100, browser=True)
+    await bench.job("plain", gap_s=0, per_host=100)
+    await bench.offer(*urls("a", 5), job="rendered")
+    assert await bench.frontier.next_ready_in() is None
+    assert await bench.frontier.next_ready_in(browser=True) == 0
+    assert await bench.lease(5) == []
+    await bench.offer(*urls("b", 3), job="plain")
+    leased = Counter(lease.job for lease in await bench.lease(10, browsers=2))
+    assert leased == {"rendered": 2, "plain": 3}
+    assert len(await bench.lease(10, job="rendered", browsers=1)) == 1
+    assert await bench.lease(10, job="rendered") == []
+
+
+async def test_a_job_may_turn_out_to_need_a_browser(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=100)
+    await bench.offer(*urls("a", 4))
+    assert len(await bench.lease(1)) == 1
+    await bench.frontier.require_browser("job")
+    assert await bench.lease(5) == [] and await bench.frontier.next_ready_in() is None
+    assert len(await bench.lease(5, browsers=2)) == 2
+    await bench.frontier.change("job", Terms(gap_s=0, per_host=100))
+    assert len(await bench.lease(5)) == 1
+    with pytest.raises(FrontierLost):
+        await bench.frontier.require_browser("unknown")
 
 
 async def test_a_target_with_a_note_keeps_both_note_and_fingerprint(bench: Bench) -> None:

@@ -21,7 +21,7 @@ async def test_a_file_of_the_first_format_is_brought_up_to_date(tmp_path: Path) 
     frontier.close()
     with closing(sqlite3.connect(path)) as db:
         made = _schema(db)
-        db.executescript("ALTER TABLE job DROP COLUMN own_workers")
+        db.executescript("ALTER TABLE job DROP COLUMN own_workers; ALTER TABLE job DROP COLUMN browser")
         db.executescript("DROP TABLE site; ALTER TABLE ready DROP COLUMN next_at")
         db.executescript("".join(f"ALTER TABLE host DROP COLUMN {name};" for name in ("gap_s", "floor_at", "site")))
         db.executescript("DROP INDEX ready_met; ALTER TABLE job DROP COLUMN given; PRAGMA user_version = 1")

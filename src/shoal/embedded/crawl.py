@@ -79,7 +79,14 @@ class Crawl:
         self._spools = Spools(home.archive, socket.gethostname(), ALONE)
         self._lock = home.lock_of(job_id)
         self._crash_marker = home.crash_marker_of(job_id)
-        self.engine = Engine(self._frontier, self._writer, self._crash_marker, concurrency, caller_of(job_id))
+        self.engine = Engine(
+            self._frontier,
+            self._writer,
+            self._crash_marker,
+            concurrency,
+            caller_of(job_id),
+            browser_pages=self._browser_pages,
+        )
 
     async def run(self, on_result: OnResult = ignore) -> Report:
         """Calls `on_result` with every result once it is saved."""
@@ -190,6 +197,9 @@ class Crawl:
     async def _start_browser(self, spec: JobSpec) -> None:
         """Before any change: if there is no browser, the job stays as it is. Raises BrowserMissing."""
         await self._open_browser(spec).pool.start()
+
+    def _browser_pages(self) -> int:
+        return 0 if self._browser_fetcher is None else self._browser_fetcher.pool.at_once
 
     def _open_browser(self, spec: JobSpec) -> BrowserFetcher:
         if self._browser_fetcher is None:

@@ -213,6 +213,11 @@ class ActiveJob:
         """None: this process has no browser. Raises BrowserMissing."""
         return None if self._open_browser is None else self._open_browser()
 
+    async def close_browser(self) -> None:
+        """Closes what the job has of its own there. Its fetcher is made again if another page needs it."""
+        if (browser := self.__dict__.pop("browser", None)) is not None:
+            await browser.aclose()
+
     def rendering_of(self, lease: Lease) -> Rendering | None:
         """How a browser loads the page. None: it is fetched without one."""
         options = lease.trail.options

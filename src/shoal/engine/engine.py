@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from shoal.engine.active_job import ActiveJob
@@ -78,12 +78,15 @@ class Engine:
         caller: str,
         loader: JobLoader | None = None,
         reading_s: float = SECONDS,
+        browser_pages: Callable[[], int] = lambda: 0,
     ) -> None:
         """With a loader it works for a fleet: it loads jobs when it leases their requests, and waits for servers that
-        are away. `reading_s` is the CPU time that a reader process may spend on a page."""
+        are away. `reading_s` is the CPU time that a reader process may spend on a page. `browser_pages` returns how
+        many pages the browser of this process opens at a time; 0: it has none."""
         self._frontier = frontier
         self._crash_marker = crash_marker
         self._concurrency = concurrency
+        self._browser_pages = browser_pages
         self._stopping = asyncio.Event()
         self._wake = asyncio.Event()
         self._outages = OutageRetry(self._stopping, (Unavailable,) if loader else (DiskFull, Busy, ObjectStoreAway))
@@ -101,7 +104,15 @@ class Engine:
         offer_log = OfferLog(writer, self._outages)
         robots = RobotsCheck(frontier, writer, self._outages)
         pipeline = RequestPipeline(
-            frontier, self._overflow, offer_log, robots, crash_marker, self._readers, self._landings, self._outages
+            frontier,
+            self._frontier_client,
+            self._overflow,
+            offer_log,
+            robots,
+            crash_marker,
+            self._readers,
+            self._landings,
+            self._outages,
         )
         self._held_leases = HeldLeases(
             self._frontier_client,
@@ -228,7 +239,11 @@ class Engine:
 
     async def ready_in(self, lanes: Sequence[Lane]) -> float | None:
         """Seconds until a request of these lanes may be leased."""
-        return await self.keep_trying(self._frontier.next_ready_in, lanes)
+
+        async def ready_in() -> float | None:
+            return await self._frontier.next_ready_in(lanes, browser=self._browser_room > 0)
+
+        return await self.keep_trying(ready_in)
 
     async def unload_idle(self, idle_s: float) -> None:
         """Unloads jobs from which nothing was leased for `idle_s`."""
@@ -299,6 +314,12 @@ class Engine:
         unsaved = BACKLOG_PER_FETCH * self._concurrency - len(self._results)
         return max(0, min(self._concurrency - in_flight, unsaved))
 
+    @property
+    def _browser_room(self) -> int:
+        """How many more requests of jobs that need a browser may be leased: a page more waits for each open one."""
+        pages = self._browser_pages()
+        return max(0, 2 * pages - self._held_leases.rendered)
+
     async def _turn(self) -> bool:
         """Makes one lease call. Returns False if there was nothing to lease."""
         self._wake.clear()
@@ -307,7 +328,7 @@ class Engine:
         if not room:
             return False
         asked_at = time.monotonic()
-        leases = await self._frontier_client.lease(room, self._lanes)
+        leases = await self._frontier_client.lease(room, self._lanes, self._browser_room)
         self._leased_at = time.monotonic()
         await self._held_leases.add(leases, asked_at)
         if leases and self._held_leases.is_busy:
@@ -341,7 +362,9 @@ class Engine:
         """Only with nothing in flight: otherwise the offers of other workers would wake it all the time."""
         # A job with a time limit also ends while it waits.
         timed = any(active_job.spec.limits.seconds is not None for active_job in self._active_jobs)
-        sleeping = asyncio.create_task(self._frontier.wait(POLL_S if timed else IDLE_S, self._lanes))
+        sleeping = asyncio.create_task(
+            self._frontier.wait(POLL_S if timed else IDLE_S, self._lanes, browser=self._browser_room > 0)
+        )
         waking = asyncio.create_task(self._wake.wait())
         try:
             await asyncio.wait([sleeping, waking], return_when=asyncio.FIRST_COMPLETED)

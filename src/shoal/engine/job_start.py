@@ -11,7 +11,7 @@ from shoal import __version__
 from shoal.engine.active_job import ActiveJob, JobResources
 from shoal.engine.reading.archived_pages import ArchivedPages
 from shoal.frontier.contract import Terms
-from shoal.model import Input, JobSpec, Offer, Target, Trail
+from shoal.model import Input, JobSpec, Offer, Render, Target, Trail
 from shoal.model.options import bound_of
 from shoal.store.archive.recorder import Recorder
 from shoal.store.archive.spools import Spools
@@ -41,6 +41,7 @@ def terms_of(spec: JobSpec, seconds_used: float, owner: str | None = None) -> Te
         pages=bound_of("max_pages").nearest(limits.pages),
         pages_per_host=bound_of("max_pages_per_host").nearest(limits.pages_per_host),
         bytes=bound_of("max_bytes").nearest(limits.bytes),
+        browser=spec.render is not Render.NEVER,
         stop_at=None if seconds is None else time.time() + seconds - seconds_used,
         own_workers=spec.scrapy is not None,
     )

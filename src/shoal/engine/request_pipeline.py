@@ -14,6 +14,7 @@ from typing import NamedTuple
 from shoal.engine import request_result, unfetched_requests
 from shoal.engine.active_job import ActiveJob
 from shoal.engine.charge_rendering import charged_requests
+from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.landings import Landings
 from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
@@ -48,9 +49,6 @@ WORTH_WAITING_S = 0.5
 NO_ROOM_WAIT_S = 0.25
 """Used when a job has enough pages that wait for a reader. Short, because other jobs may fetch from the same host."""
 
-NO_BROWSER_WAIT_S = 2.0
-"""Used when the page needs a browser and this process has none, to let another process lease it."""
-
 BLOCKED_STATUS = 429
 """What the host's clock takes a block for."""
 
@@ -67,6 +65,7 @@ class RequestPipeline:
     def __init__(
         self,
         frontier: Frontier,
+        frontier_client: FrontierClient,
         overflow: Overflow,
         offer_log: OfferLog,
         robots: RobotsCheck,
@@ -76,6 +75,7 @@ class RequestPipeline:
         outages: OutageRetry,
     ) -> None:
         self._frontier = frontier
+        self._frontier_client = frontier_client
         self._overflow = overflow
         self._robots = robots
         self._crash_marker = crash_marker
@@ -141,7 +141,8 @@ class RequestPipeline:
         call = active_job.call(lease, known, exit)
         browser = active_job.browser if call.rendering is not None else None
         if call.rendering is not None and browser is None:
-            return ReturnLease(NO_BROWSER_WAIT_S)
+            await self._frontier_client.require_browser(lease.job)
+            return ReturnLease()
         async with AsyncExitStack() as slot:
             if browser is not None:
                 # Before the request counts as begun: a page may wait for its turn in the browser.

@@ -13,6 +13,10 @@ def find_blocker(job: Job, figures: Figures, roster: list[RosterEntry]) -> str |
     if not workers:
         up = any(entry.lanes for entry in roster)
         return f"no worker {'serves its lane' if up else 'is running'}: shoal worker --lanes {job.spec.lane}"
+    if figures.browser:
+        workers = [entry for entry in workers if entry.browser_pages]
+        if not workers:
+            return "no worker has a browser, and its pages need one: shoal worker --browsers 1"
     faults = [entry.unloadable[job.id] for entry in workers if job.id in entry.unloadable]
     if len(faults) == len(workers):
         return f"no worker can load it: {faults[0]}"

@@ -7,8 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.engine.active_job import ActiveJob, JobResources
 from shoal.engine.job_hooks import begin_job, finish_job
@@ -34,6 +35,10 @@ from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 from shoal.urls import Exclusions
 
+if TYPE_CHECKING:
+    from shoal.browser.browser_fetcher import BrowserFetcher
+    from shoal.browser.browser_pool import BrowserPool
+
 MOST_LOGGED = 1_000
 """Unloadable jobs that are remembered as logged; beyond this number they are logged again."""
 FINISH_AGAIN_S = 60.0
@@ -55,6 +60,8 @@ class FleetJobLoader:
     cancel: Callable[[str], Awaitable[None]]
     """Takes the requests of a job out of the frontier."""
     proxy_settings: ProxySettings = field(default_factory=ProxySettings)
+    browser_pool: BrowserPool | None = None
+    """None: this process has no browser."""
     _fetchers: dict[tuple[str, bool, str, bool, TlsPolicy], Fetcher] = field(default_factory=dict)
     _body_memory: BodyMemory = field(default_factory=BodyMemory)
     _unloadable: set[str] = field(default_factory=set)
@@ -129,6 +136,7 @@ class FleetJobLoader:
     async def unload(self, active_job: ActiveJob) -> None:
         if active_job.recorder is not None:
             await self.writer.run(active_job.recorder.seal)
+        await active_job.close_browser()
         log.info("job_put_away", f"job {active_job.id} is unloaded", **active_job.about)
 
     async def close(self) -> None:
@@ -173,6 +181,9 @@ class FleetJobLoader:
             fetcher,
             callbacks_of(job.spec),
             exclusions=exclusions,
+            open_browser=None
+            if self.browser_pool is None
+            else partial(self._open_browser, self.browser_pool, job.spec),
             is_changed=job.version > 1,
             spider_written_at=written_at,
             exits=load_exits(job.spec, job.id, self.store, self.proxy_settings),
@@ -184,9 +195,21 @@ class FleetJobLoader:
         private_proxy, tls = spec.reaches_private_proxy(self.allow_private), TlsPolicy.of(spec)
         key = spec.agent, spec.reaches_private(self.allow_private), spec.private_way_out, private_proxy, tls
         if key not in self._fetchers:
-            guard = AddressGuard(spec.reaches_private(self.allow_private), spec.private_way_out, private_proxy)
-            self._fetchers[key] = Fetcher(spec.agent, guard, self._body_memory, tls=tls)
+            self._fetchers[key] = Fetcher(spec.agent, self._guard(spec), self._body_memory, tls=tls)
         return self._fetchers[key]
+
+    def _open_browser(self, pool: BrowserPool, spec: JobSpec) -> BrowserFetcher:
+        """Each job has its own: scripts of one job's pages are not kept for another's."""
+        from shoal.browser.browser_fetcher import BrowserFetcher
+
+        return BrowserFetcher(pool, spec.user_agent, self._guard(spec), insecure=spec.insecure)
+
+    def _guard(self, spec: JobSpec) -> AddressGuard:
+        private, private_proxy = (
+            spec.reaches_private(self.allow_private),
+            spec.reaches_private_proxy(self.allow_private),
+        )
+        return AddressGuard(private, spec.private_way_out, private_proxy)
 
     def _check_allowed(self, spec: JobSpec) -> None:
         if not self.spiders or spec.spider is None:

@@ -40,6 +40,8 @@ class RosterEntry:
     ended: int = 0
     """Requests that ended there since the process started."""
     memory_bytes: int = 0
+    browser_pages: int = 0
+    """How many pages its browser opens at a time; 0: it has none."""
     waiting_for: str | None = None
     """What it waits for, such as a server."""
     unloadable: dict[str, str] = field(default_factory=dict)

@@ -188,16 +188,19 @@ class Tend:
             await self._writer.run(sweep_segments, self._archive)
 
     async def _fill(self) -> None:
-        wanting = {lane for lane in Lane if await self._is_ready(lane)}
+        entries = await roster.entries(self._connection)
+        # A slice may be taken by a process that has no browser, and ends there. Every idle process gets one.
+        browser = any(entry.browser_pages for entry in entries)
+        wanting = {lane for lane in Lane if await self._is_ready(lane, browser)}
         if not wanting:
             return
-        for lane, idle in slice_queue.gaps(await roster.entries(self._connection), wanting).items():
+        for lane, idle in slice_queue.gaps(entries, wanting).items():
             missing = idle - await asyncio.to_thread(slice_queue.waiting, self._app, lane) if idle else 0
             if missing > 0:
                 await asyncio.to_thread(slice_queue.publish, self._app, lane, missing)
 
-    async def _is_ready(self, lane: Lane) -> bool:
-        return slice_queue.is_work(await self._frontier.next_ready_in([lane]))
+    async def _is_ready(self, lane: Lane, browser: bool) -> bool:
+        return slice_queue.is_work(await self._frontier.next_ready_in([lane], browser=browser))
 
     async def _beat(self) -> None:
         """A round may take long while many jobs are loaded; each loaded part counts as progress."""

@@ -33,7 +33,7 @@ LOOK_EVERY_S = 0.25
 STATUS_EVERY_S = 2.0
 API_HOST = "127.0.0.1"
 REDIS_WITHIN_S = 20.0
-END_WITHIN_S = {"api": 25.0, "worker": 40.0, "tend": 10.0, "redis": 20.0}
+END_WITHIN_S = {"api": 25.0, "worker": 40.0, "browsers": 40.0, "tend": 10.0, "redis": 20.0}
 """In the order in which they are stopped: workers before Redis, so that they can release their requests."""
 
 
@@ -41,6 +41,8 @@ END_WITHIN_S = {"api": 25.0, "worker": 40.0, "tend": 10.0, "redis": 20.0}
 class LocalFleetOptions:
     workers: int
     """The number of worker processes; 0: no worker."""
+    browsers: int
+    """How many more have a browser each."""
     lanes: Sequence[str]
     concurrency: int | None
     port: int
@@ -72,7 +74,7 @@ class LocalFleet:
         self.seen = FleetStatus()
         self.fleet = Fleet(settings)
         self._status_reader = FleetStatusReader(self.fleet)
-        roles = self._tend(wanted), self._worker(wanted), self._api(wanted)
+        roles = self._tend(wanted), self._worker(wanted), self._browsers(wanted), self._api(wanted)
         self.parts = [part for part in (self._redis, *roles) if part]
 
     async def run(self, stopping: asyncio.Event) -> None:
@@ -172,9 +174,14 @@ class LocalFleet:
     def _worker(self, wanted: LocalFleetOptions) -> SupervisedProcess | None:
         if not wanted.workers:
             return None
-        options = ["--processes", str(wanted.workers), "--lanes", ",".join(wanted.lanes)]
-        options += ["--concurrency", str(wanted.concurrency)] if wanted.concurrency else []
-        return self._role("worker", options, wanted)
+        return self._role("worker", ["--processes", str(wanted.workers), *_worker_options(wanted)], wanted)
+
+    def _browsers(self, wanted: LocalFleetOptions) -> SupervisedProcess | None:
+        """A worker of its own: the others need no memory for browsers."""
+        if not wanted.browsers:
+            return None
+        options = ["--browsers", str(wanted.browsers), *_worker_options(wanted)]
+        return self._role("browsers", options, wanted, command="worker")
 
     def _api(self, wanted: LocalFleetOptions) -> SupervisedProcess:
         # gunicorn supervises its own processes: its main process only has to exist.
@@ -182,10 +189,12 @@ class LocalFleet:
             self._role("api", ["--port", str(wanted.port)], wanted), progressed_at=lambda pid: time.monotonic()
         )
 
-    def _role(self, name: str, options: list[str], wanted: LocalFleetOptions) -> SupervisedProcess:
-        command = [sys.executable, "-m", "shoal", name, *options, *(["--verbose"] if wanted.verbose else [])]
+    def _role(self, name: str, options: list[str], wanted: LocalFleetOptions, command: str = "") -> SupervisedProcess:
+        """`command` is that of shoal, if it has another name."""
+        verbose = ["--verbose"] if wanted.verbose else []
+        words = [sys.executable, "-m", "shoal", command or name, *options, *verbose]
         home = self.settings.home
-        return SupervisedProcess(name, command, self._environment(), home, self._progress, END_WITHIN_S[name])
+        return SupervisedProcess(name, words, self._environment(), home, self._progress, END_WITHIN_S[name])
 
     def _environment(self) -> dict[str, str]:
         names = ("home", "redis_url", "broker_url", "database_url", "archive_url", "spool_bytes")
@@ -194,6 +203,11 @@ class LocalFleet:
 
     def _progress(self, pid: int) -> float | None:
         return next((sign.progressed_at for sign in last_heartbeats(self.settings.home) if sign.pid == pid), None)
+
+
+def _worker_options(wanted: LocalFleetOptions) -> list[str]:
+    concurrency = ["--concurrency", str(wanted.concurrency)] if wanted.concurrency else []
+    return ["--lanes", ",".join(wanted.lanes), *concurrency]
 
 
 def _hold(home: Path) -> IO[str]:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.engine.engine import SAVE_S, Engine
 from shoal.engine.periodic_tasks import DRAIN_S
@@ -41,6 +41,9 @@ from shoal.store.archive.spools import ON_A_FLEET, Spools
 from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 from shoal.urls.exclusions import read_exclusions
+
+if TYPE_CHECKING:
+    from shoal.browser.browser_pool import BrowserPool
 
 LOOK_EVERY_S = 0.25
 IDLE_S = 2.0
@@ -113,6 +116,7 @@ class WorkerChild:
         archive = Archive.at(settings.archive_url, settings.home, settings.spool_bytes)
         spools = self._spools = Spools(archive, machine(), ON_A_FLEET)
         exclusions = read_exclusions(settings.exclusions)
+        pool = self._browser_pool = await _open_browser_pool(settings)
         source = FleetJobLoader(
             store,
             writer,
@@ -122,9 +126,16 @@ class WorkerChild:
             settings.allow_private,
             frontier.cancel,
             ProxySettings(settings.proxies, settings.secrets),
+            pool,
         )
         self._engine = Engine(
-            frontier, writer, self._heartbeat.crash_marker, settings.concurrency, self._heartbeat.id, source
+            frontier,
+            writer,
+            self._heartbeat.crash_marker,
+            settings.concurrency,
+            self._heartbeat.id,
+            source,
+            browser_pages=lambda: self._browser_pages,
         )
         self._connection = frontier.connection
         self._ready.set()
@@ -144,6 +155,8 @@ class WorkerChild:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
             await source.close()
+            if pool is not None:
+                await pool.aclose()
             writer.close()
             spools.close()
         await self._tally.flush(frontier)
@@ -151,6 +164,10 @@ class WorkerChild:
         await frontier.close()
         store.close()
         self._end_heartbeat()
+
+    @property
+    def _browser_pages(self) -> int:
+        return 0 if self._browser_pool is None else self._browser_pool.at_once
 
     def _begin(self, *works: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
         """Starts background tasks; the process ends if one of them fails."""
@@ -252,6 +269,7 @@ class WorkerChild:
             unstored=engine.unstored,
             ended=engine.ended,
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            browser_pages=self._browser_pages,
             waiting_for=engine.waiting_for,
             unloadable=dict(engine.unloadable),
             reading=engine.job_notes(),
@@ -302,6 +320,23 @@ class WorkerChild:
 
     def _is_over(self) -> bool:
         return self._stopping or stop_requested()
+
+
+async def _open_browser_pool(settings: Settings) -> BrowserPool | None:
+    """Starts the browser. None if this worker has none; one that does not start is logged, and the worker goes on."""
+    if not settings.rendering:
+        return None
+    # Imported here only: most workers have no browser.
+    from shoal.browser.browser_pool import BrowserPool
+    from shoal.browser.find_browser import BrowserMissing
+
+    pool = BrowserPool(settings.user_agent, settings.browser)
+    try:
+        await pool.start()
+    except BrowserMissing as missing:
+        log.error("browser_missing", f"this process renders no pages: {missing}")
+        return None
+    return pool
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:

@@ -58,6 +58,8 @@ class Terms(NamedTuple):
     stop_at: float | None = None
     own_workers: bool = False
     """Only lease calls that name the job get its requests: other programs work on it, not the fleet's workers."""
+    browser: bool = False
+    """Pages of the job may need a browser: only callers that have one get its requests."""
 
 
 class Offered(NamedTuple):
@@ -123,6 +125,9 @@ class Frontier(Protocol):
         the frontier was wiped.
         """
 
+    async def require_browser(self, job: str) -> None:
+        """A page of the job needs a browser, although its terms did not say so. Holds until it gets other terms."""
+
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
         """Queues the requests that the job has not seen, in one atomic step."""
 
@@ -133,11 +138,13 @@ class Frontier(Protocol):
         lanes: Sequence[Lane] = ALL_LANES,
         horizon_s: float = HORIZON_S,
         job: str | None = None,
+        browsers: int = 0,
     ) -> list[Lease]:
         """Returns up to n requests, spread over as many ready hosts as possible.
 
         The best lane comes first, and its jobs take turns. Within a job, hosts that have waited longest come first.
-        Strangers get no more than their share (STRANGERS_ONE_IN). With `job`, all are of this job.
+        Strangers get no more than their share (STRANGERS_ONE_IN). With `job`, all are of this job. At most
+        `browsers` of them are of jobs that need a browser.
         """
 
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
@@ -171,10 +178,12 @@ class Frontier(Protocol):
         several times counts as many crashes.
         """
 
-    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES, job: str | None = None) -> float | None:
+    async def next_ready_in(
+        self, lanes: Sequence[Lane] = ALL_LANES, job: str | None = None, *, browser: bool = False
+    ) -> float | None:
         """Seconds until such a lease could succeed; None if only a landing, an offer or an operator changes that."""
 
-    async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES) -> None:
+    async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES, *, browser: bool = False) -> None:
         """Returns when a request of these lanes may be leased, or after timeout_s. Safe to cancel at any point."""
 
     async def idle_reason(self, job: str) -> str | None:

@@ -157,3 +157,5 @@ class Figures:
     dropped: Mapping[str, int] = field(default_factory=dict)
     pending_known: bool = field(default=True, compare=False)
     """False: the frontier was unavailable, so `queued` and `leased` are not known."""
+    browser: bool = field(default=False, compare=False)
+    """Only workers that have a browser get its requests."""

@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from shoal.browser.find_browser import find_browser
 from shoal.cli.commands.worker import concurrency_option, lanes_option, served_lanes
 from shoal.cli.first_token import show_first_token
 from shoal.cli.humanize import count, duration, plural, size
@@ -45,6 +46,13 @@ JSON_EVERY_S = 5.0
     metavar="N",
     help="Worker processes, which crawl; 0: none.",
 )
+@click.option(
+    "--browsers",
+    type=Whole(0),
+    default=0,
+    metavar="N",
+    help="Further worker processes that have a browser each, and render pages too.",
+)
 @lanes_option
 @concurrency_option
 @click.option(
@@ -53,7 +61,7 @@ JSON_EVERY_S = 5.0
     metavar="P",
     help=f"Port of the API, on loopback. [default: {API_PORT}, or a free one if that is taken]",
 )
-def up(session: Session, workers: int, lanes: str, concurrency: int | None, port: int | None) -> None:
+def up(session: Session, workers: int, browsers: int, lanes: str, concurrency: int | None, port: int | None) -> None:
     """Run a whole fleet on this machine until Ctrl-C: Redis (unless SHOAL_REDIS_URL is set), tend, workers, the API.
 
     The first start creates an admin token for the API in the file admin-token of the home; a terminal shows it once.
@@ -65,7 +73,12 @@ def up(session: Session, workers: int, lanes: str, concurrency: int | None, port
     shoal up --workers 4 --lanes express,batch
     shoal submit https://example.com        in another terminal
     """
-    wanted = LocalFleetOptions(workers, served_lanes(lanes), concurrency, port or _free_port(), session.verbose)
+    if browsers:
+        # Otherwise the worker would find the error itself, and be restarted again and again.
+        find_browser(session.settings.browser)
+    wanted = LocalFleetOptions(
+        workers, browsers, served_lanes(lanes), concurrency, port or _free_port(), session.verbose
+    )
     session.run(_up(session, wanted))
 
 
@@ -173,8 +186,10 @@ def block(fleet: LocalFleet) -> list[str]:
     lines.append(_row("database", "", seen.database_fault or f"{settings.shown('database_url')}, {jobs}"))
     lines.append(_row("tend", _state(fleet, "tend"), ""))
     lines.append(_row("api", _state(fleet, "api"), fleet.api_url))
-    if any(part.name == "worker" for part in fleet.parts):
-        lines.append(_row("worker", _state(fleet, "worker"), _sums(seen.at_work)))
+    workers = [part.name for part in fleet.parts if part.name in ("worker", "browsers")]
+    for place, name in enumerate(workers):
+        lines.append(_row(name, _state(fleet, name), "" if place else _sums(seen.at_work)))
+    if workers:
         lines += [_process(at_work) for at_work in seen.at_work]
     return lines
 
@@ -210,7 +225,8 @@ def _sums(at_work: list[AtWork]) -> str:
 def _process(child: AtWork) -> str:
     entry = child.entry
     doing = f"{entry.lane}, {count(entry.in_flight)} in flight" if entry.lane else "idle"
-    about = entry.waiting_for or f"{child.per_s:.1f} requests/s, {size(entry.memory_bytes)}, {doing}"
+    browser = ", with a browser" if entry.browser_pages else ""
+    about = entry.waiting_for or f"{child.per_s:.1f} requests/s, {size(entry.memory_bytes)}{browser}, {doing}"
     return _row("", f"process {entry.pid}", about)
 
 

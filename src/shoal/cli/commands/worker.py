@@ -8,6 +8,7 @@ import sys
 
 import click
 
+from shoal.browser.find_browser import find_browser
 from shoal.cli.numbers import Whole
 from shoal.cli.session import Command, Session
 from shoal.errors import UsageError
@@ -24,6 +25,13 @@ lanes_option = click.option(
 concurrency_option = click.option(
     "--concurrency", type=Whole(), metavar="M", help="Maximum concurrent requests per process. [default: 64]"
 )
+browsers_option = click.option(
+    "--browsers",
+    type=Whole(0),
+    default=0,
+    metavar="N",
+    help="Processes that have a browser each, and render pages too. Instead of --processes.",
+)
 
 
 @click.command(cls=Command)
@@ -36,8 +44,9 @@ concurrency_option = click.option(
     metavar="N",
     help="Worker processes.",
 )
+@browsers_option
 @concurrency_option
-def worker(session: Session, lanes: str, processes: int, concurrency: int | None) -> None:
+def worker(session: Session, lanes: str, processes: int, browsers: int, concurrency: int | None) -> None:
     """Run worker processes, which crawl the jobs of the fleet at SHOAL_REDIS_URL until Ctrl-C or SIGTERM.
 
     When it stops, it finishes or requeues the requests in flight. If Redis or the database is unavailable, it waits
@@ -46,12 +55,18 @@ def worker(session: Session, lanes: str, processes: int, concurrency: int | None
     \b
     SHOAL_REDIS_URL=redis://localhost:6379/0 shoal worker --processes 4
     shoal worker --lanes express
+    shoal worker --browsers 2
     """
     # Celery runs as another program, so only this one can report that it is not installed.
     importlib.import_module("celery")
     configuration(session.settings)
     served = served_lanes(lanes)
     environment = {**os.environ, "SHOAL_HOME": str(session.settings.home)}
+    if browsers:
+        # Only this process can report that there is none.
+        find_browser(session.settings.browser)
+        environment["SHOAL_RENDERING"] = "on"
+        processes = browsers
     if concurrency is not None:
         environment["SHOAL_CONCURRENCY"] = str(concurrency)
     words = ["worker", "-Q", ",".join(served), "--concurrency", str(processes)]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from shoal.engine.outage_retry import OutageRetry
 from shoal.errors import FrontierLost
-from shoal.frontier.contract import Caller, Ended, Frontier, Offered
+from shoal.frontier.contract import HORIZON_S, Caller, Ended, Frontier, Offered
 from shoal.model import Completion, Landing, Lane, Lease, Offer
 
 T = TypeVar("T")
@@ -25,8 +25,11 @@ class FrontierClient:
         self._callers: defaultdict[str, Caller] = defaultdict(lambda: Caller(caller))
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def lease(self, n: int, lanes: Sequence[Lane]) -> list[Lease]:
-        return await self._numbered(self._frontier.lease, n, lanes)
+    async def lease(self, n: int, lanes: Sequence[Lane], browsers: int) -> list[Lease]:
+        return await self._numbered(self._frontier.lease, n, lanes, HORIZON_S, None, browsers)
+
+    async def require_browser(self, job: str) -> None:
+        await self._outages.keep_trying(self._frontier.require_browser, job)
 
     async def landed(self, landings: Sequence[Landing]) -> None:
         await self._numbered(self._frontier.landed, landings)

@@ -54,6 +54,8 @@ class HeldLeases:
         """token -> job"""
         self.tasks: dict[asyncio.Task[None], str] = {}
         """task -> job"""
+        self._rendering: set[asyncio.Task[None]] = set()
+        """Tasks of pages that a browser loads."""
         self.ended_at = time.monotonic()
         self.unloadable: dict[str, str] = {}
 
@@ -65,6 +67,11 @@ class HeldLeases:
     def in_flight(self) -> int:
         """Without leases whose results wait to be saved."""
         return len(self._held) - len(self._results)
+
+    @property
+    def rendered(self) -> int:
+        """Requests in flight for pages that a browser loads."""
+        return len(self._rendering)
 
     @property
     def is_busy(self) -> bool:
@@ -119,7 +126,9 @@ class HeldLeases:
     async def _begin(self, leases: Sequence[Lease], timing: LeaseTiming) -> None:
         known = await self._refresh.known(leases)
         for lease in leases:
-            self._start(lease.job, self._run_pipeline(lease, timing, known.get(lease.token)))
+            task = self._start(lease.job, self._run_pipeline(lease, timing, known.get(lease.token)))
+            if self._active_jobs[lease.job].rendering_of(lease) is not None:
+                self._rendering.add(task)
 
     async def _begin_when_current(self, leases: Sequence[Lease], timing: LeaseTiming) -> None:
         job = leases[0].job
@@ -164,13 +173,15 @@ class HeldLeases:
         await self._frontier_client.release(tokens, wait_s)
         self.remove(tokens)
 
-    def _start(self, job: str, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, job: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self.tasks[task] = job
         task.add_done_callback(self._done)
+        return task
 
     def _done(self, task: asyncio.Task[None]) -> None:
         del self.tasks[task]
+        self._rendering.discard(task)
         self._wake.set()
         if not task.cancelled() and task.exception() is not None:
             # Pages and hosts cannot cause this: it is a bug of ours, and the crawl must not go on without the task.

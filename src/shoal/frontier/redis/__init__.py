@@ -53,7 +53,7 @@ class RedisFrontier(RedisInspection):
         super().__init__(Shard(url, self._bounds, doubtful=self._recent.clear))
         self._offered: dict[str, tuple[int, Offered]] = {}
         """caller -> its last offer. Without it, a repeated offer would count as offered before."""
-        self._wake_up = WakeUp(self.connection, WAKE, self.next_ready_in)
+        self._wake_up = WakeUp(self.connection, WAKE, self._ready_in)
         self._run_id = self._seen_run_id = ""
 
     @classmethod
@@ -126,8 +126,11 @@ class RedisFrontier(RedisInspection):
         except FrontierLost:
             return False
 
-    async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES) -> None:
-        await self._wake_up.wait(timeout_s, lanes)
+    async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES, *, browser: bool = False) -> None:
+        await self._wake_up.wait(timeout_s, lanes, browser)
+
+    async def _ready_in(self, lanes: Sequence[Lane], browser: bool) -> float | None:
+        return await self.next_ready_in(lanes, browser=browser)
 
     async def open_job(self, job: str, terms: Terms, *, lost: bool = False) -> None:
         await self._open(job, terms, known=False, lost=lost)
@@ -151,6 +154,7 @@ class RedisFrontier(RedisInspection):
             "gap_s": terms.gap_s,
         }
         fields |= {"per_host": terms.per_host, "robots": terms.robots, "own_workers": terms.own_workers}
+        fields["browser"] = terms.browser
         args = {"job": job, "terms": fields, "known": known, "lost": lost}
         again = False
         while await self._shard.run("open", {**args, "again": again}):
@@ -158,6 +162,9 @@ class RedisFrontier(RedisInspection):
 
     async def touch(self, job: str) -> None:
         await self._shard.run("steer", {"word": "touch", "jobs": [job]})
+
+    async def require_browser(self, job: str) -> None:
+        await self._shard.run("steer", {"word": "require_browser", "jobs": [job]})
 
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
         seq, offered = self._offered.get(call.caller, (0, Offered(0)))
@@ -188,11 +195,12 @@ class RedisFrontier(RedisInspection):
         lanes: Sequence[Lane] = ALL_LANES,
         horizon_s: float = HORIZON_S,
         job: str | None = None,
+        browsers: int = 0,
     ) -> list[Lease]:
         check_seconds("horizon_s", horizon_s)
         wanted = {"n": min(n, PART), "lanes": [ALL_LANES.index(lane) for lane in lanes], "job": job or False}
         times = {"horizon_s": horizon_s, "lease_s": self.lease_s}
-        now, *given = await self._once("lease", call, 1, {**wanted, **times}, raw=True)
+        now, *given = await self._once("lease", call, 1, {**wanted, **times, "browsers": browsers}, raw=True)
         return [lease_of(token, data, now) for token, data in zip(given[::2], given[1::2], strict=True)]
 
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:

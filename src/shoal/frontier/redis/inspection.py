@@ -52,8 +52,10 @@ class RedisInspection:
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
 
-    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES, job: str | None = None) -> float | None:
-        args = {"lanes": [ALL_LANES.index(lane) for lane in lanes], "job": job or False}
+    async def next_ready_in(
+        self, lanes: Sequence[Lane] = ALL_LANES, job: str | None = None, *, browser: bool = False
+    ) -> float | None:
+        args = {"lanes": [ALL_LANES.index(lane) for lane in lanes], "job": job or False, "browser": browser}
         seconds = await self._shard.run("next_ready", args)
         return None if seconds is False else float(seconds)
 
@@ -179,7 +181,8 @@ def _is(line: bytes, host: str, fingerprint: int) -> bool:
 
 def _figures(job: dict[str, Any]) -> Figures:
     # msgpack turns an empty Lua table into a list.
-    return Figures(**{name: job[name] for name in _COUNTS}, dropped=job["dropped"] or {})
+    browser = bool(job.get("browser"))
+    return Figures(**{name: job[name] for name in _COUNTS}, dropped=job["dropped"] or {}, browser=browser)
 
 
 def _wait_reason(job: dict[str, Any]) -> str | None:

@@ -29,6 +29,7 @@ AWAY_S = 1.0
 @dataclass(eq=False, slots=True)
 class Sleeper:
     lanes: Sequence[Lane]
+    browser: bool
     woken: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     ready_at: float | None = None
     """None: Redis was not asked since its last message."""
@@ -36,8 +37,12 @@ class Sleeper:
 
 class WakeUp:
     def __init__(
-        self, connection: RedisConnection, channel: str, ready_in: Callable[[Sequence[Lane]], Awaitable[float | None]]
+        self,
+        connection: RedisConnection,
+        channel: str,
+        ready_in: Callable[[Sequence[Lane], bool], Awaitable[float | None]],
     ) -> None:
+        """`ready_in` gets the lanes of a sleeper, and whether it has a browser."""
         self._connection = connection
         self._channel = channel
         self._ready_in = ready_in
@@ -45,10 +50,10 @@ class WakeUp:
         self._watch: asyncio.Task[None] | None = None
         self._woke_at = 0.0
 
-    async def wait(self, timeout_s: float, lanes: Sequence[Lane]) -> None:
+    async def wait(self, timeout_s: float, lanes: Sequence[Lane], browser: bool) -> None:
         deadline = time.monotonic() + timeout_s
         await asyncio.sleep(max(0.0, min(timeout_s, self._woke_at + APART_S - time.monotonic())))
-        sleeper = Sleeper(lanes)
+        sleeper = Sleeper(lanes, browser)
         self._sleepers.add(sleeper)
         if self._watch is None or self._watch.done():
             self._watch = asyncio.create_task(self._serve_sleepers())
@@ -94,7 +99,7 @@ class WakeUp:
         """Queries for new sleepers, wakes those whose time has come, and returns the seconds until the next check."""
         for sleeper in list(self._sleepers):
             if sleeper.ready_at is None:
-                ready_in_s = await self._ready_in(sleeper.lanes)
+                ready_in_s = await self._ready_in(sleeper.lanes, sleeper.browser)
                 sleeper.ready_at = math.inf if ready_in_s is None else time.monotonic() + ready_in_s
             if sleeper.ready_at <= time.monotonic():
                 self._wake(sleeper)

@@ -57,16 +57,16 @@ class SqliteFrontier(SqliteInspection):
     def _open(self, job: str, terms: Terms, state: str = "active") -> None:
         check_terms(terms)
         lane = ALL_LANES.index(terms.lane)
-        row = (lane, terms.priority, terms.gap_s, terms.per_host, terms.robots, terms.own_workers)
+        row = (lane, terms.priority, terms.gap_s, terms.per_host, terms.robots, terms.own_workers, terms.browser)
         limits = (terms.pages, terms.pages_per_host, terms.bytes, terms.stop_at)
         self._db.execute(
-            "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, own_workers, pages_max, "
-            "pages_per_host, bytes_max, stop_at, edition) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, own_workers, browser, pages_max, "
+            "pages_per_host, bytes_max, stop_at, edition) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT(name) DO UPDATE SET edition = edition + 1, "
             "state = CASE excluded.state WHEN 'lost' THEN job.state ELSE 'active' END, "
             "lane = excluded.lane, priority = excluded.priority, gap_s = excluded.gap_s, "
             "per_host = excluded.per_host, robots = excluded.robots, own_workers = excluded.own_workers, "
-            "pages_max = excluded.pages_max, "
+            "browser = excluded.browser, pages_max = excluded.pages_max, "
             "pages_per_host = excluded.pages_per_host, bytes_max = excluded.bytes_max, stop_at = excluded.stop_at",
             (job, state, *row, *limits, int(self._clock())),
         )
@@ -88,6 +88,10 @@ class SqliteFrontier(SqliteInspection):
         with self._transaction():
             self._db.execute("UPDATE job SET edition = edition + 1 WHERE id = ?", (self._job_id(job),))
 
+    async def require_browser(self, job: str) -> None:
+        with self._transaction():
+            self._db.execute("UPDATE job SET browser = 1 WHERE id = ?", (self._job_id(job),))
+
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
         def take() -> int:
             by_job: dict[str, list[Offer]] = {}
@@ -105,6 +109,7 @@ class SqliteFrontier(SqliteInspection):
         lanes: Sequence[Lane] = ALL_LANES,
         horizon_s: float = HORIZON_S,
         job: str | None = None,
+        browsers: int = 0,
     ) -> list[Lease]:
         check_seconds("horizon_s", horizon_s)
         leases: list[Lease] = []
@@ -112,7 +117,7 @@ class SqliteFrontier(SqliteInspection):
         def take() -> list[int]:
             now = self._clock()
             leasing = Leasing(self._db, self._queue, now, horizon_s, self.lease_s, call.caller, self._named(job))
-            leases.extend(leasing.lease(n, lanes))
+            leases.extend(leasing.lease(n, lanes, browsers))
             return [lease.token for lease in leases]
 
         tokens = self._once(call, "lease", take)

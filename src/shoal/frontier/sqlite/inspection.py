@@ -21,8 +21,8 @@ from shoal.model import Figures, Lane
 
 _COUNTS = ("found", "queued", "leased", "pages", "redirects", "dead")
 _FIGURES = (
-    f"SELECT {', '.join(_COUNTS)}, (SELECT json_group_object(reason, n) FROM dropped WHERE job = j.id) AS dropped "
-    "FROM job j WHERE name = ?"
+    f"SELECT {', '.join(_COUNTS)}, browser, "
+    "(SELECT json_group_object(reason, n) FROM dropped WHERE job = j.id) AS dropped FROM job j WHERE name = ?"
 )
 
 LOOK_EVERY_S = 0.5
@@ -39,17 +39,20 @@ class SqliteInspection:
         self._only: tuple[str, ...] = ()
         """The jobs that this process works on; empty: all of them."""
 
-    async def next_ready_in(self, lanes: Sequence[Lane] = ALL_LANES, job: str | None = None) -> float | None:
+    async def next_ready_in(
+        self, lanes: Sequence[Lane] = ALL_LANES, job: str | None = None, *, browser: bool = False
+    ) -> float | None:
         now = self._clock()
         soonest = PARKED
-        for row in leasable_jobs(self._db, now, [ALL_LANES.index(lane) for lane in lanes], self._named(job)):
+        indexes = [ALL_LANES.index(lane) for lane in lanes]
+        for row in leasable_jobs(self._db, now, indexes, self._named(job), browser):
             soonest = min(soonest, self._soonest(row))
         return None if soonest >= PARKED else max(0.0, soonest - now)
 
-    async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES) -> None:
+    async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES, *, browser: bool = False) -> None:
         deadline, left_s = time.monotonic() + timeout_s, math.inf
         while left_s > LOOK_EVERY_S:
-            ready_in_s = await self.next_ready_in(lanes)
+            ready_in_s = await self.next_ready_in(lanes, browser=browser)
             left_s = min(deadline - time.monotonic(), math.inf if ready_in_s is None else ready_in_s)
             await asyncio.sleep(max(0.0, min(left_s, LOOK_EVERY_S)))
 
@@ -128,7 +131,8 @@ class SqliteInspection:
         row = self._db.execute(_FIGURES, (job,)).fetchone()
         if row is None:
             raise FrontierLost(job)
-        return Figures(**{name: row[name] for name in _COUNTS}, dropped=json.loads(row["dropped"]))
+        counts = {name: row[name] for name in _COUNTS}
+        return Figures(**counts, dropped=json.loads(row["dropped"]), browser=bool(row["browser"]))
 
     async def request_state(self, job: str, fingerprint: int, host: str) -> str | None:
         job_id = self._job_row(job)["id"]

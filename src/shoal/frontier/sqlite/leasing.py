@@ -52,6 +52,8 @@ class Leasing:
         self._queue = queue
         self._now = now
         self._until = now + horizon_s
+        self._browsers = 0
+        """How many requests of jobs that need a browser may still be leased."""
         self._sites: dict[int, StartClock] = {}
         """Clocks that this call moved. Rows that it read before hold their old values."""
         self._token, leased_at = db.execute("SELECT last, leased_at FROM token").fetchone()
@@ -59,9 +61,11 @@ class Leasing:
             shift_clocks(db, leased_at - now)
         (self._turn,) = db.execute("SELECT coalesce(max(turn), 0) FROM job").fetchone()
 
-    def lease(self, n: int, lanes: Sequence[Lane]) -> list[Lease]:
+    def lease(self, n: int, lanes: Sequence[Lane], browsers: int) -> list[Lease]:
         leases: list[Lease] = []
-        jobs = leasable_jobs(self._db, self._now, [ALL_LANES.index(lane) for lane in lanes], self._only)
+        self._browsers = browsers
+        indexes = [ALL_LANES.index(lane) for lane in lanes]
+        jobs = leasable_jobs(self._db, self._now, indexes, self._only, browser=browsers > 0)
         for _, peers in groupby(jobs, key=lambda job: (job["lane"], job["priority"])):
             leases += self._in_turns(list(peers), n - len(leases))
         if leases:
@@ -85,6 +89,7 @@ class Leasing:
     def _of_job(self, job_id: int, quota: int) -> list[Lease]:
         job = self._db.execute("SELECT * FROM job WHERE id = ?", (job_id,)).fetchone()
         self._promote_due(job_id)
+        quota = min(quota, self._browsers) if job["browser"] else quota
         leases: list[Lease] = []
         spent = looks = 0
         share = strangers_share(job["given"], quota)
@@ -105,6 +110,7 @@ class Leasing:
                 break
         if leases:
             self._count(job_id, len(leases), spent)
+        self._browsers -= len(leases) if job["browser"] else 0
         return leases
 
     def _count(self, job_id: int, given: int, spent: int) -> None:
@@ -243,20 +249,24 @@ class Leasing:
             self._db.execute("DELETE FROM later WHERE seq = ?", (row["seq"],))
 
 
-def leasable_jobs(db: sqlite3.Connection, now: float, lanes: list[int], only: Sequence[str]) -> list[sqlite3.Row]:
+def leasable_jobs(
+    db: sqlite3.Connection, now: float, lanes: list[int], only: Sequence[str], browser: bool
+) -> list[sqlite3.Row]:
     """Active jobs that have something queued and are not stopped by a limit, in the order they are served.
 
-    Only jobs of these names, if there are any; otherwise those without workers of their own.
+    Only jobs of these names, if there are any; otherwise those without workers of their own. Jobs that
+    need a browser only if the caller has one.
     """
     marks = ",".join("?" * len(lanes))
     named = f"AND name IN ({','.join('?' * len(only))}) " if only else "AND NOT own_workers "
+    fitting = "" if browser else "AND NOT browser "
     return db.execute(
         "SELECT id, name, lane, priority, pages_max IS NOT NULL AND permits >= pages_max AS spent "
         f"FROM job WHERE state = 'active' AND queued > 0 AND lane IN ({marks}) "
         "AND (stop_at IS NULL OR stop_at > ?) AND (bytes_max IS NULL OR bytes < bytes_max) "
         "AND (pages_max IS NULL OR permits < pages_max "
         "     OR EXISTS(SELECT 1 FROM queue WHERE queue.job = job.id AND held)) "
-        f"{named}ORDER BY lane, priority DESC, turn, id",
+        f"{named}{fitting}ORDER BY lane, priority DESC, turn, id",
         (*lanes, now, *only),
     ).fetchall()
 

@@ -1,18 +1,21 @@
 -- Leases requests whose hosts may be fetched by now + horizon: the best lane first, owners in turn, then the owner's
 -- jobs in turn.
--- args: call; n; lanes (numbers, best first); horizon_s; lease_s; job (lease from this one only) or false
+-- args: call; n; lanes (numbers, best first); browsers (how many may be of jobs that need one); horizon_s; lease_s;
+--       job (lease from this one only) or false
 -- returns now and the leases, packed, each after its token
 
 local LOOKS_PER_JOB = 256
 local LOOK_AHEAD = 8
 local PROMOTED_PER_CALL = 100
 check_number('n', args.n, 0, 1e6)
+check_number('browsers', args.browsers or 0, 0, 1e6)
 check_number('horizon_s', args.horizon_s, 0, 3600)
 check_number('lease_s', args.lease_s, 0, 86400)
 local by = now + args.horizon_s
 local by_text = time_text(by)
 local deadlines, tokens, caller = {}, {}, short_name(args.call[1])
 local times = {}  -- check times of the hosts seen, to be written together
+local browsers = args.browsers or 0  -- how many requests of jobs that need a browser may still be leased
 local found_jobs = {}  -- jobs of each owner seen
 local many_owners = false  -- more owners than one call checks: each owner seen goes to the end
 local crowded = false  -- the owner has more jobs than one call checks: each job seen goes to the end
@@ -136,6 +139,7 @@ end
 
 local function of_job(job, quota)
   promote_due(job)
+  if job.browser then quota = math.min(quota, browsers) end
   local got, looks, share = 0, 0, strangers_share(job, quota)
   while got < quota and looks < LOOKS_PER_JOB and leasable(job) do
     local names, each = due_hosts(job, by_text, quota - got + LOOK_AHEAD, share)
@@ -146,6 +150,7 @@ local function of_job(job, quota)
     got, share, looks = got + given, share - strange, looks + #names
   end
   job.given = (job.given or 0) + got
+  if job.browser then browsers = browsers - got end
   if got == 0 and job.queued > 0 then write_off_unreadable(job) end
   if got > 0 or crowded then
     shard.turn = shard.turn + 1
@@ -211,7 +216,7 @@ local function of_owner(lane, owner, n)
     if last and job.priority ~= last then
       got, peers = got + in_turns(peers, n - got, of_job), {}
     end
-    if leasable(job) then peers[#peers + 1] = job end
+    if leasable(job) and (browsers > 0 or not job.browser) then peers[#peers + 1] = job end
     last = job.priority
   end
   got = got + in_turns(peers, n - got, of_job)

@@ -1,5 +1,5 @@
 -- flags: no-writes
--- args: lanes (numbers); job (this one only) or false
+-- args: lanes (numbers); job (this one only) or false; browser (whether the caller has one)
 -- returns the seconds until a lease could succeed, false if only a landing, an offer or an operator changes that
 
 local JOBS_PER_CALL = 500
@@ -10,11 +10,13 @@ local function soonest(job)
   return math.min(first_at(ready_of(job)), first_at(S .. ':later:' .. job.id))
 end
 
+local function is_for_caller(job) return args.browser or not job.browser end
+
 if awaits_comparison() then return answer(false) end
 
 if args.job then
   local job = job_of(args.job)
-  local at = job.state == 'active' and job.id ~= NO_QUEUES and leasable(job) and soonest(job) or PARKED
+  local at = job.state == 'active' and job.id ~= NO_QUEUES and leasable(job) and is_for_caller(job) and soonest(job) or PARKED
   return answer(at < PARKED and math.max(0, at - now))
 end
 
@@ -29,7 +31,7 @@ for _, lane in ipairs(args.lanes) do
     left = math.max(1, left - #ids)
     for _, id in ipairs(ids) do
       local job = job_of_id(id)
-      if job and leasable(job) then at = math.min(at, soonest(job)) end
+      if job and leasable(job) and is_for_caller(job) then at = math.min(at, soonest(job)) end
     end
   end
 end

@@ -2,7 +2,7 @@
 -- Adds a job and activates it, or gives a known job new terms.
 -- args: job; known (the job must be known, and keeps its state); lost (an unknown job takes no offers yet);
 --       again (this call continues an earlier one); terms (lane, owner, priority, gap_s, per_host, robots,
---       own_workers; pages_max, pages_per_host, bytes_max, stop_at if limited)
+--       own_workers, browser; pages_max, pages_per_host, bytes_max, stop_at if limited)
 -- returns how many hosts may still be capped: call again until 0
 
 local CAPPED_PER_CALL = 500

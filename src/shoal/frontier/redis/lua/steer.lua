@@ -1,6 +1,6 @@
 -- flags: allow-oom
--- Pauses, resumes, cancels, forgets, erases or touches jobs.
--- args: word (pause, resume, cancel, forget, erase, touch); jobs
+-- Pauses, resumes, cancels, forgets, erases or touches jobs, or notes that they need a browser.
+-- args: word (pause, resume, cancel, forget, erase, touch, require_browser); jobs
 -- returns true
 
 local MOST_BUCKETS = 50000  -- of the largest possible job; removing missing ones costs little
@@ -43,6 +43,8 @@ local function unreadable(name)
 end
 
 function verbs.touch(job) job.edition = job.edition + 1 end
+
+function verbs.require_browser(job) job.browser, should_wake = true, true end
 
 local function steer(word, names)
   for _, name in ipairs(names) do
