@@ -122,10 +122,11 @@ def test_values_of_plain_mappings_and_huge_numbers_stay_what_they_are(site: Runn
 
 
 def test_an_interrupted_job_is_continued_by_name(shop: Spider, tmp_path: Path) -> None:
-    stream = shop.stream(tmp_path)
+    # So slow that it cannot be done before it is interrupted.
+    stream = shop.stream(tmp_path, rate=0.5)
     next(stream)
     stream.close()  # type: ignore[attr-defined]
-    first = shop.run(tmp_path, resume="shop")
+    first = shop.run(tmp_path, resume="shop", rate=0)
     assert first.overview.state == "done"
     assert len(list(first.items())) == first.overview.stored.items > 10
     with pytest.raises(UsageError, match="is done: there is nothing to resume here"):

@@ -44,8 +44,9 @@ async def readers(
     memory_bytes: int = 1 << 30,
     kept_bytes: int = 200_000_000,
     lower_after_s: float = 60.0,
+    frozen_after_s: float = 60.0,
 ) -> AsyncIterator[ReaderPool]:
-    pool = ReaderPool(seconds, memory_bytes, kept_bytes, lower_after_s=lower_after_s)
+    pool = ReaderPool(seconds, memory_bytes, kept_bytes, lower_after_s=lower_after_s, frozen_after_s=frozen_after_s)
     try:
         yield pool
     finally:
@@ -163,6 +164,15 @@ async def test_a_page_is_not_blamed_for_the_end_of_a_reader_that_read_others() -
         os.kill(used, signal.SIGCONT)
         assert (await reading).head.title == "Big"
         assert used not in children()
+
+
+async def test_a_frozen_reader_is_replaced() -> None:
+    async with readers(seconds=0.25, frozen_after_s=1.0) as pool:
+        await pool.page(JOB, ASK, b"<title>Small</title>")
+        (frozen,) = children()
+        os.kill(frozen, signal.SIGSTOP)
+        assert (await pool.page(JOB, ASK, b"<title>Small</title>")).head.title == "Small"
+        assert frozen not in children()
 
 
 async def test_a_page_that_ends_a_used_and_a_new_reader_is_poison() -> None:

@@ -46,6 +46,8 @@ NICENESS, NICENESS_AMONG_OTHERS = 2, 10
 """Lower priority than the crawling process: requests and heartbeats go on while pages are read. On a fleet it is lower
 still, because other jobs share the machine."""
 LOWER_AFTER_S = 1.0
+FROZEN_AFTER_S = 60.0
+"""A reader ends itself by its alarms. A frozen one cannot: it is killed when its alarms are overdue this long."""
 LAST_NICENESS = 19
 """A reader that needs longer for a page lets all other processes of the machine go first."""
 ROOM_EVERY_S = 0.05
@@ -188,11 +190,13 @@ class ReaderPool:
         kept_bytes: int = KEPT_BYTES,
         shared: bool = False,
         lower_after_s: float = LOWER_AFTER_S,
+        frozen_after_s: float = FROZEN_AFTER_S,
     ) -> None:
         """`shared`: the readers also serve other people's jobs."""
         self._bounds = (seconds, memory_bytes, NICENESS_AMONG_OTHERS if shared else NICENESS)
         self._kept_bytes = kept_bytes
         self._lower_after_s = lower_after_s
+        self._longest_s = seconds * WAITS_PER_SECOND + frozen_after_s
         self._scheduler = ReaderScheduler(READERS, shared)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
         self._idle: list[ReaderProcess] = []
@@ -290,7 +294,7 @@ class ReaderPool:
                         if "fault" in reply:
                             raise ReadFailed("unreadable", reply["fault"])
                         yield reply
-                        reply = await self._in_thread(reader.reply)
+                        reply = await self._call(reader, reader.reply)
             except ReadFailed as error:
                 if reading.is_given_up:
                     raise ReadAbandoned(_OVER) from error
@@ -333,8 +337,8 @@ class ReaderPool:
         if self._scheduler.is_slow(reading.job):
             reader.lower_priority()
         with self._ended_by_failure(reader):
-            await self._in_thread(reader.ask, question, body)
-            return await self._in_thread(reader.reply)
+            await self._call(reader, reader.ask, question, body)
+            return await self._call(reader, reader.reply)
 
     @contextmanager
     def _ended_by_failure(self, reader: ReaderProcess) -> Iterator[None]:
@@ -356,8 +360,13 @@ class ReaderPool:
         reader.kill()
         self._threads.submit(reader.close)
 
-    async def _in_thread(self, call: Callable[..., T], *args: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *args)
+    async def _call(self, reader: ReaderProcess, method: Callable[..., T], *args: Any) -> T:
+        loop = asyncio.get_running_loop()
+        frozen = loop.call_later(self._longest_s, reader.kill)
+        try:
+            return await loop.run_in_executor(self._threads, method, *args)
+        finally:
+            frozen.cancel()
 
 
 @dataclass(frozen=True, slots=True)
