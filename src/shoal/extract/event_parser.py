@@ -14,14 +14,14 @@ MAX_SUM_OF_DEPTHS = 100_000
 # A little more than a reading takes of a page: what comes after is not looked at.
 MAX_MARKS = 110_000
 MAX_TEXT_PIECES = 1_000_000
+_NOTED = MARKED | {*UNSEEN, "body", "svg", "title"}
 
 
 class EventParser:
-    __slots__ = ("_html", "_seen")
+    __slots__ = ("_seen",)
 
     def __init__(self, html: bytes) -> None:
-        self._html = html
-        self._seen = _Marks()
+        self._seen = _Content()
         _run(html, self._seen)
 
     def language(self) -> str | None:
@@ -41,30 +41,65 @@ class EventParser:
         return "".join(self._seen.title) if self._seen.title else None
 
     def text(self) -> str:
-        words = _Words()
-        _run(self._html, words)
-        return "".join(words.found)
+        return "".join(self._seen.words)
 
 
-class _Marks:
-    """Collects the relevant elements outside templates, and the text of the first title."""
+class _Content:
+    """Collects the relevant elements outside templates, the text of the first title, and the text of the body.
+
+    Every tag separates words. An entity, which arrives as its own piece, does not. One pass collects all of it: a second
+    one for the text would take as long as the first.
+    """
 
     def __init__(self) -> None:
         self.depth = 0
-        self.full = False
         self.marks: list[tuple[str, Mapping[str, str]]] = []
         self.title: list[str] = []
+        self.words: list[str] = []
         self._in_title = False
         self._title_known = False
+        self._in_body = False
         self._template_depth = 0
+        self._unseen_depth = 0
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.marks) >= MAX_MARKS and len(self.words) >= MAX_TEXT_PIECES
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self.depth += 1
+        self.words.append(" ")
+        if tag in _NOTED:
+            self._note(tag, attributes)
+
+    def end(self, tag: str) -> None:
+        if self._in_title:
+            self._in_title, self._title_known = False, True
+        if self.depth == self._template_depth:
+            self._template_depth = 0
+        if self.depth == self._unseen_depth:
+            self._unseen_depth = 0
+        self.depth -= 1
+        self.words.append(" ")
+
+    def data(self, text: str) -> None:
+        if self._in_title:
+            self.title.append(text)
+        if self._in_body and not self._unseen_depth:
+            self.words.append(text)
+
+    def close(self) -> None: ...
+
+    def _note(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if tag == "body":
+            self._in_body = True
+        elif tag in UNSEEN and not self._unseen_depth:
+            self._unseen_depth = self.depth
         if self._template_depth:
             return
         if tag in MARKED:
-            self.marks.append((tag, dict(attributes)))
-            self.full = len(self.marks) >= MAX_MARKS
+            if len(self.marks) < MAX_MARKS:
+                self.marks.append((tag, dict(attributes)))
         elif tag == "template":
             self._template_depth = self.depth
         elif tag == "title":
@@ -73,53 +108,8 @@ class _Marks:
             # Its titles are captions.
             self._title_known = True
 
-    def end(self, tag: str) -> None:
-        if self._in_title:
-            self._in_title, self._title_known = False, True
-        if self.depth == self._template_depth:
-            self._template_depth = 0
-        self.depth -= 1
 
-    def data(self, text: str) -> None:
-        if self._in_title:
-            self.title.append(text)
-
-    def close(self) -> None: ...
-
-
-class _Words:
-    """Collects the text of the body. Every tag separates words. An entity, which arrives as its own piece, does not."""
-
-    def __init__(self) -> None:
-        self.depth = 0
-        self.full = False
-        self.found: list[str] = []
-        self._in_body = False
-        self._unseen_depth = 0
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self.depth += 1
-        self.found.append(" ")
-        if tag == "body":
-            self._in_body = True
-        elif tag in UNSEEN and not self._unseen_depth:
-            self._unseen_depth = self.depth
-
-    def end(self, tag: str) -> None:
-        if self.depth == self._unseen_depth:
-            self._unseen_depth = 0
-        self.depth -= 1
-        self.found.append(" ")
-
-    def data(self, text: str) -> None:
-        if self._in_body and not self._unseen_depth:
-            self.found.append(text)
-            self.full = len(self.found) >= MAX_TEXT_PIECES
-
-    def close(self) -> None: ...
-
-
-def _run(html: bytes, listener: _Marks | _Words) -> None:
+def _run(html: bytes, listener: _Content) -> None:
     # Small pages never come here, and most crawls need not wait for this import.
     from lxml import etree  # type: ignore[import-untyped]
 
@@ -129,7 +119,8 @@ def _run(html: bytes, listener: _Marks | _Words) -> None:
     for start in range(0, len(html), _PIECE_BYTES):
         parser.feed(html[start : start + _PIECE_BYTES])
         sum_of_depths += listener.depth
-        if sum_of_depths > MAX_SUM_OF_DEPTHS or listener.full:
+        del listener.words[MAX_TEXT_PIECES:]
+        if sum_of_depths > MAX_SUM_OF_DEPTHS or listener.is_full:
             return
     try:
         parser.close()
