@@ -228,6 +228,7 @@ class Resolver:
         self._memory.put_all(site.origin, links)
 
     def _recall(self, page: AbsoluteHrefs, href: str) -> Link:
+        href = _without_fragment(href)
         absolute = page.absolute(href)
         if absolute is None:
             return _NO_LINK
@@ -256,6 +257,16 @@ class Resolver:
         # Even if long URLs are allowed, one beyond the maximum is not a link.
         too_long = error.reason == "too_long" and "length" not in self._traps.allowed
         return f"{PREFIX}length" if too_long else error.reason
+
+
+def _without_fragment(href: str) -> str:
+    """An index has thousands of fragments of a few pages, which then share one link.
+
+    Without its fragment, an href that ends in a blank or is only a scheme would mean something else. Of other
+    characters than ASCII, the parser decides whether they make the href malformed.
+    """
+    page = href.partition("#")[0]
+    return page if page[-1:] > " " and page[-1] != ":" and href.isascii() else href
 
 
 def _samples(refused: Iterable[Link]) -> dict[str, list[str]]:
