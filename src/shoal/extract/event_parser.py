@@ -47,8 +47,8 @@ class EventParser:
 class _Content:
     """Collects the relevant elements outside templates, the text of the first title, and the text of the body.
 
-    Every tag separates words. An entity, which arrives as its own piece, does not. One pass collects all of it: a second
-    one for the text would take as long as the first.
+    Every tag separates words. An entity, which arrives as its own piece, does not. One pass collects all of it: a
+    second one for the text would take as long as the first.
     """
 
     def __init__(self) -> None:
