@@ -1,4 +1,4 @@
-"""Hands a job to the fleet: it is stored whole with its inputs, in one transaction, and tend is rung, who seeds it.
+"""Hands a job to the fleet: it is stored whole with its inputs, in one transaction. Tend is woken, and seeds it.
 
 Whatever is wrong with it, or away, is found before anything is stored.
 """
