@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
+from datetime import datetime
 from pathlib import Path
 
 from shoal.practice import Running
@@ -112,6 +114,28 @@ def test_refused_items_are_shown_with_the_words_of_the_database_and_tried_again(
         f"{n} refused items queued for another delivery"
     )
     assert rows(shoal.folder / "books.db") == exported(shoal)
+
+
+def test_with_provenance_a_row_has_what_an_export_has(shoal: Shell, site: Running) -> None:
+    write(shoal, site)
+    ran = shoal("crawl", "books.py", *SINK, "--provenance")
+    assert ran.code == 0, ran.err
+    names = "title,_url,_job,_spider_version,_fetched_at"
+    with sqlite3.connect(shoal.folder / "books.db") as db:
+        found = db.execute(f"SELECT {names} FROM books").fetchall()
+    assert shoal("export", "last", "-o", "out.jsonl", "--provenance", "--fields", names).code == 0
+    lines = [json.loads(line) for line in (shoal.folder / "out.jsonl").read_text().splitlines()]
+    assert sorted(row[:4] for row in found) == sorted(tuple(line.values())[:4] for line in lines)
+    times = {datetime.fromisoformat(line["_fetched_at"]).replace(tzinfo=None) for line in lines}
+    assert {datetime.fromisoformat(row[4]).replace(tzinfo=None) for row in found} == times
+    assert len({row[3] for row in found}) == 1 and found[0][3]
+
+
+def test_provenance_without_a_file_or_sink_is_refused(shoal: Shell, site: Running) -> None:
+    write(shoal, site)
+    ran = shoal("crawl", "books.py", "--provenance")
+    assert ran.code == 2 and "give -o FILE or --sink URL" in ran.err
+    assert shoal("jobs", "--json").lines == []
 
 
 def test_extracted_items_replace_those_in_the_table(shoal: Shell, site: Running) -> None:

@@ -32,11 +32,12 @@ from shoal.wording import did_you_mean
 F = TypeVar("F", bound=Callable[..., Any])
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+PROVENANCE = click.option("--provenance", is_flag=True, help="Add URL, time, job and spider version to each item.")
+"""For commands whose job has it no longer as an option."""
 _OPTIONS = (
     click.option("--overwrite", is_flag=True, help="Replace FILE if it exists."),
     click.option("--append", is_flag=True, help="Add to FILE if it exists: .jsonl or .csv, also compressed."),
     click.option("--fields", metavar="NAME,…", help="Write these columns, in this order."),
-    click.option("--provenance", is_flag=True, help="Add URL, time, job and spider version to each item."),
     click.option(
         "--partition", metavar="FIELD", help="Divide a dataset (-o DIR/) by this field instead of the day of the fetch."
     ),

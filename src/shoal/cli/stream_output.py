@@ -38,7 +38,7 @@ def output_of(job: Job) -> OutputFile | None:
     spec = job.spec
     if spec.output is None:
         return None
-    view = DataView(spec.output_fields, spec.output_provenance, may_lack=spec.spider is not None)
+    view = DataView(spec.output_fields, spec.provenance, may_lack=spec.spider is not None)
     return OutputFile(spec.output, view, spec.output_kept_bytes, spec.output_partition, spec.output_overwrite)
 
 

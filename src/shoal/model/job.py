@@ -214,12 +214,13 @@ class JobSpec:
     webhook: Webhook | None = None
     sinks: tuple[str, ...] = DEFAULTS["sinks"]
     """Where the items go while the job runs: URLs without secrets, which they only name."""
+    provenance: bool = DEFAULTS["provenance"]
+    """Whether items say where they come from, in the output and in sinks."""
     output: str | None = None
     """The absolute path of the file that gets the data, the URL of an object in a bucket, or - for stdout. A dataset
     ends with a slash."""
     output_fields: tuple[str, ...] = ()
     """The columns of that file; all if empty."""
-    output_provenance: bool = False
     output_kept_bytes: int = 0
     """The size of the file before the job: its data follows."""
     output_partition: str | None = None
@@ -287,6 +288,9 @@ class JobSpec:
     @classmethod
     def from_json(cls, text: str) -> JobSpec:
         raw = json.loads(text)
+        if "output_provenance" in raw:
+            # Its name in homes that were made before sinks had it.
+            raw["provenance"] = raw.pop("output_provenance")
         return cls(
             **{
                 **raw,

@@ -374,6 +374,10 @@ class SpiderOptions(TypedDict, total=False):
             section=Section.DATA,
         ),
     ]
+    provenance: Annotated[
+        bool,
+        Option("Add URL, time, job and spider version to each item, in the output and in sinks.", section=Section.DATA),
+    ]
     render: Annotated[
         str,
         Option(

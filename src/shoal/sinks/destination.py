@@ -23,6 +23,7 @@ class SinkItem(NamedTuple):
     url: str | None
     data: str
     """A JSON object."""
+    fetched_at: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 from uuid import uuid4
 
 from shoal.errors import Unavailable
-from shoal.sinks.destination import Destination, SinkBatch, SinkLost
+from shoal.model import ItemType
+from shoal.sinks.destination import Destination, SinkBatch, SinkItem, SinkLost
+from shoal.sinks.provenance import items_with_provenance, types_with_provenance
 from shoal.sinks.read_batch import BatchPlan, plan, read_chunks, read_outdated, read_removed
 from shoal.store.crawl.change_log import ItemName
 from shoal.store.crawl.sink_state import (
@@ -23,6 +25,7 @@ from shoal.store.crawl.sink_state import (
     release_sink,
     start_over,
 )
+from shoal.store.jobs import load_job
 from shoal.store.results.items import declared_types
 from shoal.store.store import Store
 
@@ -58,14 +61,16 @@ class SinkFeed:
         earlier: Sequence[str] = (),
         alone: bool = False,
         clock: Callable[[], float] = time.time,
+        provenance: bool = False,
     ) -> None:
         """`earlier`: jobs whose items a job that refreshes replaces. `alone`: no other process can feed the sink now,
-        so that the hold of one that was killed does not count."""
+        so that the hold of one that was killed does not count. `provenance`: as in `provenance.py`."""
         self._store = store
         self._key = key
         self._destination = destination
         self._earlier = earlier
         self._clock = clock
+        self._provenance = provenance
         self._alone = alone
         self._holder = uuid4().hex
         self._held_until = 0.0
@@ -134,8 +139,13 @@ class SinkFeed:
             removed = read_removed(db, key.job, planned.changes)
             if self._earlier:
                 removed += read_outdated(db, key.job, self._earlier, planned.pages)
-            types = declared_types(db, key.job)
-            chunks = read_chunks(db, key.job, planned.pages, self._destination.items_at_once)
+            types: Sequence[ItemType] = declared_types(db, key.job)
+            chunks: Iterator[Sequence[SinkItem]] = read_chunks(
+                db, key.job, planned.pages, self._destination.items_at_once
+            )
+            if self._provenance:
+                types = types_with_provenance(types)
+                chunks = items_with_provenance(chunks, load_job(store, key.job).spider_version)
             refusals = self._destination.deliver(SinkBatch(key.job, state.batch, types, chunks, removed))
         self._collect(planned, refusals)
 

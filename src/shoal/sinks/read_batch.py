@@ -107,20 +107,23 @@ def _items_of(db: Connection, job: str, some: Sequence[int]) -> list[SinkItem]:
     columns = items.c.page, items.c.ordinal, items.c.type, items.c.key, items.c.data
     found = select(*columns).where(items.c.job == job, items.c.page.in_(some)).order_by(items.c.page, items.c.ordinal)
     rows = db.execute(found).all()
-    urls = _urls(db, job, some) if rows else {}
+    origins = _origins(db, job, some) if rows else {}
     return [
-        SinkItem(ItemName(type, item_id(job, page, ordinal, key)), page, urls.get(page), data)
+        SinkItem(ItemName(type, item_id(job, page, ordinal, key)), page, url, data, at)
         for page, ordinal, type, key, data in rows
+        for url, at in [origins.get(page, (None, None))]
     ]
 
 
-def _urls(db: Connection, job: str, some: Sequence[int]) -> dict[int, str]:
-    urls: dict[int, str] = {}
-    for table in (pages, drops):
-        missing = [page for page in some if page not in urls]
-        of = select(table.c.fingerprint, table.c.url).where(table.c.job == job, table.c.fingerprint.in_(missing))
-        urls |= dict(db.execute(of).all()) if missing else {}
-    return urls
+def _origins(db: Connection, job: str, some: Sequence[int]) -> dict[int, tuple[str, float]]:
+    """Page -> its URL, and when it was fetched."""
+    origins: dict[int, tuple[str, float]] = {}
+    for table, happened in ((pages, pages.c.fetched_at), (drops, drops.c.dropped_at)):
+        missing = [page for page in some if page not in origins]
+        columns = table.c.fingerprint, table.c.url, happened
+        of = select(*columns).where(table.c.job == job, table.c.fingerprint.in_(missing))
+        origins |= {page: (url, at) for page, url, at in db.execute(of)} if missing else {}
+    return origins
 
 
 def _still_there(db: Connection, job: str, names: Sequence[ItemName]) -> set[ItemName]:

@@ -48,7 +48,8 @@ def make_feed(
     """`alone` as in SinkFeed, `fleet_modules` as in `open_sink`. Raises UsageError."""
     key = SinkKey(job.id, place)
     earlier = [one.id for one in earlier_jobs(store, job.id, _MOST_EARLIER)] if job.spec.refresh else []
-    return SinkFeed(store, key, open_sink(key, job.spec.sinks[place], secrets, fleet_modules), earlier, alone)
+    destination = open_sink(key, job.spec.sinks[place], secrets, fleet_modules)
+    return SinkFeed(store, key, destination, earlier, alone, provenance=job.spec.provenance)
 
 
 class JobSinks:

@@ -16,6 +16,7 @@ from shoal.cli.run_job import run_job
 from shoal.cli.session import Session
 from shoal.cli.stdio import prints_to_stderr
 from shoal.cli.terminal_text import safe
+from shoal.errors import UsageError
 from shoal.jobs.job_id import new_job_id
 from shoal.store.jobs import create_job
 from shoal.store.results.columns import page_columns
@@ -42,7 +43,6 @@ def crawl(
     overwrite: bool,
     append: bool,
     fields: str | None,
-    provenance: bool,
     partition: str | None,
     concurrency: int,
     column: str | None,
@@ -63,13 +63,15 @@ def crawl(
     shoal crawl books.py -o books.parquet
     """
     job_id = new_job_id()
-    flags = OutputFlags(overwrite, append, fields, provenance, partition)
+    flags = OutputFlags(overwrite, append, fields, partition=partition)
     flags.check_used(output)
     file = None if output is None else output_file(output, job_id, flags)
     with prints_to_stderr():
         request = read_request(session, source, column, strict, None, options)
     if file is not None:
         request = _with_output(request, file)
+    elif options["provenance"] and not request.spec.sinks:
+        raise UsageError("--provenance is about the file of -o and sinks: give -o FILE or --sink URL, or leave it out")
     if dry_run:
         # Imported here: it is slow to load, and few crawls need it.
         from shoal.cli.dry_run import show_dry_run
@@ -81,6 +83,7 @@ def crawl(
 
 def _with_output(request: JobRequest, file: OutputFile) -> JobRequest:
     columns, what = page_columns(request.spec.formats), "pages"
+    file = file._replace(view=replace(file.view, provenance=request.spec.provenance))
     if request.spider is not None:
         from shoal.spiders.item_schema import declared_items, type_of
 
@@ -91,7 +94,6 @@ def _with_output(request: JobRequest, file: OutputFile) -> JobRequest:
         request.spec,
         output=file.path,
         output_fields=file.view.fields,
-        output_provenance=file.view.provenance,
         output_kept_bytes=file.kept_bytes,
         output_partition=file.partition,
         output_overwrite=file.overwrite,

@@ -8,7 +8,7 @@ import click
 
 from shoal.cli.backends import JobHandle
 from shoal.cli.humanize import plural, size
-from shoal.cli.output_file import OutputFlags, archive_file, output_file, output_options, shown_path
+from shoal.cli.output_file import PROVENANCE, OutputFlags, archive_file, output_file, output_options, shown_path
 from shoal.cli.session import Command, Session
 from shoal.errors import UsageError
 from shoal.jobs.job_data import default_data
@@ -26,6 +26,7 @@ from shoal.store.results.export import STDOUT
     "DIR/ for a dataset; - for stdout.",
 )
 @output_options
+@PROVENANCE
 @click.option("--items", is_flag=True, help="Items. Default for a job with a spider or rules.")
 @click.option("--pages", is_flag=True, help="Pages with their content. Default for other jobs.")
 @click.option("--inputs", is_flag=True, help="One row per input URL, in order, with its outcome.")

@@ -15,7 +15,7 @@ from shoal.cli.deliver_rest import deliver_rest
 from shoal.cli.humanize import count, plural
 from shoal.cli.no_items_text import MOST_SHOWN, shell_command
 from shoal.cli.numbers import Share, Whole
-from shoal.cli.output_file import OutputFlags, output_file, output_options
+from shoal.cli.output_file import PROVENANCE, OutputFlags, output_file, output_options
 from shoal.cli.progress_line import ProgressLine
 from shoal.cli.quality_table import quality_lines, quality_records
 from shoal.cli.session import Command, Session
@@ -43,6 +43,7 @@ FAULTS_SHOWN = 5
 @click.option("--spider", metavar="SPIDER", help="Extract with this spider: shop.py[:name] or package.module:name.")
 @click.option("-o", "--output", metavar="FILE", help="Also write the items: .jsonl, .csv, .json or .parquet.")
 @output_options
+@PROVENANCE
 @click.option("--processes", type=Whole(), metavar="N", help="Processes that extract. Default: one per core.")
 @click.option(
     "--max-failure-rate",
