@@ -43,6 +43,7 @@ TEXTS = {
     Kind.REGION: "de",
     Kind.PARAM: "id",
     Kind.TRAP: "calendar",
+    Kind.SHAPE: "?action=edit",
     Kind.FILE_TYPE: "html",
     Kind.FORMAT: "metadata",
     Kind.SINK: "sqlite:///items.db",

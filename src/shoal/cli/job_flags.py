@@ -149,7 +149,7 @@ _NUMBERS: dict[Kind, Callable[[Bound], click.ParamType[Any]]] = {
 }
 _BROWSER = (Kind.CSS, Kind.STEP, Kind.VIEWPORT, Kind.LOCALE, Kind.TIME_ZONE)
 _NETWORK = (Kind.HEADER, Kind.COOKIE, Kind.PROXY, Kind.REGION)
-_CHECKED = frozenset({Kind.PATTERN, Kind.ARGUMENT, Kind.SINK, *_NETWORK, *_BROWSER})
+_CHECKED = frozenset({Kind.PATTERN, Kind.ARGUMENT, Kind.SHAPE, Kind.SINK, *_NETWORK, *_BROWSER})
 METAVARS = {
     Kind.COUNT: "N",
     Kind.RATE: "R",
@@ -165,6 +165,7 @@ METAVARS = {
     Kind.REGION: "NAME",
     Kind.PARAM: "NAME,…",
     Kind.TRAP: "RULE,…",
+    Kind.SHAPE: "SHAPE",
     Kind.FILE_TYPE: "TYPE,…",
     Kind.FORMAT: "NAME,…",
     Kind.NAME: "NAME",

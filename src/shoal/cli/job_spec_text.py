@@ -75,6 +75,7 @@ def _politeness(politeness: Politeness) -> str:
 def _overrides(spec: JobSpec) -> str:
     named = [_OVERRIDES[name] for name in spec.overrides]
     allowed = [f"--allow-trap {','.join(spec.allow_traps)}"] if spec.allow_traps else []
+    allowed += [f"--allow-shape {shape}" for shape in spec.allow_shapes]
     types = [f"--types {','.join(spec.types)}"] if spec.types else []
     return ", ".join([*named, *allowed, *types, *["--refresh"] * spec.refresh])
 

@@ -11,6 +11,7 @@ from shoal.model import ENDED, Figures, ScopeKind
 from shoal.model.content_change import MARKUP
 from shoal.model.record import HANDLED
 from shoal.urls.traps import RULES, allowing
+from shoal.urls.url_shapes import allowing as allowing_shape
 
 _SKIPPED = {
     "off_scope": "outside the scope",
@@ -24,6 +25,7 @@ _DROPPED_BY = {
     "file_type": "their file type",
     "off_scope": "a changed scope",
     "operator": "the operator",
+    "shape": "the shape of their URL",
 }
 """Reasons in words for people. The codes, which `--json` has, are good enough for the others."""
 _REASONS_SHOWN = 3
@@ -155,6 +157,16 @@ def trap_lines(seen: Overview, width: int, samples: int) -> Iterator[str]:
         yield f"  {trap.rule}: {plural(trap.links, 'link')} with {RULES[trap.rule]}"
         yield from (f"    {shortened(safe(url), width - 4)}" for url in trap.samples[:samples])
         yield f"    allow with {allowing(trap.rule)}"
+
+
+def shape_lines(seen: Overview, width: int, samples: int) -> Iterator[str]:
+    """For each shape of URLs that was not worth a request: how many were dropped, a few samples, and the option."""
+    if seen.stored.shapes:
+        yield "not requested, because pages of the same shape brought nothing new:"
+    for one in seen.stored.shapes:
+        yield f"  {safe(one.shape)} at {safe(one.host)}: {plural(one.requests, 'URL')}"
+        yield from (f"    {shortened(safe(url), width - 4)}" for url in one.samples[:samples])
+        yield f"    request them with {safe(allowing_shape(one.shape))}"
 
 
 def skip_words(reason: str) -> str:

@@ -24,6 +24,7 @@ from shoal.cli.job_text import (
     other_outcomes,
     pending,
     refreshed,
+    shape_lines,
     sink_lines,
     skipped,
     statuses,
@@ -295,7 +296,8 @@ def _report_as_text(session: Session, report: Report, quality: Quality, written:
         session.say(line)
     if warning := nofollow_warning(overview):
         session.say(warning)
-    for line in trap_lines(overview, get_terminal_size().columns, samples=1):
+    width = get_terminal_size().columns
+    for line in (*trap_lines(overview, width, samples=1), *shape_lines(overview, width, samples=1)):
         session.say(line)
     for line in quality_lines(*quality, get_terminal_size().columns):
         session.say(line)

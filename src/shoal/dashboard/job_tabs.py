@@ -15,6 +15,7 @@ from shoal.store.jobs import Job
 from shoal.store.results.pagination import GROUPED_BY, Placed, dead_groups, items_after, pages_after
 from shoal.store.results.quality import changes
 from shoal.urls.traps import allowing
+from shoal.urls.url_shapes import allowing as allowing_shape
 
 TABS = {"errors": "Errors", "items": "Items", "pages": "Pages", "skipped": "Skipped", "options": "Options"}
 ROWS = 50
@@ -57,7 +58,8 @@ def _pages(source: Source, job: Job, given: Mapping[str, str]) -> Content:
 def _skipped(source: Source, job: Job, _given: Mapping[str, str]) -> Content:
     stored = source.overview(job).stored
     traps = [{"trap": trap, "allow": allowing(trap.rule)} for trap in stored.traps]
-    return {"skipped": stored.skipped, "dropped": stored.dropped, "traps": traps}
+    shapes = [{"shape": one, "allow": allowing_shape(one.shape)} for one in stored.shapes]
+    return {"skipped": stored.skipped, "dropped": stored.dropped, "traps": traps, "shapes": shapes}
 
 
 def _options(_source: Source, job: Job, _given: Mapping[str, str]) -> Content:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from shoal.engine.proxies.job_exits import JobExits
+from shoal.engine.reading.page_worth import SeenTexts
 from shoal.engine.robots.cache import RobotsCache
+from shoal.engine.shape_statistics import ShapeStatistics
 from shoal.fetch.cookie_jar import CookieJar
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
@@ -120,6 +122,9 @@ class ActiveJob:
         self.resolver = Resolver(
             self.scope, traps, self.params, spec.politeness.group, types=self.types, stays_logged_in=spec.is_logged_in
         )
+        self.shapes = ShapeStatistics(spec.allow_shapes) if resources.callbacks is None else None
+        """None: a spider or rules choose the links."""
+        self.seen_texts = SeenTexts()
         self.shares_robots = TlsPolicy.of(spec).is_usual
         """Whether other jobs may trust the robots.txt files that this one fetches, and it theirs."""
         self.own_robots = RobotsCache()

@@ -17,6 +17,7 @@ from shoal.store.archive.recorder import Recorder
 from shoal.store.archive.spools import Spools
 from shoal.store.crawl.inputs import seed_targets
 from shoal.store.crawl.job_cookies import load_cookies
+from shoal.store.crawl.shape_counts import load_shape_counts
 from shoal.store.jobs import Job
 from shoal.store.store import Store
 from shoal.urls import Scope
@@ -100,6 +101,8 @@ def make_active_job(job: Job, store: Store, spools: Spools, resources: JobResour
         active_job.add_seeds(seed.target.url for seed in part if seed.target is not None)
         active_job.seed_line = part[-1].line
     active_job.jar.load(load_cookies(store, job.id))
+    if active_job.shapes is not None:
+        active_job.shapes.load(load_shape_counts(store, job.id))
     return active_job
 
 

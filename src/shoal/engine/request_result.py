@@ -91,6 +91,12 @@ def elsewhere(lease: Lease, was_sent: bool = True) -> RequestResult:
     return RequestResult(lease, completion)
 
 
+def put_off(lease: Lease, priority: int) -> RequestResult:
+    """The request waits with this priority. Nothing was sent."""
+    trail = lease.trail._replace(priority=priority)
+    return RequestResult(lease, Completion(lease.token, Outcome.RETRY, trail=trail, counted=False, started=False))
+
+
 def dead(lease: Lease, kind: str, status: int | None, detail: str, started: bool = True) -> RequestResult:
     letter = DeadLetter(
         job=lease.job,

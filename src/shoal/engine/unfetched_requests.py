@@ -8,9 +8,11 @@ from shoal.engine.reading.crash_marker import MAX_CRASHES
 from shoal.engine.reading.retry_policy import HOPELESS, retry_wait_s
 from shoal.engine.request_result import RequestResult
 from shoal.engine.robots.check import MAX_CRAWL_DELAY_S, Access, RobotsDecision, failure_of
+from shoal.engine.shape_statistics import LAST_OF_ALL, ONE_OF_THE_LAST, Doubt, is_sample
 from shoal.fetch.robots import RobotsFile
 from shoal.model import Landing, Lease, Target, Trail
 from shoal.urls import Scope
+from shoal.urls.url_shapes import BRINGS_NOTHING, SHAPE
 
 NOT_SOONER_S = 0.1
 """A margin between clocks: a moment too early, and the attempt would be spent on the failure that is already known."""
@@ -32,6 +34,26 @@ def before_robots(lease: Lease, active_job: ActiveJob) -> RequestResult | None:
         return request_result.drop(lease, "operator", f"the operator excludes {line}", started=False)
     if active_job.is_changed and (reason := unwanted(active_job.scope, lease.target, lease.trail)):
         return request_result.drop(lease, reason, UNWANTED[reason], started=False)
+    return by_shape(lease, active_job)
+
+
+def by_shape(lease: Lease, active_job: ActiveJob) -> RequestResult | None:
+    """Puts a request of a doubtful shape off, so that it comes after all others of its host, and drops one of a useless
+    shape. Before any is dropped, the samples among them are fetched. Seeds and what sitemaps list are fetched."""
+    trail = lease.trail
+    if active_job.shapes is None or trail.depth == 0 or trail.parent is None or trail.callback:
+        return None
+    doubt, shape = active_job.shapes.verdict(lease.target.host, lease.target.url)
+    if doubt is Doubt.NONE:
+        return None
+    if trail.priority > ONE_OF_THE_LAST:
+        return request_result.put_off(lease, ONE_OF_THE_LAST)
+    if is_sample(lease):
+        return None
+    if trail.priority > LAST_OF_ALL:
+        return request_result.put_off(lease, LAST_OF_ALL)
+    if doubt is Doubt.USELESS:
+        return request_result.drop(lease, SHAPE, shape + BRINGS_NOTHING, started=False)
     return None
 
 

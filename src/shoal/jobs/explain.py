@@ -37,6 +37,8 @@ from shoal.urls.traps import PREFIX, Trap, allowing
 from shoal.urls.traps.query_combinations import likely_query_trap
 from shoal.urls.traps.subdomains import likely_subdomain_trap
 from shoal.urls.url_patterns import compiled
+from shoal.urls.url_shapes import BRINGS_NOTHING, SHAPE
+from shoal.urls.url_shapes import allowing as allowing_shape
 
 PENDING = ("queued", "waiting", "leased")
 REDIRECTS_SHOWN = 10
@@ -191,6 +193,9 @@ def _ended(store: Store, job: Job, record: Record) -> Verdict:
     reason = None if isinstance(record, PageRecord) else record.reason
     if isinstance(record, RedirectRecord) and reason and reason.startswith(PREFIX):
         return _of_trap(outcome, _trap(store, job, record.target) or Trap(reason.removeprefix(PREFIX), ""))
+    if isinstance(record, Drop) and reason == SHAPE:
+        shape = record.detail.removesuffix(BRINGS_NOTHING)
+        return Verdict(outcome, reason, shape, record.detail, allowing_shape(shape))
     return Verdict(outcome, reason)
 
 

@@ -29,6 +29,7 @@ from shoal.store.results.listings import nofollow_starts
 from shoal.store.store import Store
 from shoal.telemetry.mask_secrets import masked
 from shoal.urls.traps import allowing
+from shoal.urls.url_shapes import allowing as allowing_shape
 
 MOST_UNMATCHED = 20
 MOST_STARTS = 3
@@ -117,6 +118,7 @@ class Overview:
             "limiting": self.limiting,
             "why_slow": self.why_slow,
             "traps": [{**asdict(trap), "allow": allowing(trap.rule)} for trap in stored.traps],
+            "shapes": [{**asdict(one), "allow": allowing_shape(one.shape)} for one in stored.shapes],
             "overrides": job.spec.overrides,
             "user_agent": job.spec.user_agent,
             "version": job.version,

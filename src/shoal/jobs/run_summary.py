@@ -51,6 +51,7 @@ def summary(overview: Overview) -> dict[str, Any]:
         "sinks": figures["sinks"],
         "merged": figures["merged"],
         "changes": overview.stored.changes,
+        "shapes": figures["shapes"],
     }
 
 

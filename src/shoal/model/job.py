@@ -188,6 +188,7 @@ class JobSpec:
     keep_params: tuple[str, ...] = DEFAULTS["keep_params"]
     drop_params: tuple[str, ...] = DEFAULTS["drop_params"]
     allow_traps: tuple[str, ...] = DEFAULTS["allow_traps"]
+    allow_shapes: tuple[str, ...] = DEFAULTS["allow_shapes"]
     refresh: bool = DEFAULTS["refresh"]
     allow_empty: bool = DEFAULTS["allow_empty"]
     max_failure_rate: float | None = DEFAULTS["max_failure_rate"]

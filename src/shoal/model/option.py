@@ -66,6 +66,7 @@ class Kind(StrEnum):
     REGION = "region"
     PARAM = "query parameter"
     TRAP = "trap rule"
+    SHAPE = "shape of URLs"
     FILE_TYPE = "file type"
     FORMAT = "format"
     NAME = "name"
@@ -100,6 +101,9 @@ TEXTS: Mapping[Kind, TextForm] = {
     Kind.REGION: TextForm("the name of a region, such as de", r"^[A-Za-z0-9_-]{1,32}" + _END),
     Kind.PARAM: TextForm("the name of a query parameter"),
     Kind.TRAP: TextForm("the name of a trap rule, or all"),
+    Kind.SHAPE: TextForm(
+        "a shape as the report writes it, such as ?action=edit or /tag/*, or all", r"^([?/]|\*/|all$)"
+    ),
     Kind.FILE_TYPE: TextForm("the name of a file type, or all"),
     Kind.FORMAT: TextForm("the name of a format"),
     Kind.NAME: TextForm("a name"),

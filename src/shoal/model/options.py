@@ -364,6 +364,16 @@ class SpiderOptions(TypedDict, total=False):
             section=Section.WHAT,
         ),
     ]
+    allow_shape: Annotated[
+        Texts,
+        Option(
+            "Request URLs of this shape, or all, even if its pages brought nothing new. The job's report names it.",
+            Kind.SHAPE,
+            field="allow_shapes",
+            selects_links=True,
+            section=Section.WHAT,
+        ),
+    ]
     sinks: Annotated[
         Texts,
         Option(

@@ -8,6 +8,7 @@ from shoal.practice.request import Answer, Visit
 from shoal.practice.request_log import LogEntry, read_log
 from shoal.practice.server import Server
 from shoal.practice.site import Shop
+from shoal.practice.wiki import Wiki
 
 __all__ = [
     "Answer",
@@ -20,6 +21,7 @@ __all__ = [
     "Server",
     "Shop",
     "Visit",
+    "Wiki",
     "read_log",
     "running",
 ]

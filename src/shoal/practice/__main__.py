@@ -19,6 +19,7 @@ from shoal.practice.process import PracticeSite
 from shoal.practice.request_log import DISCARD, RequestLog
 from shoal.practice.server import Server
 from shoal.practice.site import Shop
+from shoal.practice.wiki import Wiki
 
 
 def main() -> int:
@@ -34,6 +35,8 @@ def main() -> int:
 def _site(options: argparse.Namespace) -> PracticeSite:
     if options.asking:
         return PoliteSite()
+    if options.wiki:
+        return Wiki(options.seed, options.wiki)
     if options.hostile:
         return Hostile(hurried=options.hurried)
     if options.hostile_scripts:
@@ -60,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--untroubled", action="store_true", help="leave out pages that fail, moved or are forbidden")
     parser.add_argument(
         "--hostile", action="store_true", help="serve a site with every known fault instead of the shop"
+    )
+    parser.add_argument(
+        "--wiki", type=_count, metavar="ARTICLES", help="serve a wiki: this many articles, and many views of each"
     )
     parser.add_argument("--hurried", action="store_true", help="with --hostile: leave out pages that only time out")
     parser.add_argument(

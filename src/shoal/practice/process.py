@@ -18,8 +18,9 @@ from shoal.practice.hostile import Hostile, HostileScripts
 from shoal.practice.polite_site import PoliteSite
 from shoal.practice.request_log import DISCARD, LogEntry, read_log
 from shoal.practice.site import Shop
+from shoal.practice.wiki import Wiki
 
-PracticeSite = Shop | Hostile | HostileScripts | PoliteSite
+PracticeSite = Shop | Hostile | HostileScripts | PoliteSite | Wiki
 _STOP_S = 5.0
 
 
@@ -73,6 +74,8 @@ def running(
 def _site_options(site: PracticeSite) -> list[str]:
     if isinstance(site, PoliteSite):
         return ["--asking"]
+    if isinstance(site, Wiki):
+        return [f"--wiki={site.articles}", f"--seed={site.seed}"]
     if isinstance(site, Hostile):
         return ["--hostile", *(["--hurried"] if site.hurried else [])]
     if isinstance(site, HostileScripts):

@@ -160,11 +160,11 @@ class Resolver:
             return PageLinks(found, fresh, {}, {})
         return PageLinks(found, fresh, dict(Counter(link.skip for link in refused if link.skip)), _samples(refused))
 
-    def absolute(self, url: str, href: str, base: str | None = None) -> str | None:
-        """The canonical form of an href on a page; None: it is no URL. Usually a link of the page, and cached."""
+    def link(self, url: str, href: str, base: str | None = None) -> Link:
+        """An href on a page, usually one that is cached."""
         if href == url:
-            return url
-        return self.resolve(url, [href], base).links[0].url
+            return Link(url)
+        return self.resolve(url, [href], base).links[0]
 
     def refusal(self, url: str) -> str | None:
         """Why a canonical URL is not followed: a scope's reason, `logout`, `trap:` and a rule, or `file_type:` and a

@@ -18,6 +18,7 @@ from shoal.cli.job_text import (
     other_outcomes,
     pending,
     refreshed,
+    shape_lines,
     sink_lines,
     skipped,
     state_words,
@@ -132,6 +133,7 @@ def _lines(session: Session, seen: Overview) -> list[str]:
     lines += [f"  {heading:<10}  {text}" for heading, text in rows.items() if text]
     lines += [f"  {'sink':<10}  {line}" for line in sink_lines(seen)]
     lines += trap_lines(seen, get_terminal_size().columns, SAMPLES)
+    lines += shape_lines(seen, get_terminal_size().columns, SAMPLES)
     return lines + failure_lines(session, seen, GROUPS_SHOWN, further="dead")
 
 

@@ -79,6 +79,18 @@ class Trap(TypedDict):
     """What to do if the rule is wrong here."""
 
 
+class Shape(TypedDict):
+    """A shape of URLs whose pages brought nothing new, so that further requests were dropped."""
+
+    shape: str
+    host: str
+    requests: int
+    """How many were dropped."""
+    samples: list[str]
+    allow: str
+    """What to do if they are worth it."""
+
+
 class WebhookDeliveries(TypedDict):
     """What became of the job's messages to its webhook."""
 
@@ -172,6 +184,7 @@ class Job(TypedDict):
     why_slow: str | None
     """What holds a running job back, with figures and what would help."""
     traps: list[Trap]
+    shapes: list[Shape]
     overrides: list[str]
     """Options by which the job treats hosts in an unusual way, such as `ignore_robots`."""
     user_agent: str

@@ -59,6 +59,7 @@ _TEXTS: dict[Kind, Any] = {
     Kind.REGION: Annotated[str, Field(max_length=32, pattern=r"^[A-Za-z0-9_-]+$")],
     Kind.PARAM: Named,
     Kind.TRAP: Annotated[Text, _known(*RULES, ALL), _one_of((*RULES, ALL))],
+    Kind.SHAPE: Annotated[str, StringConstraints(max_length=1_000, pattern=TEXTS[Kind.SHAPE].pattern)],
     Kind.FILE_TYPE: Annotated[Text, _known(*FILE_TYPES, ALL), _one_of((*FILE_TYPES, ALL))],
     Kind.SINK: Annotated[str, Field(min_length=1, max_length=2000)],
     Kind.FORMAT: Annotated[Text, _one_of(FORMATS)],

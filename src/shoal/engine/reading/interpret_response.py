@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from shoal.engine import request_result
@@ -10,12 +11,14 @@ from shoal.engine.active_job import ASSET, SITEMAP, ActiveJob
 from shoal.engine.readers.pool import JobReaders, ReadFailed
 from shoal.engine.reading.conditional_recrawl import CONDITION_REFUSED, NOT_MODIFIED, KnownPage
 from shoal.engine.reading.http_validators import entity_tag, modified_at
+from shoal.engine.reading.page_worth import FOUND_BY, GONE, learn_from_page, worth_of_page
 from shoal.engine.reading.parse_page import BIG_BYTES, ParsedPage, ParseRequest, read_page, read_part
 from shoal.engine.reading.redirects import follow_redirect
 from shoal.engine.reading.retry_policy import retry_wait_s, verdict
 from shoal.engine.reading.sitemap_requests import listing_of
 from shoal.engine.reading.unwanted_types import drop_unwanted
 from shoal.engine.request_result import OFFERED_AT_ONCE, Listing, RequestResult, add_links, add_skips
+from shoal.engine.shape_statistics import Worth
 from shoal.extract.html_tags import HTML_TYPES
 from shoal.extract.page import PageHead
 from shoal.extract.robots_directives import robots_of_header
@@ -181,6 +184,8 @@ async def _page(
         done.listing = Listing.SITEMAP if is_good else None
         return done
     if not is_good and not is_wanted(lease, answer):
+        if answer.status in GONE:
+            learn_from_page(active_job, done, record, Worth.USELESS)
         return done
     if active_job.spec.assets:
         await _offer_assets(active_job, done, record, answer)
@@ -254,15 +259,19 @@ async def _extract(
     )
     _note_missing(done, page, answer)
     add_skips(done, {"nofollow": page.nofollowed, "link_type": page.for_programs, "too_many_links": page.beyond})
-    note_head(active_job, record, page.head)
+    canonical = note_head(active_job, record, page.head)
     record.content = _content(page, links if page.head.base else None)
-    _follow(active_job, done, record, links)
+    found_by = learn_from_page(active_job, done, record, worth_of_page(active_job, record, canonical, page.text))
+    _follow(active_job, done, record, links, found_by)
 
 
-def note_head(active_job: ActiveJob, record: PageRecord, head: PageHead) -> None:
+def note_head(active_job: ActiveJob, record: PageRecord, head: PageHead) -> Link | None:
+    """Returns the link to the page's canonical URL, if it names one."""
     record.title = head.title
-    record.canonical = active_job.resolver.absolute(record.url, head.canonical, head.base) if head.canonical else None
+    canonical = active_job.resolver.link(record.url, head.canonical, head.base) if head.canonical else None
+    record.canonical = canonical.url if canonical else None
     record.noindex, record.nofollow = record.noindex or head.noindex, record.nofollow or head.nofollow
+    return canonical
 
 
 def _content(page: ParsedPage, against_base: PageLinks | None) -> PageContent | None:
@@ -342,7 +351,9 @@ def _carry_content(active_job: ActiveJob, done: RequestResult, record: PageRecor
         _follow(active_job, done, record, found)
 
 
-def _follow(active_job: ActiveJob, done: RequestResult, record: PageRecord, links: PageLinks) -> None:
+def _follow(
+    active_job: ActiveJob, done: RequestResult, record: PageRecord, links: PageLinks, found_by: Sequence[str] = ()
+) -> None:
     if active_job.is_too_deep(record.depth + 1):
         add_skips(done, {"too_deep": len(links.targets)})
         return
@@ -350,7 +361,8 @@ def _follow(active_job: ActiveJob, done: RequestResult, record: PageRecord, link
         return
     done.links = links.fresh
     targets = targets_of(links.fresh)
-    trail = Trail(depth=record.depth + 1, parent=record.fingerprint)
+    meta = {FOUND_BY: list(found_by)} if found_by else None
+    trail = Trail(depth=record.depth + 1, parent=record.fingerprint, meta=meta)
     for start in range(0, len(targets), OFFERED_AT_ONCE):
         done.offers.append(Offer(record.job, targets[start : start + OFFERED_AT_ONCE], trail))
 

@@ -78,6 +78,8 @@ class ResultSaver:
             batch.refreshes = active_job.spec.refresh
             batch.add_skipped(active_job.skipped)
             active_job.skipped.clear()
+            if active_job.shapes is not None:
+                batch.tallies.update(active_job.shapes.take_changes())
             await self._save_types(active_job)
             await self._keep_trying(self._save, batch)
             await self._save_changes(active_job)
@@ -117,6 +119,8 @@ class ResultSaver:
                 await self._keep_trying(self._writer.run, forget_cookies, active_job.id, forgotten)
             if changed:
                 await self._keep_trying(self._writer.run, save_cookies, active_job.id, changed)
+        if active_job.shapes is not None and active_job.shapes.has_news:
+            active_job.shapes.has_news, touched = False, True
         if touched and active_job.keeps_offers:
             # Before the links are offered that may need these changes.
             await self._frontier_client.touch(active_job.id)

@@ -12,7 +12,11 @@ from shoal.store.crawl.save_batch import DROPPED_ITEMS, FAILED, MATCHED, SKIPPED
 from shoal.store.store import Store
 from shoal.store.tables import dead, drops, items, pages, redirects, rejects, tallies
 from shoal.urls.traps import PREFIX as TRAP
+from shoal.urls.traps import SAMPLES
+from shoal.urls.url_shapes import BRINGS_NOTHING, SHAPE
 
+MOST_SHAPES = 20
+"""How many are listed."""
 Tally = tuple[str, int, str | None]
 """Key, count, sample."""
 
@@ -39,6 +43,16 @@ class TrapFigures:
 
 
 @dataclass(frozen=True, slots=True)
+class ShapeFigures:
+    """Requests dropped because the pages of their shape brought nothing new."""
+
+    shape: str
+    host: str
+    requests: int
+    samples: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class UnmatchedSelector:
     """A selector of the spider or rules that matched on no page."""
 
@@ -61,6 +75,8 @@ class StoredFigures:
     skipped: dict[str, int]
     traps: list[TrapFigures]
     """The skipped links that are traps, most frequent first."""
+    shapes: list[ShapeFigures]
+    """Dropped requests by the shape of their URLs, most frequent first."""
     items: int
     rejected: int
     dropped_items: dict[str, int]
@@ -119,6 +135,7 @@ def stored_figures(store: Store, job: str) -> StoredFigures:
             dropped=dict(db.execute(by_reason.group_by(drops.c.reason)).all()),
             skipped=_by_reason(skips),
             traps=_trapped(skips),
+            shapes=_shapes(db, job),
             items=_count(db, items, job),
             rejected=_count(db, rejects, job),
             dropped_items={key: n for key, n, _ in _tallies(db, job, DROPPED_ITEMS)},
@@ -158,6 +175,25 @@ def _by_reason(skips: list[Tally]) -> dict[str, int]:
 def _trapped(skips: list[Tally]) -> list[TrapFigures]:
     traps = [(key.removeprefix(TRAP), n, sample) for key, n, sample in skips if key.startswith(TRAP)]
     return [TrapFigures(rule, n, sample.split("\n") if sample else []) for rule, n, sample in traps]
+
+
+def _shapes(db: Connection, job: str) -> list[ShapeFigures]:
+    c, n = drops.c, func.count()
+    dropped = c.job == job, c.reason == SHAPE
+    found = db.execute(select(c.detail, c.host, n).where(*dropped).group_by(c.detail, c.host).order_by(n.desc())).all()
+    return [
+        ShapeFigures(
+            detail.removesuffix(BRINGS_NOTHING),
+            host,
+            requests,
+            list(
+                db.execute(
+                    select(c.url).where(*dropped, c.detail == detail, c.host == host).order_by(c.url).limit(SAMPLES)
+                ).scalars()
+            ),
+        )
+        for detail, host, requests in found[:MOST_SHAPES]
+    ]
 
 
 def _count(db: Connection, table: Table, job: str) -> int:

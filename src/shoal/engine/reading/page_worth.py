@@ -1,0 +1,67 @@
+"""Decides what a page brought to the crawl, and which shapes of URLs led to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from shoal.engine.request_result import RequestResult
+from shoal.engine.shape_statistics import Worth
+from shoal.urls.resolve_links import Link
+from shoal.urls.url_shapes import MOST_SHAPES, shapes_of
+
+if TYPE_CHECKING:
+    from shoal.engine.active_job import ActiveJob
+    from shoal.model import PageRecord
+
+FOUND_BY = "found_by"
+"""In the meta of a trail: the shapes of the useless pages that led to the request."""
+GONE = frozenset({404, 410})
+MOST_CHARS = 100_000
+"""The words of longer texts are not compared."""
+MOST_TEXTS = 200_000
+
+
+class SeenTexts:
+    """The texts of a job's pages, to recognise one page under several queries. Each process knows those it read."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, int] = {}
+
+    def has_other(self, url: str, fingerprint: int, text: str) -> bool:
+        """Whether another URL of the same path has the same words, in whatever order."""
+        if len(text) > MOST_CHARS or not text:
+            return False
+        key = hash((url.partition("?")[0], frozenset(text.split())))
+        if key not in self._seen and len(self._seen) >= MOST_TEXTS:
+            return False
+        return self._seen.setdefault(key, fingerprint) != fingerprint
+
+
+def worth_of_page(active_job: ActiveJob, record: PageRecord, canonical: Link | None, text: str | None) -> Worth:
+    """Of a page that was read as HTML. `canonical` is the link to the URL that it names as its own."""
+    if record.noindex and active_job.spec.politeness.robots:
+        return Worth.USELESS
+    if canonical is not None and canonical.url is not None and canonical.url != record.url:
+        return Worth.USELESS if _represents(canonical, record) else Worth.UNKNOWN
+    if text is not None and active_job.seen_texts.has_other(record.url, record.fingerprint, text):
+        return Worth.USELESS
+    return Worth.USEFUL
+
+
+def _represents(canonical: Link, record: PageRecord) -> bool:
+    """Whether the crawl has the canonical page anyway. Some sites wrongly name their front page on every page."""
+    is_front_page = urlsplit(canonical.url or "").path == "/" and urlsplit(record.url).path != "/"
+    return canonical.is_offered and canonical.target is not None and not is_front_page
+
+
+def learn_from_page(active_job: ActiveJob, done: RequestResult, record: PageRecord, worth: Worth) -> list[str]:
+    """Returns the shapes that its links were found by: none if the page itself was useful."""
+    if active_job.shapes is None or done.lease.trail.callback:
+        return []
+    found_by = list((done.lease.trail.meta or {}).get(FOUND_BY, ()))
+    if done.lease.trail.parent is not None:
+        active_job.shapes.learn(record.host, record.url, worth, found_by)
+    if worth is not Worth.USELESS:
+        return []
+    return list(dict.fromkeys([*shapes_of(record.url), *found_by]))[: 2 * MOST_SHAPES]

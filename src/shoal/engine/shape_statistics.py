@@ -1,0 +1,159 @@
+"""Learns which shapes of URLs are not worth a request: their pages are noindex, missing, or copies of other pages.
+
+A shape with a few such pages and no other is doubtful: its requests go to the end of the queue. After enough of them,
+it is useless, and the rest is dropped, but for a sample that is spread over all of its URLs. One useful page clears a
+shape for good, and so does a page that was found only by way of it. So a list that is noindex itself stays in use as
+long as it leads to pages.
+
+The counts are stored with the job's tallies. So they last over a restart, and the workers of a fleet share them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import Enum, IntEnum
+from typing import NamedTuple
+
+from shoal.model import LAST, Lease
+from shoal.store.crawl.shape_counts import USEFUL_PAGES, USELESS_PAGES
+from shoal.urls.url_shapes import shapes_of
+
+ALL = "all"
+DOUBTFUL_AFTER = 4
+USELESS_AFTER = 20
+LEAST_USEFUL_PAGES = 5
+"""A host without as many useful pages is not judged: it may ask not to be indexed at all."""
+SAMPLE_OF = 16
+"""One of so many requests of a useless shape is made nevertheless, before the others are dropped."""
+OFTEN = 3
+MOST_SHAPES = 50_000
+"""Of a job. Further ones are not learnt."""
+ONE_OF_THE_LAST, LAST_OF_ALL = LAST, LAST - 1
+"""The frontier serves both after everything else. The requests of the second kind have been passed over once more."""
+
+Changes = dict[tuple[str, str], tuple[int, str | None]]
+
+
+class Worth(Enum):
+    """What a page brought to the crawl."""
+
+    USEFUL = "useful"
+    USELESS = "useless"
+    UNKNOWN = "unknown"
+
+
+class Doubt(IntEnum):
+    NONE = 0
+    DOUBTFUL = 1
+    USELESS = 2
+
+
+class Verdict(NamedTuple):
+    doubt: Doubt
+    shape: str = ""
+
+
+class ShapeStatistics:
+    """Of one job."""
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        """A URL of an allowed shape is never doubted, whatever its other shapes; `all`: none is."""
+        self._allowed = frozenset(allowed)
+        self._useless: Counter[str] = Counter()
+        self._useful: Counter[str] = Counter()
+        self._stored: set[tuple[str, str]] = set()
+        """Counts that are stored, or about to be. The others are too many, and mean too little."""
+        self._changes: Changes = {}
+        self._doubted: set[str] = set()
+        self.has_news = False
+        """A shape became doubtful, useless or useful: other workers should know. The code that stores it resets it."""
+
+    @property
+    def is_learning(self) -> bool:
+        return ALL not in self._allowed
+
+    def load(self, stored: Mapping[tuple[str, str], int]) -> None:
+        """Takes over the stored counts, in which those of other workers are."""
+        for (kind, key), n in stored.items():
+            counts = self._useless if kind == USELESS_PAGES else self._useful
+            counts[key] = n + self._changes.get((kind, key), (0, None))[0]
+            self._stored.add((kind, key))
+        self._doubted = {key for key in self._useless if self._doubt(key)}
+
+    def take_changes(self) -> Changes:
+        """What to add to the stored counts."""
+        changes, self._changes = self._changes, {}
+        return changes
+
+    def verdict(self, host: str, url: str) -> Verdict:
+        """Names the most special of the shapes that are to blame: the one with the fewest pages."""
+        if not self._doubted or self._useful[host] < LEAST_USEFUL_PAGES:
+            return Verdict(Doubt.NONE)
+        shapes = shapes_of(url)
+        doubted = [shape for shape in shapes if f"{host} {shape}" in self._doubted]
+        if not doubted or not self._allowed.isdisjoint(shapes):
+            return Verdict(Doubt.NONE)
+        doubts = [(self._doubt(f"{host} {shape}"), -self._useless[f"{host} {shape}"], shape) for shape in doubted]
+        doubt, _, shape = max(doubts)
+        return Verdict(doubt, shape)
+
+    def learn(self, host: str, url: str, worth: Worth, found_by: Iterable[str] = ()) -> None:
+        """`found_by` are the shapes of the useless pages that led to it."""
+        if worth is Worth.UNKNOWN or not self.is_learning:
+            return
+        if worth is Worth.USELESS:
+            for shape in shapes_of(url):
+                self._note_useless(f"{host} {shape}", url)
+            return
+        if self._useful[host] < LEAST_USEFUL_PAGES:
+            self._useful[host] += 1
+            self._add(USEFUL_PAGES, host, 1, url)
+        for shape in {*shapes_of(url), *found_by}:
+            self._note_useful(f"{host} {shape}", url)
+
+    def _note_useless(self, key: str, url: str) -> None:
+        if not self._has_room(key):
+            return
+        self._useless[key] += 1
+        n = self._useless[key]
+        if self._useful[key]:
+            self._store_useful(key, url)
+        elif n >= DOUBTFUL_AFTER:
+            is_stored = (USELESS_PAGES, key) in self._stored
+            self._add(USELESS_PAGES, key, 1 if is_stored else n, url)
+            self._doubted.add(key)
+            self.has_news |= n in (DOUBTFUL_AFTER, USELESS_AFTER)
+
+    def _note_useful(self, key: str, url: str) -> None:
+        if not self._has_room(key):
+            return
+        self._useful[key] += 1
+        if self._useless[key] or self._useful[key] >= OFTEN:
+            self._store_useful(key, url)
+        if key in self._doubted:
+            self._doubted.discard(key)
+            self.has_news = True
+
+    def _store_useful(self, key: str, url: str) -> None:
+        if (USEFUL_PAGES, key) not in self._stored:
+            self._add(USEFUL_PAGES, key, self._useful[key], url)
+
+    def _add(self, kind: str, key: str, n: int, url: str) -> None:
+        self._stored.add((kind, key))
+        before, sample = self._changes.get((kind, key), (0, url))
+        self._changes[kind, key] = before + n, sample
+
+    def _has_room(self, key: str) -> bool:
+        return len(self._useless) + len(self._useful) < MOST_SHAPES or key in self._useless or key in self._useful
+
+    def _doubt(self, key: str) -> Doubt:
+        if self._useful[key]:
+            return Doubt.NONE
+        n = self._useless[key]
+        return Doubt.USELESS if n >= USELESS_AFTER else Doubt.DOUBTFUL if n >= DOUBTFUL_AFTER else Doubt.NONE
+
+
+def is_sample(lease: Lease) -> bool:
+    """The same requests for every worker."""
+    return lease.target.fingerprint % SAMPLE_OF == 0

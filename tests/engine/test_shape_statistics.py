@@ -1,0 +1,104 @@
+"""What a job learns about shapes, and how it lasts."""
+
+from __future__ import annotations
+
+from shoal.engine.shape_statistics import (
+    DOUBTFUL_AFTER,
+    LEAST_USEFUL_PAGES,
+    USELESS_AFTER,
+    Doubt,
+    ShapeStatistics,
+    Worth,
+)
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.crawl.shape_counts import load_shape_counts
+from shoal.store.store import Store
+from tests.engine.conftest import Field
+
+HOST = "example.org"
+
+
+def article(number: int) -> str:
+    return f"https://{HOST}/wiki/A{number}"
+
+
+def edit(number: int) -> str:
+    return f"https://{HOST}/w/index.php?title=A{number}&action=edit"
+
+
+def learn(shapes: ShapeStatistics, useful: int, useless: int) -> None:
+    for number in range(useful):
+        shapes.learn(HOST, article(number), Worth.USEFUL)
+    for number in range(useless):
+        shapes.learn(HOST, edit(number), Worth.USELESS)
+
+
+def doubt(shapes: ShapeStatistics, url: str = edit(999)) -> Doubt:
+    return shapes.verdict(HOST, url).doubt
+
+
+def test_a_shape_becomes_doubtful_and_then_useless() -> None:
+    shapes = ShapeStatistics()
+    learn(shapes, LEAST_USEFUL_PAGES, DOUBTFUL_AFTER - 1)
+    assert doubt(shapes) is Doubt.NONE
+    learn(shapes, 0, 1)
+    assert doubt(shapes) is Doubt.DOUBTFUL and shapes.has_news
+    learn(shapes, 0, USELESS_AFTER - DOUBTFUL_AFTER)
+    assert shapes.verdict(HOST, edit(999))[0] is Doubt.USELESS
+    assert doubt(shapes, article(999)) is Doubt.NONE
+    assert shapes.verdict("elsewhere.org", edit(999)).doubt is Doubt.NONE
+
+
+def test_one_useful_page_or_one_that_was_found_by_it_clears_a_shape() -> None:
+    for clear in ({"url": edit(7)}, {"url": article(7), "found_by": ["?action=edit", "?action", "?title", "/w/*"]}):
+        shapes = ShapeStatistics()
+        learn(shapes, LEAST_USEFUL_PAGES, USELESS_AFTER)
+        shapes.learn(HOST, worth=Worth.USEFUL, **clear)
+        learn(shapes, 0, 10 * USELESS_AFTER)
+        assert doubt(shapes) is Doubt.NONE
+
+
+def test_a_host_without_useful_pages_is_not_judged() -> None:
+    shapes = ShapeStatistics()
+    learn(shapes, LEAST_USEFUL_PAGES - 1, 10 * USELESS_AFTER)
+    assert doubt(shapes) is Doubt.NONE
+
+
+def test_an_allowed_shape_is_never_doubted() -> None:
+    for allowed in ("?action=edit", "all"):
+        shapes = ShapeStatistics([allowed])
+        learn(shapes, LEAST_USEFUL_PAGES, USELESS_AFTER)
+        assert doubt(shapes) is Doubt.NONE
+
+
+def saved(store: Store, *learnt: ShapeStatistics) -> ShapeStatistics:
+    """As a process sees it that begins later."""
+    for shapes in learnt:
+        batch = Batch("job")
+        batch.tallies.update(shapes.take_changes())
+        save(store, batch)
+    later = ShapeStatistics()
+    later.load(load_shape_counts(store, "job"))
+    return later
+
+
+def test_a_later_process_knows_what_was_learnt(crawler: Field) -> None:
+    shapes = ShapeStatistics()
+    learn(shapes, LEAST_USEFUL_PAGES, USELESS_AFTER)
+    later = saved(crawler.home.store, shapes)
+    assert doubt(later) is Doubt.USELESS and doubt(later, article(999)) is Doubt.NONE
+    # The articles had no useless page, and their shape stays cleared all the same.
+    for number in range(2 * USELESS_AFTER):
+        later.learn(HOST, article(number), Worth.USELESS)
+    assert doubt(later, article(999)) is Doubt.NONE
+    # What it learns further is added once.
+    later.learn(HOST, edit(1), Worth.USEFUL)
+    assert doubt(saved(crawler.home.store, later)) is Doubt.NONE
+
+
+def test_the_counts_of_several_processes_add_up(crawler: Field) -> None:
+    several = [ShapeStatistics() for _ in range(3)]
+    for shapes in several:
+        learn(shapes, LEAST_USEFUL_PAGES, USELESS_AFTER // 2)
+        assert doubt(shapes) is Doubt.DOUBTFUL
+    assert doubt(saved(crawler.home.store, *several)) is Doubt.USELESS

@@ -1,0 +1,105 @@
+"""Shapes of URLs that are not worth a request, as an engine learns them on a wiki of which the truth is known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.frontier.redis import RedisFrontier
+from shoal.jobs.explain import explain
+from shoal.practice import Answer, Visit, Wiki, running
+from shoal.practice.request_log import LogEntry
+from shoal.urls.exclusions import Exclusions
+from tests.engine.conftest import Field, html, serving, spec
+from tests.engine.on_redis import pages_in, submit, work
+from tests.frontier.redis_server import RedisServer
+
+WIKI = Wiki()
+CONTENT = set(WIKI.truth()[WIKI.address].pages)
+NOINDEX = '<meta name=robots content="noindex">'
+
+
+def content_within(log: list[LogEntry], requests: int) -> float:
+    """The share of the content pages that the first requests fetched."""
+    asked = [entry.path for entry in log if entry.path != "/robots.txt"]
+    return len(CONTENT & set(asked[:requests])) / len(CONTENT)
+
+
+async def test_a_wiki_gives_all_its_articles_first_and_comes_to_an_end(crawler: Field, tmp_path: Path) -> None:
+    with running(WIKI, log=tmp_path / "log") as site:
+        seen = await crawler.crawl(spec(per_host=2), site.url())
+        log = site.log()
+        oldid = next(one for one in seen.stored.shapes if one.shape == "?oldid")
+        told = (await explain(crawler.home, seen.job, oldid.samples[0], Exclusions())).verdict
+    fetched = {path for path, status in crawler.pages().items() if status == 200}
+    assert fetched >= CONTENT
+    assert content_within(log, int(2.5 * len(CONTENT))) >= 0.95
+    # Without learning it takes 1,500 requests.
+    assert len(log) < 4 * len(CONTENT)
+    assert seen.stored.dropped["shape"] == sum(one.requests for one in seen.stored.shapes) > 500
+    assert len(oldid.samples) == 3 and all("oldid=" in url for url in oldid.samples)
+    assert told[:3] == ("dropped", "shape", "?oldid") and told.allow == "--allow-shape '?oldid'"
+    assert "?from" not in {one.shape for one in seen.stored.shapes}
+
+
+async def test_a_shape_can_be_allowed(crawler: Field, tmp_path: Path) -> None:
+    with running(Wiki(articles=40), log=tmp_path / "log") as site:
+        one = await crawler.crawl(spec(allow_shapes=("?oldid",)), site.url())
+        every = await crawler.crawl(spec(allow_shapes=("all",)), site.url(), job="all")
+    fetched = crawler.pages()
+    assert sum("oldid=" in path for path in fetched) == 40 * 6
+    assert one.stored.dropped["shape"] > 20
+    assert every.stored.dropped == {} and every.stored.pages > one.stored.pages
+
+
+async def test_a_site_that_is_noindex_throughout_is_crawled_whole(crawler: Field) -> None:
+    def page(visit: Visit) -> Answer:
+        here = int(visit.query.partition("=")[2] or 0)
+        return html(*(f"/?n={n}" for n in range(here, min(here + 3, 60))), head=NOINDEX, body=str(here))
+
+    async with serving({"/": page}) as site:
+        seen = await crawler.crawl(spec(), site.url())
+    assert seen.stored.dropped == {} and seen.stored.pages == 61
+
+
+async def test_pages_that_only_name_a_canonical_url_elsewhere_are_not_copies(crawler: Field) -> None:
+    """Nothing else leads to the canonical URLs."""
+
+    def page(visit: Visit) -> Answer:
+        number = int(visit.query.partition("=")[2] or 0)
+        head = f"<link rel=canonical href=/post-{number}>"
+        return html(*(f"/?p={n}" for n in range(1, 60)), head=head, body=f"post {number}")
+
+    posts = {f"/post-{n}": html(body=f"post {n}") for n in range(60)}
+    shop = {f"/{n}": html(body=f"page {n}") for n in range(10)}
+    async with serving({"/": page, "/start": html("/?p=1", *shop), **shop, **posts}) as site:
+        seen = await crawler.crawl(spec(), site.url("/start"))
+    assert seen.stored.dropped == {} and sum("?p=" in path for path in crawler.pages()) == 59
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    (tmp_path / "redis").mkdir()
+    with RedisServer(tmp_path / "redis") as server:
+        yield server
+
+
+async def test_the_engines_of_a_fleet_share_what_they_learn_and_a_later_one_knows_it(
+    crawler: Field, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    store = crawler.home.store
+    with running(WIKI, log=tmp_path / "log") as site:
+        crawler.add("job", spec(archive=False, per_host=2), site.url())
+        frontier = await RedisFrontier.open(redis_server.url)
+        await submit(frontier, store, "job")
+        async with asyncio.timeout(120):
+            await asyncio.gather(*(work(redis_server, store, tmp_path, "job", f"worker-{n}") for n in range(2)))
+        figures = await frontier.figures("job")
+        await frontier.close()
+        log = site.log()
+    assert {url.partition(str(site.port))[2] for url in pages_in(store)} >= CONTENT
+    assert content_within(log, int(2.5 * len(CONTENT))) >= 0.95
+    assert figures.dropped["shape"] > 400 and (figures.queued, figures.leased) == (0, 0)
