@@ -56,9 +56,9 @@ def test_what_to_type_next_works_where_shoal_is_not_on_the_path(shoal: Shell, si
 
 def test_the_summary_has_the_fields_of_the_interface(shoal: Shell, site: Running) -> None:
     summary = shoal.crawl(site.url(), "--max-pages", "3").summary
-    names = "type job name state pages redirects items rejected dead dropped skipped by_status bytes seconds"
-    more = "pages_per_second hosts traps archive_bytes unarchived changed unchanged no_items unmatched on_finish_error"
-    newest = "nofollow_starts sinks merged changes shapes"
+    names = "type job name state pages redirects items rejected dropped_items dead dropped skipped by_status bytes"
+    more = "seconds pages_per_second hosts traps archive_bytes unarchived changed unchanged no_items unmatched"
+    newest = "on_finish_error nofollow_starts sinks merged changes shapes"
     assert list(summary) == [*names.split(), *more.split(), *newest.split()]
     assert (summary["state"], summary["pages"]) == ("limited", 3)
 
