@@ -58,13 +58,18 @@ def parameters(function: Any) -> set[str]:
     return {each.name for each in found if each.name != "self" and each.kind is not each.VAR_KEYWORD}
 
 
+def code_in(text: str) -> str:
+    """Its blocks and what is between backticks."""
+    return " ".join(re.findall(r"```.*?```|`[^`]+`", text, re.DOTALL))
+
+
 def unnamed(names: set[str], title: str) -> list[str]:
-    code = " ".join(re.findall(r"`([^`]+)`", section(title)))
+    code = code_in(section(title))
     return sorted(name for name in names if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", code))
 
 
 def test_every_name_that_can_be_imported_is_there() -> None:
-    code = " ".join(re.findall(r"`([^`]+)`", PAGE.read_text()))
+    code = code_in(PAGE.read_text())
     assert not [name for name in shoal.__all__ if not re.search(rf"\b{name}\b", code)]
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from shoal.errors import ShoalError
     from shoal.extract.casts import Url
     from shoal.spiders.field_selectors import css, jsonpath, regex, xpath
+    from shoal.spiders.file_field import File
     from shoal.spiders.item import Item
     from shoal.spiders.item_steps import DropItem
     from shoal.spiders.job_hooks import JobInfo
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DropItem",
+    "File",
     "Item",
     "JobInfo",
     "Page",
@@ -38,6 +40,7 @@ _HOMES = {
     "ShoalError": "shoal.errors",
     "Url": "shoal.extract.casts",
     "DropItem": "shoal.spiders.item_steps",
+    "File": "shoal.spiders.file_field",
     "Item": "shoal.spiders.item",
     "JobInfo": "shoal.spiders.job_hooks",
     "Report": "shoal.embedded.report",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from shoal.jobs.job_data import DataView, Row, ViewedItems, default_data, job_data
+from shoal.store.crawl.item_files import has_files
 from shoal.store.jobs import Job, load_job
 from shoal.store.results.columns import Columns, page_columns
 from shoal.store.results.items import count_items, item_table
@@ -41,6 +42,9 @@ class DataFollower:
         if not self._gives_items:
             return written == count_pages(self._store, self._job.id)
         if written != count_items(self._store, self._job.id) or self._several != self._several_now():
+            return False
+        if has_files(self._store, self._job.id):
+            # Fields of items that were written before their files came.
             return False
         return "columns" not in self.__dict__ or list(self.columns) == list(self._columns_now())
 

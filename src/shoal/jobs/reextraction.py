@@ -27,6 +27,7 @@ from shoal.model import Drop, PageRecord
 from shoal.spiders.item_schema import declared_items, type_of
 from shoal.spiders.spider import Spider
 from shoal.store.archive.segment_table import require_segments
+from shoal.store.crawl.item_files import file_requests
 from shoal.store.crawl.job_hooks import shared_of, start_offers
 from shoal.store.crawl.staged_items import Replaced, clear_staged, item_count, replace_items, stage
 from shoal.store.jobs import Job, note_extraction
@@ -162,9 +163,11 @@ class Reextraction:
 
     def _tasks(self, depth: int) -> Iterator[Task]:
         store, job = self._place.store, self._job.id
+        files = file_requests(store, job)
         pages: Iterator[PageRecord | Drop] = extractable_pages(store, job, depth)
         for record in chain(pages, handled_failures(store, job, depth)):
-            if self._job.spec.assets and isinstance(record, PageRecord) and is_asset_type(record.content_type):
+            is_asset = self._job.spec.assets and isinstance(record, PageRecord) and is_asset_type(record.content_type)
+            if is_asset or record.fingerprint in files:
                 # No callback received it.
                 self.progress.total -= 1
                 continue

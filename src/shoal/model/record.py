@@ -59,6 +59,10 @@ class PageRecord:
     """Stored for jobs without spider or rules, whose data is the page itself. Compressed for the store."""
     items: list[ItemRecord] = field(default_factory=list)
     rejects: list[RejectRecord] = field(default_factory=list)
+    files: dict[int, list[str]] = field(default_factory=dict)
+    """The requests of files that the items refer to -> their URLs in the items."""
+    file_faults: dict[str, str] = field(default_factory=dict)
+    """URLs of files in the items that are not requested -> the reason."""
 
 
 @dataclass(slots=True)

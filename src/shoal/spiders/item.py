@@ -23,6 +23,7 @@ from shoal.errors import UsageError
 from shoal.extract.casts import Url
 from shoal.model import ItemRecord, RejectRecord
 from shoal.model.field_type import Precision
+from shoal.spiders.file_field import File
 from shoal.store.database.storable_text import json_text
 
 KINDS: dict[type, str] = {
@@ -33,6 +34,7 @@ KINDS: dict[type, str] = {
     datetime: "datetime",
     date: "date",
     Url: "url",
+    File: "file",
     str: "text",
 }
 

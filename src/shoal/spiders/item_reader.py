@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 from selectolax.lexbor import LexborNode
 
-from shoal.extract.casts import caster, column_caster
+from shoal.extract.casts import Url, caster, column_caster
 from shoal.extract.document import Node
 from shoal.extract.extract_errors import CastError
 from shoal.extract.selectors import Css
 from shoal.spiders.batch_select import Records, records_of
 from shoal.spiders.field_selectors import Pick, Place
+from shoal.spiders.file_field import File
 from shoal.spiders.item import Item, Reject, shape_of
 
 Read = Callable[[Place, str], Any]
@@ -189,16 +190,21 @@ def _maker_of(to: type, decimal: str | None, usual_decimal: str | None) -> Make:
     """Chosen once per field, because a page has hundreds of values."""
     if to is str:
         return lambda raw, base_url: raw if isinstance(raw, str) else str(raw)
-    convert = caster(to, decimal, usual_decimal)
+    convert = caster(Url if to is File else to, decimal, usual_decimal)
     if convert is None:
         return lambda raw, base_url: raw
+    if to is File:
+        return lambda raw, base_url: File(url=convert(raw, base_url)) if isinstance(raw, str) else raw
     # pydantic converts JSON values that are not text.
     return lambda raw, base_url: convert(raw, base_url) if isinstance(raw, str) else raw
 
 
 def _maker_of_all(to: type, decimal: str | None, usual_decimal: str | None) -> MakeAll:
     """For the text values of CSS selectors."""
-    cast_all: MakeAll | None = None if to is str else column_caster(to, decimal, usual_decimal)
+    cast_all: MakeAll | None = None if to is str else column_caster(Url if to is File else to, decimal, usual_decimal)
+    if to is File and cast_all is not None:
+        urls_of = cast_all
+        return lambda raws, base_url: [File(url=url) for url in urls_of(raws, base_url)]
     return cast_all or (lambda raws, base_url: raws)
 
 

@@ -21,6 +21,7 @@ from pydantic_core import to_jsonable_python
 from shoal.model import ItemRecord, RejectRecord
 from shoal.spiders.callback_limits import NO_CRASH_MARK, CallbackLimits, CrashMark, await_stepwise
 from shoal.spiders.callback_tasks import in_own_task, undo_cancel
+from shoal.spiders.file_field import files_in, has_files
 from shoal.spiders.item import Item, record_of
 from shoal.spiders.item_steps import DropItem, ItemStep, count_drop
 from shoal.spiders.page import Page, Request
@@ -70,6 +71,8 @@ class CallbackResult:
     """As in Page."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Items that the spider's steps dropped, by reason."""
+    files: list[str] = field(default_factory=list)
+    """The URLs of files that items refer to."""
 
 
 async def run(
@@ -248,8 +251,10 @@ def sort_findings(found: list[Any], page: Page) -> CallbackResult:
     for cls, alike in groupby(found, type):
         if issubclass(cls, Item):
             findings.types.add(cls)
+            with_files = has_files(cls)
             for each in alike:
                 _add_item(findings, each)
+                findings.files += [file.url for file in files_in(each)] if with_files else []
         elif issubclass(cls, Request):
             findings.requests += alike
         elif issubclass(cls, Mapping):

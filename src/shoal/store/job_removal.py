@@ -19,6 +19,7 @@ _OF_JOBS = (
     *(
         tables.items,
         tables.rejects,
+        tables.files,
         tables.contents,
         tables.canonicals,
         tables.pages,

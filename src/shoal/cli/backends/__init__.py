@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from shoal.cli.remote_job_request import RemoteJobRequest
     from shoal.jobs.deployment import JobStatus
     from shoal.jobs.explain import Explanation
+    from shoal.jobs.export_files import WrittenFiles
     from shoal.jobs.job_overview import Overview
     from shoal.jobs.job_quality import Quality
     from shoal.jobs.mirror import Mirrored
     from shoal.model import Figures, JobState
+    from shoal.object_store.contract import ObjectStore
     from shoal.store.fleet.host_overrides import StoredOverride
     from shoal.store.jobs import Job
     from shoal.store.results.crawl_shape import CrawlShape
@@ -85,6 +87,10 @@ class JobHandle(Protocol):
 
     def write_archive(self, output: str) -> int:
         """Writes the archive and returns its size in bytes."""
+
+    def write_files(self, objects: ObjectStore) -> WrittenFiles:
+        """Raises UsageError."""
+        ...
 
     def write_mirror(self, folder: Path, overwrite: bool) -> Mirrored:
         """Writes the archived pages as files with links between them. Raises UsageError if that is not possible."""

@@ -36,8 +36,10 @@ from shoal.store.results.time_series import Point
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from shoal.jobs.export_files import WrittenFiles
     from shoal.jobs.job_quality import Quality
     from shoal.jobs.mirror import Mirrored
+    from shoal.object_store.contract import ObjectStore
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -110,6 +112,12 @@ class ApiJob:
 
     def write_archive(self, output: str) -> int:
         return write_warc(self._client.archive(self.job.id), output)
+
+    def write_files(self, objects: ObjectStore) -> WrittenFiles:
+        raise UsageError(
+            "--files needs the archive of the fleet, which the API does not offer file by file: run it on a machine of "
+            "the fleet"
+        )
 
     def write_mirror(self, folder: Path, overwrite: bool) -> Mirrored:
         raise UsageError(

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shoal.jobs.explain import Explanation
+    from shoal.jobs.export_files import WrittenFiles
     from shoal.jobs.job_quality import Quality
     from shoal.jobs.mirror import Mirrored
+    from shoal.object_store.contract import ObjectStore
     from shoal.store.fleet.host_overrides import StoredOverride
     from shoal.store.results.crawl_shape import CrawlShape
     from shoal.store.results.job_diff import Difference
@@ -122,6 +124,11 @@ class LocalJob:
 
     def write_archive(self, output: str) -> int:
         return write_warc(archive_chunks(self.place.store, self.place.archive, self.job.id), output)
+
+    def write_files(self, objects: ObjectStore) -> WrittenFiles:
+        from shoal.jobs.export_files import write_files
+
+        return write_files(self.place, self.job, objects)
 
     def write_mirror(self, folder: Path, overwrite: bool) -> Mirrored:
         # Imported here: no other command parses pages.

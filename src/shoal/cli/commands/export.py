@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 
@@ -12,6 +13,8 @@ from shoal.cli.output_file import PROVENANCE, OutputFlags, archive_file, output_
 from shoal.cli.session import Command, Session
 from shoal.errors import UsageError
 from shoal.jobs.job_data import default_data
+from shoal.object_store.object_url import is_object_url
+from shoal.object_store.open_store import open_store
 from shoal.store.archive.spool import SEALED
 from shoal.store.results.export import STDOUT
 
@@ -37,6 +40,11 @@ from shoal.store.results.export import STDOUT
     help="Write the archived pages and files as a folder that a browser shows offline, links rewritten.",
 )
 @click.option(
+    "--files",
+    metavar="DIR",
+    help="Write the files that items refer to, each content once, to a folder or a bucket (s3://, gs://, az://).",
+)
+@click.option(
     "--assets", is_flag=True, help="With --mirror: require the images, stylesheets, scripts and fonts of pages."
 )
 def export(
@@ -49,6 +57,7 @@ def export(
     provenance: bool,
     partition: str | None,
     mirror: str | None,
+    files: str | None,
     assets: bool,
     **kinds: bool,
 ) -> None:
@@ -63,6 +72,7 @@ def export(
     shoal export last --warc -o books.warc.gz
     shoal export last -o - | jq .title
     shoal export last --mirror site --assets
+    shoal export last --files images
     """
     what = _only(kinds)
     flags = OutputFlags(overwrite, append, fields, provenance, partition)
@@ -73,8 +83,13 @@ def export(
         return
     if assets:
         raise UsageError("--assets needs --mirror DIR")
+    if files is not None:
+        if output is not None or what is not None or flags != OutputFlags():
+            raise UsageError("--files DIR stands alone: leave the other options out")
+        _files(session, job, files)
+        return
     if output is None:
-        raise UsageError("give -o FILE, or --mirror DIR")
+        raise UsageError("give -o FILE, --mirror DIR or --files DIR")
     if what is None and output.endswith(SEALED):
         what = "warc"
     with session.open_jobs() as backend:
@@ -120,6 +135,18 @@ def _mirror(session: Session, job: str, folder: Path, overwrite: bool, assets: b
         session.say(f"wrote {plural(mirrored.files, 'file')} to {folder}; open {folder / mirrored.first}")
         if mirrored.left_out:
             session.say(f"left out {plural(mirrored.left_out, 'page')} that the archive does not have")
+
+
+def _files(session: Session, job: str, place: str) -> None:
+    objects = open_store(place if is_object_url(place) else f"file://{quote(str(Path(place).absolute()))}")
+    with session.open_jobs() as backend:
+        found = backend.find(job)
+        done = found.write_files(objects)
+    if session.json:
+        session.data({"job": found.job.id, "output": place, **done._asdict()})
+    elif not session.quiet:
+        already = f"; {plural(done.already, 'file')} already there" if done.already else ""
+        session.say(f"wrote {plural(done.written, 'file')} ({size(done.bytes)}) to {place}{already}")
 
 
 def _extent(what: str | None, written: int | None) -> str:

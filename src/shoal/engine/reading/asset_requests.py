@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from shoal.engine.active_job import ASSET, ActiveJob
+from shoal.engine.reading.file_requests import LAST_LEVEL
 from shoal.engine.reading.parse_page import BIG_BYTES
 from shoal.engine.request_result import RequestResult, add_skips
 from shoal.errors import InvalidURL
@@ -25,7 +26,7 @@ MOST_BYTES = 1 << 20
 """Larger pages and stylesheets are not read for assets: it would delay all other pages."""
 MOST_ASSETS = 1_000
 """Of one page or stylesheet."""
-MOST_LEVELS = 4
+MOST_LEVELS = LAST_LEVEL
 """A page's stylesheet is the first level, one that it imports the second."""
 
 

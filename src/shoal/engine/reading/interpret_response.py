@@ -189,8 +189,8 @@ async def _page(
         return done
     if active_job.spec.assets:
         await _offer_assets(active_job, done, record, answer)
-        if lease.trail.callback == ASSET:
-            return done
+    if lease.trail.callback == ASSET:
+        return done
     if is_good and (listing := listing_of(active_job, lease, record.content_type, answer.body)):
         done.listing = listing
         return done

@@ -61,6 +61,7 @@ def findings_of(reply: dict[str, Any], spider: Spider) -> tuple[CallbackResult, 
         [_request(*fields) for fields in reply["requests"]],
         {cls for cls in spider.item_types if cls.__name__ in reply["types"]},
         {(use, selector): found for use, selector, found in reply["matches"]},
+        files=reply["files"],
     )
     return found, None if reply["head"] is None else PageHead(*reply["head"])
 
@@ -78,6 +79,7 @@ def read_by_rules(ask: dict[str, Any], body: bytes) -> dict[str, Any]:
         "rejects": [(reject.type, reject.data, reject.reason) for reject in found.rejects],
         "requests": [_request_fields(request) for request in found.requests],
         "matches": [(*selector, matched) for selector, matched in found.matches.items()],
+        "files": found.files,
         "types": [cls.__name__ for cls in found.types],
         "head": page.parsed_head(ask["agent"]),
     }

@@ -14,6 +14,7 @@ from shoal.engine import request_result
 from shoal.engine.active_job import ActiveJob
 from shoal.engine.readers.pool import JobReaders, ReadFailed
 from shoal.engine.reading.conditional_recrawl import NOT_MODIFIED
+from shoal.engine.reading.file_requests import offer_files
 from shoal.engine.reading.interpret_response import note_head, page_record
 from shoal.engine.reading.parse_page import BIG_BYTES
 from shoal.engine.reading.read_by_rules import findings_of, rules_question
@@ -38,6 +39,7 @@ from shoal.model import (
 )
 from shoal.model.record import HANDLED
 from shoal.spiders.callback_limits import CallbackLimits
+from shoal.spiders.file_field import has_files
 from shoal.spiders.item import Item
 from shoal.spiders.item_schema import declared_items, type_of
 from shoal.spiders.page import Page, Request
@@ -66,6 +68,8 @@ class SpiderCallbacks:
         self.item_types = [type_of(cls) for cls in declared]
         """The types that are known before the first page."""
         self.version = spider.version
+        self.has_files = any(has_files(cls) for cls in declared)
+        """Whether items may refer to files."""
         self._matched: dict[SelectorUse, bool] = {}
         """Whether a selector has matched on any page so far."""
         self._proved_costly = False
@@ -129,6 +133,9 @@ class SpiderCallbacks:
         """Raises CallbackFailed."""
         record.items, record.rejects = findings.items, findings.rejects
         done.dropped_items = findings.dropped
+        if findings.files and isinstance(record, PageRecord):
+            self.has_files = True
+            offer_files(active_job, done, record, findings.files)
         new_types = findings.types - self._known_types
         self._known_types |= new_types
         active_job.new_types += [type_of(found) for found in new_types]

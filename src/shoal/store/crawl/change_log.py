@@ -66,6 +66,10 @@ class ChangedItems(NamedTuple):
     pages: list[PageChange]
     removed: list[ItemName]
 
+    def with_pages(self, more: Iterable[PageChange]) -> ChangedItems:
+        known = {page.page for page in self.pages}
+        return ChangedItems([*self.pages, *(page for page in more if page.page not in known)], self.removed)
+
     @property
     def n(self) -> int:
         # A page without items counts too: a sink must come to it.

@@ -18,6 +18,7 @@ from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
 from shoal.store import tables
 from shoal.store.archive.capture import Capture
 from shoal.store.crawl.change_log import CHANGES, changed_items, log_changes
+from shoal.store.crawl.item_files import fill_files, link_files
 from shoal.store.crawl.item_rows import (
     PageItems,
     Row,
@@ -89,6 +90,8 @@ class Batch:
     """Offers that the records lead to, for rebuilding a lost frontier; saving the batch twice logs them twice."""
     has_sinks: bool = False
     """Whether to log the items that change."""
+    has_files: bool = False
+    """Whether items may refer to files, so that fields have to be completed."""
     refreshes: bool = False
     """Whether to log pages without items too: an earlier job may have given items of them to the sinks."""
 
@@ -144,7 +147,7 @@ def save(store: Store, batch: Batch) -> None:
 
     def write(db: Connection) -> None:
         # Locked before the lookup: if two leases of a request are saved at once, it must not end up in two tables.
-        store.lock_requests(db, batch.job, newest)
+        store.lock_requests(db, batch.job, _locked(batch, newest))
         stored = stored_outcomes(db, batch.job, newest)
         fresh = {
             fingerprint: (outcome, record)
@@ -162,6 +165,10 @@ def save(store: Store, batch: Batch) -> None:
         if offers is not None:
             write_offers(db, batch.job, offers)
         changed = changed_items(old_items, new_items, fresh if batch.refreshes else ()) if batch.has_sinks else None
+        if batch.has_files:
+            saved = [record for _, record in fresh.values() if isinstance(record, PageRecord)]
+            filled = fill_files(db, batch.job, [*link_files(db, batch.job, saved), *fresh])
+            changed = changed and changed.with_pages(filled)
         counts = _tally_counts(batch, fresh, stored)
         if changed is not None and changed.pages:
             counts[CHANGES, ""] = (changed.n, None)
@@ -174,6 +181,15 @@ def save(store: Store, batch: Batch) -> None:
                 log_changes(db, batch.job, part, changed)
 
     store.change(write)
+
+
+def _locked(batch: Batch, newest: Found) -> Iterable[int]:
+    """With the requests of the files that are linked, or that a redirect leads to."""
+    if not batch.has_files:
+        return newest
+    linked = {file for page in batch.pages for file in page.files}
+    moved = {record.target_fingerprint for record in batch.redirects if record.target_fingerprint is not None}
+    return {*newest, *linked, *moved}
 
 
 def _merged(db: Connection, job: str, fresh: Found, stored: Mapping[int, StoredOutcome]) -> set[int]:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from shoal.model import ItemType
 from shoal.store import tables
 from shoal.store.crawl.change_log import log_replacement
+from shoal.store.crawl.item_files import fill_all_files
 from shoal.store.crawl.item_rows import PageItems, item_rows, reject_rows, write_items, write_rejects
 from shoal.store.results.items import save_item_types
 from shoal.store.store import Store
@@ -60,6 +61,7 @@ def replace_items(store: Store, job: str, types: Sequence[ItemType]) -> Replaced
         for table in _TABLES:
             db.execute(delete(table).where(table.c.job == job))
             db.execute(update(table).where(table.c.job == staged_id(job)).values(job=job))
+        fill_all_files(db, job)
     return replaced
 
 

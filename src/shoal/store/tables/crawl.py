@@ -178,6 +178,18 @@ items = Table(
 )
 
 
+files = Table(
+    "files",
+    metadata,
+    Column("job", Text, primary_key=True),
+    # The request of the file, and the page whose items refer to it.
+    Column("file", BigInteger, primary_key=True, autoincrement=False),
+    Column("page", BigInteger, primary_key=True, autoincrement=False),
+    # As the items have them, as a JSON list: several texts may stand for one request.
+    Column("urls", Text, nullable=False),
+)
+
+
 @event.listens_for(items, "after_create")
 def _index_keys(_table: Table, db: Connection, **_: object) -> None:
     # Partial, so that items without a key cost nothing. As an Index among the columns it would import

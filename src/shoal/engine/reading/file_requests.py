@@ -1,0 +1,38 @@
+"""The requests for the files that items refer to. Like a page's assets they may lead to any host, and nothing is
+extracted from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shoal.engine.active_job import ASSET, ActiveJob
+from shoal.engine.request_result import RequestResult
+from shoal.errors import InvalidURL
+from shoal.model import Offer, PageRecord, Target, Trail
+
+MOST_FILES = 1_000
+"""Of one page."""
+LAST_LEVEL = 4
+"""As an asset's: what it refers to is not fetched."""
+
+
+def offer_files(active_job: ActiveJob, done: RequestResult, record: PageRecord, urls: Iterable[str]) -> None:
+    wanted = list(dict.fromkeys(urls))
+    record.file_faults = dict.fromkeys(wanted[MOST_FILES:], f"more than {MOST_FILES:,} files of one page")
+    targets: dict[int, Target] = {}
+    for url in wanted[:MOST_FILES]:
+        try:
+            target = active_job.target(url)
+        except InvalidURL as error:
+            record.file_faults[url] = error.reason
+            continue
+        if active_job.scope.excludes(target.url):
+            record.file_faults[url] = "excluded"
+            continue
+        targets[target.fingerprint] = target
+        record.files.setdefault(target.fingerprint, []).append(url)
+    if targets:
+        trail = done.lease.trail
+        # Before further pages: if a limit ends the crawl, its items are complete.
+        wants = Trail(record.depth, max(1, trail.priority), record.fingerprint, ASSET, {"level": LAST_LEVEL})
+        done.offers.append(Offer(record.job, list(targets.values()), wants))

@@ -1,0 +1,98 @@
+"""The file fields of items, whichever is saved first: the item or its file."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sqlalchemy import select
+
+from shoal.model import PageRecord
+from shoal.store.crawl.change_log import next_changes
+from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.store import Store
+from shoal.store.tables import items
+from tests.store.make import JOB, dead_letter, item_record, job_with, page, redirect, url
+
+EMPTY = {"path": None, "bytes": None, "digest": None, "content_type": None, "error": None}
+
+
+def book(n: int, *files: int, token: int = 1, **values: Any) -> PageRecord:
+    """A page with one item, whose images are the requests `files`."""
+    images = [{"url": url(file), **EMPTY} for file in files]
+    record = page(n, token, items=[item_record("Book", {"images": images})], **values)
+    record.files = {file: [url(file)] for file in files}
+    return record
+
+
+def image(n: int, token: int = 1, **values: Any) -> PageRecord:
+    return page(n, token, **{"content_type": "image/png", "archive": f"a:{n}", "digest": f"{n:032x}", **values})
+
+
+def saved(store: Store, **batch: Any) -> None:
+    save(store, Batch(JOB, has_files=True, has_sinks=True, **batch))
+
+
+def images_of(store: Store, n: int) -> list[dict[str, Any]]:
+    with store.read() as db:
+        data = db.execute(select(items.c.data).where(items.c.job == JOB, items.c.page == n)).scalar_one()
+    found: list[dict[str, Any]] = json.loads(data)["images"]
+    return found
+
+
+def test_a_field_is_completed_whichever_comes_first(store: Store) -> None:
+    job_with(store)
+    saved(store, pages=[book(1, 10, 11)])
+    assert images_of(store, 1)[0] == {"url": url(10), **EMPTY}
+    saved(store, pages=[image(10)])
+    assert images_of(store, 1)[0]["path"] == f"00/{10:032x}.png"
+    assert images_of(store, 1)[1] == {"url": url(11), **EMPTY}
+    saved(store, pages=[book(2, 10)])
+    assert images_of(store, 2) == images_of(store, 1)[:1]
+    saved(store, pages=[image(12), book(3, 12)])
+    assert images_of(store, 3)[0]["bytes"] == 1000
+
+
+def test_failures_and_redirects_are_in_the_field(store: Store) -> None:
+    job_with(store)
+    saved(store, pages=[book(1, 10, 11, 12, 13)])
+    saved(
+        store,
+        pages=[image(10, status=404), image(13, archive=None)],
+        dead=[dead_letter(11)],
+        redirects=[redirect(12, 20)],
+    )
+    saved(store, pages=[image(20)])
+    missing, dead, moved, unarchived = images_of(store, 1)
+    assert (missing["error"], dead["error"], unarchived["error"]) == ("status 404", "timeout", "not in the archive")
+    assert (moved["url"], moved["digest"], moved["error"]) == (url(12), f"{20:032x}", None)
+    saved(store, pages=[image(11, token=2)])
+    assert images_of(store, 1)[1]["error"] is None
+
+
+def test_an_item_that_is_saved_again_keeps_its_file(store: Store) -> None:
+    job_with(store)
+    saved(store, pages=[book(1, 10), image(10)])
+    saved(store, pages=[book(1, 10, token=2)])
+    assert images_of(store, 1)[0]["bytes"] == 1000
+
+
+def test_sinks_hear_of_the_page_of_a_completed_item(store: Store) -> None:
+    job_with(store, sinks=("sqlite:///x.db",))
+    saved(store, pages=[book(1, 10)])
+    saved(store, pages=[image(10)])
+    with store.read() as db:
+        changes = next_changes(store, db, JOB, {}, 100)
+    assert [[changed.page for changed in change.pages] for change in changes] == [[1], [1]]
+
+
+def test_files_of_one_page_that_are_saved_at_once_all_arrive(store: Store) -> None:
+    job_with(store)
+    numbers = range(10, 26)
+    with ThreadPoolExecutor(4) as threads:
+        first = threads.submit(saved, store, pages=[book(1, *numbers)])
+        others = [threads.submit(saved, store, pages=[image(n)]) for n in numbers]
+        for each in (first, *others):
+            each.result()
+    assert all(image["bytes"] == 1000 for image in images_of(store, 1))
