@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from urllib.parse import unquote
@@ -9,12 +10,17 @@ from urllib.parse import unquote
 import pytest
 from werkzeug.test import TestResponse
 
+from shoal import __version__
 from shoal.control.login_links import login_link
-from shoal.model import JobState
+from shoal.fleet.fleet import Fleet
+from shoal.frontier.contract import Caller
+from shoal.model import JobState, Landing, PageContent
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.tokens import TokenScope, remove_token
 from shoal.store.jobs import load_job, set_state
+from shoal.telemetry.log_files import path_of
 from tests.control.calling import Api
+from tests.fleet.by_hand import FleetShell
 from tests.store.make import dead_letter, item_record, page
 
 BASE = "https://localhost"
@@ -163,17 +169,30 @@ def test_a_submitter_sees_only_its_own_jobs_and_no_token(api: Api) -> None:
     assert "Tokens" not in submitter.page("/fleet")
 
 
+def log_event(api: Api, job: str, message: str) -> None:
+    path = path_of(api.bridge.settings.home, "worker")
+    path.parent.mkdir(exist_ok=True)
+    event = {"at": "2026-01-02T03:04:05Z", "event": "x", "message": message, "job": job, "role": "worker", "pid": 7}
+    path.write_text(json.dumps({**event, "level": "info"}) + "\n")
+
+
 def hostile_job(api: Api) -> str:
     job = api.submit(PAGE, name=MARKUP)
+    log_event(api, job, MARKUP)
     store = api.bridge.store
-    fields = replace(page(1), job=job, url=PAGE + MARKUP, title=MARKUP, items=[item_record(MARKUP, {MARKUP: MARKUP})])
+    content = PageContent(MARKUP, "en", MARKUP, [MARKUP], {})
+    items = [item_record(MARKUP, {MARKUP: MARKUP})]
+    fields = replace(page(1), job=job, url=PAGE + MARKUP, title=MARKUP, items=items, content=content)
     letter = replace(dead_letter(2), job=job, url=PAGE + MARKUP, reason=MARKUP, host=MARKUP, detail=MARKUP)
     save(store, Batch(job, pages=[fields], dead=[letter]))
     set_state(store, job, JobState.FAILED, 1_700_000_000.0, MARKUP)
     return job
 
 
-@pytest.mark.parametrize("tab", ["", "/errors", "/items", "/pages", "/skipped", "/options", "/explain?url=" + PAGE])
+@pytest.mark.parametrize(
+    "tab",
+    ["", "/errors", "/items", "/pages", "/skipped", "/options", "/log", f"/pages/{1:016x}", "/explain?url=" + PAGE],
+)
 def test_markup_of_a_site_is_shown_as_text(api: Api, browser: Browser, tab: str) -> None:
     answered = browser.get(f"/jobs/{hostile_job(api)}{tab}")
     assert answered.status_code == 200, answered.text
@@ -211,3 +230,76 @@ def test_an_unknown_job_and_an_unknown_part_are_said_in_words(api: Api, browser:
     assert browser.get("/jobs/nothing").status_code == 404
     answered = browser.get(f"/jobs/{api.submit(PAGE)}/nothing")
     assert answered.status_code == 404 and "Back to the jobs" in answered.text
+
+
+def test_a_page_is_shown_with_its_text_and_its_formats(api: Api, browser: Browser) -> None:
+    job = api.submit(PAGE, formats=["markdown"])
+    content = PageContent("about", "en", "Plain words", [], {"markdown": "# A heading"})
+    save(api.bridge.store, Batch(job, pages=[replace(page(1), job=job, content=content)]))
+    link = re.search(r'href="(/jobs/[^"]+/pages/[0-9a-f]{16})"', browser.page(f"/jobs/{job}/pages"))
+    assert link
+    shown = browser.page(link[1])
+    assert all(words in shown for words in ("Plain words", "# A heading", "Markdown", "about"))
+    assert browser.get(f"/jobs/{job}/pages/{2:016x}").status_code == 422
+    assert browser.get(f"/jobs/{job}/pages/nonsense").status_code == 422
+
+
+def test_items_and_pages_are_filtered_and_downloaded(api: Api, browser: Browser) -> None:
+    job = api.submit(rules={"name": "r", "start": [PAGE], "items": [{"fields": {"t": "h1"}}]})
+    books = [item_record("r", {"t": title}) for title in ("Pearl", "50%_off")]
+    save(api.bridge.store, Batch(job, pages=[replace(page(1), job=job, items=books), replace(page(2), job=job)]))
+    assert "Pearl" not in browser.page(f"/jobs/{job}/items?contains=0%25_O")
+    assert "50%_off" in browser.page(f"/jobs/{job}/items?contains=0%25_O")
+    assert "No item matches" in browser.page(f"/jobs/{job}/items?contains=x%25")
+    assert browser.page(f"/jobs/{job}/pages?contains=test/2").count("/pages/00") == 1
+    answered = browser.get(f"/jobs/{job}/export/items.csv")
+    assert answered.text.split() == ["t", "Pearl", "50%_off"]
+    assert answered.headers["Content-Disposition"] == f'attachment; filename="{job}-items.csv"'
+    assert len(browser.get(f"/jobs/{job}/export/pages.jsonl").text.splitlines()) == 2
+    assert browser.get(f"/jobs/{job}/export/items.exe").status_code == 404
+    assert with_scope(api, TokenScope.SUBMIT).get(f"/jobs/{job}/export/items.csv").status_code == 404
+
+
+def test_only_an_admin_sees_the_log_of_a_job(api: Api, browser: Browser) -> None:
+    job = api.submit(PAGE)
+    log_event(api, job, "something happened")
+    assert "something happened" in browser.page(f"/jobs/{job}/log")
+    assert "something happened" not in browser.page(f"/jobs/{api.submit(PAGE)}/log")
+    assert "something happened" not in with_scope(api, TokenScope.READ).page(f"/jobs/{job}/log")
+
+
+def test_links_that_look_endless_are_allowed_with_a_button(api: Api, browser: Browser) -> None:
+    job = api.submit(PAGE)
+    save(api.bridge.store, Batch(job, tallies={("skipped", "trap:calendar"): (9, f"{PAGE}2031-01")}))
+    assert "Allow" in browser.page(f"/jobs/{job}/skipped")
+    assert browser.send(f"/jobs/{job}/allow", {"rule": "calendar"}).status_code == 303
+    assert load_job(api.bridge.store, job).spec.allow_traps == ("calendar",)
+    assert "followed from now on" in browser.page(f"/jobs/{job}/skipped")
+
+
+def test_a_running_job_shows_its_hosts_and_next_urls(api: Api, fleet: FleetShell, browser: Browser) -> None:
+    job = api.submit(f"{PAGE}first", f"{PAGE}second", politeness={"robots": False})
+    fleet.begin(job)
+    fleet.lease()
+    shown = browser.page(f"/jobs/{job}")
+    assert f"{PAGE}second" in shown and 'id="host-example.com"' in shown
+
+
+def test_the_fleet_page_has_processes_with_their_heartbeat_lanes_and_hosts_in_backoff(
+    api: Api, fleet: FleetShell, browser: Browser
+) -> None:
+    fleet.man(slots=64, memory_bytes=5_000_000)
+    job = api.submit(PAGE, politeness={"robots": False})
+    fleet.begin(job)
+    (lease,) = fleet.lease()
+
+    async def refuse(opened: Fleet) -> None:
+        landing = Landing(lease.token, 0.1, 503, retry_after_s=600.0)
+        await opened.frontier.landed(Caller("test").next(), [landing])
+
+    fleet.by_hand(refuse)
+    shown = re.sub(r"<[^>]+>", " ", browser.page("/fleet"))
+    shown = " ".join(shown.split())
+    assert "0 of 64 5.0 MB" in shown and "s ago" in shown and __version__ in shown
+    assert re.search(r"Hosts in backoff Host .* example\.com .* \d\d:\d\d:\d\d", shown)
+    assert re.search(r"Redis ✓ up [0-9.]+ ms", shown) and re.search(r"Database ✓ up [0-9.]+ ms", shown)

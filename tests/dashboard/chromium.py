@@ -35,20 +35,31 @@ class Tab:
         self.width = width
         self.problems: list[str] = []
         self.dialogs: list[str] = []
+        self._context = ""
         self._session: Session = chromium.run(self._open_tab())
 
     async def _open_tab(self) -> Session:
         browser = self._chromium.process.browser
-        context = (await browser.call("Target.createBrowserContext", proxyServer="direct://"))["browserContextId"]
+        made = await browser.call("Target.createBrowserContext", proxyServer="direct://", disposeOnDetach=True)
+        context = self._context = made["browserContextId"]
         target = (await browser.call("Target.createTarget", url="about:blank", browserContextId=context))["targetId"]
         found = await browser.call("Target.attachToTarget", targetId=target, flatten=True)
         session = self._chromium.process.devtools.attach(found["sessionId"], self._hear)
         for domain in ("Page", "Runtime", "Log", "DOM"):
             await session.call(f"{domain}.enable")
+        # Keys reach a page only while it has the focus, and tabs of other tests may be open.
+        await session.call("Emulation.setFocusEmulationEnabled", enabled=True)
+        await session.call("Page.bringToFront")
         await session.call(
             "Emulation.setDeviceMetricsOverride", width=self.width, height=_HEIGHT, deviceScaleFactor=1, mobile=False
         )
         return session
+
+    def close(self) -> None:
+        async def dispose() -> None:
+            await self._chromium.process.browser.call("Target.disposeBrowserContext", browserContextId=self._context)
+
+        self._chromium.run(dispose())
 
     def _hear(self, event: str, about: dict[str, Any]) -> None:
         if event == "Runtime.exceptionThrown":

@@ -24,9 +24,11 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 
 @pytest.fixture
-def tab(browser: Chromium, live: Live) -> Tab:
+def tab(browser: Chromium, live: Live) -> Iterator[Tab]:
     """An admin is logged in."""
-    return logged_in(browser.tab(), live.url, live.tokens[TokenScope.ADMIN])
+    tab = logged_in(browser.tab(), live.url, live.tokens[TokenScope.ADMIN])
+    yield tab
+    tab.close()
 
 
 def logged_in(tab: Tab, url: str, token: str) -> Tab:

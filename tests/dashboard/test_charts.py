@@ -42,7 +42,7 @@ def test_a_long_series_is_thinned_and_keeps_its_ends() -> None:
 def test_a_sparkline_is_as_high_as_its_highest_value() -> None:
     assert sparkline([1]) == ""
     drawn = sparkline([0, 2, 4])
-    assert 'points="0.0,19.0 50.0,10.0 100.0,1.0"' in drawn and "highest 4.0" in drawn
+    assert 'points="0.0,19.0 50.0,10.0 100.0,1.0"' in drawn and "highest 4" in drawn
     assert sparkline([0, 0])
 
 

@@ -3,14 +3,16 @@ site."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from shoal.fleet.fleet import Fleet
-from shoal.model import JobState
+from shoal.model import JobState, PageContent
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.jobs import set_state
+from shoal.telemetry.log_files import path_of
 from tests.control.live import Live
 from tests.dashboard.accessibility import violations
 from tests.dashboard.chromium import NARROW, WIDE, Tab
@@ -51,6 +53,9 @@ def test_the_pages_of_a_fleet_have_no_error_and_pass_axe_in_both_themes(tab: Tab
     for url in (f"{live.url}/", f"{live.url}/fleet", *pages_of(tab, live.url, crawled)):
         check(tab, url)
     check(tab, f"{live.url}/jobs/{crawled}/explain?url={live.site.url()}")
+    tab.open(f"{live.url}/jobs/{crawled}/pages")
+    check(tab, tab.js("document.querySelector('main tbody a').href"))
+    assert "Text" in tab.text
     check(tab, f"{live.url}/login")
     assert tab.problems == []
 
@@ -58,15 +63,16 @@ def test_the_pages_of_a_fleet_have_no_error_and_pass_axe_in_both_themes(tab: Tab
 def hostile_job(live: Live) -> str:
     """Markup and script wherever a site or a person can put them."""
     job = live.submit(SITE, name=MARKUP)
+    log = path_of(live.fleet.home, "worker")
+    event = {"at": "2026-01-02T03:04:05Z", "event": "x", "message": MARKUP, "job": job, "role": MARKUP, "pid": 7}
+    with log.open("a") as file:
+        file.write(json.dumps({**event, "level": MARKUP}) + "\n")
 
     async def fill(fleet: Fleet) -> None:
+        content = PageContent(MARKUP, MARKUP, MARKUP, [MARKUP], {})
+        items = [item_record(MARKUP, {MARKUP: MARKUP})]
         row = replace(
-            page(1),
-            job=job,
-            url=SITE + MARKUP,
-            title=MARKUP,
-            host=MARKUP,
-            items=[item_record(MARKUP, {MARKUP: MARKUP})],
+            page(1), job=job, url=SITE + MARKUP, title=MARKUP, host=MARKUP, items=items, content=content, parent=1
         )
         letter = replace(dead_letter(2), job=job, url=SITE + MARKUP, reason=MARKUP, host=MARKUP, detail=MARKUP)
         save(fleet.store, Batch(job, pages=[row], dead=[letter]))
@@ -79,7 +85,13 @@ def hostile_job(live: Live) -> str:
 def test_markup_of_a_site_shows_on_every_page_and_never_runs(tab: Tab, live: Live) -> None:
     job = hostile_job(live)
     shown = 0
-    for url in (f"{live.url}/", *pages_of(tab, live.url, job), f"{live.url}/jobs/{job}/explain?url={SITE}"):
+    start = f"{live.url}/jobs/{job}"
+    for url in (
+        f"{live.url}/",
+        *pages_of(tab, live.url, job),
+        f"{start}/pages/{1:016x}",
+        f"{start}/explain?url={SITE}",
+    ):
         check(tab, url)
         assert "<script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}" in tab.text, url
         shown += tab.text.count("onerror=alert(2)")

@@ -33,6 +33,9 @@ def site() -> Iterator[Server]:
 def test_a_person_submits_a_job_watches_it_changes_it_and_ends_it(tab: Tab, live: Live, site: Server) -> None:
     job = _submit(tab, site)
     _watch_while_typing(tab)
+    tab.follow("form[action$='/change'] button[name=preview]")
+    assert "The change would drop " in tab.text
+    tab.type("[name=exclude]", "*.pdf")
     tab.type("[name=rate]", "2.5")
     tab.follow("form[action$='/change'] button:not([name])")
     tab.until_text("The change holds")
@@ -104,7 +107,28 @@ def test_a_group_of_errors_is_retried_with_the_keyboard_alone(tab: Tab, live: Li
         tab.press("Tab")
         if tab.js("document.activeElement.textContent") == "Retry group":
             break
+    assert tab.js("document.activeElement.textContent") == "Retry group"
     tab.press("Enter")
     tab.until_text("queued again")
     live.fleet.until_ended(job)
     assert tab.problems == []
+
+
+def test_keys_lead_through_tables_tabs_and_pages(tab: Tab, live: Live, site: Server) -> None:
+    job = live.submit(site.url("/broken"), retries=0, scope="listed")
+    live.fleet.until_ended(job)
+    tab.open(live.url)
+    tab.press("j")
+    assert tab.js("document.activeElement.textContent") == live.fleet.standing(job).job.spec.name
+    tab.press("Enter")
+    tab.until(f"location.pathname === '/jobs/{job}' && document.readyState === 'complete'")
+    tab.press("]")
+    tab.until(f"location.pathname === '/jobs/{job}/errors' && document.readyState === 'complete'")
+    tab.press("?")
+    tab.until("document.getElementById('keys').open")
+    tab.press("Escape")
+    tab.until("!document.getElementById('keys').open")
+    tab.press("g")
+    tab.press("f")
+    tab.until("location.pathname === '/fleet' && document.readyState === 'complete'")
+    assert "Broker" in tab.text and tab.problems == []

@@ -139,6 +139,16 @@ async def test_a_forgotten_job_leaves_only_its_figures(bench: Bench) -> None:
     assert await bench.frontier.request_state("job", target("http://a/0").fingerprint, "a") is None
 
 
+async def test_the_head_of_a_queue_can_be_looked_at(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=1)
+    await bench.offer(*urls("a", 3), *urls("b", 100))
+    (first,) = await bench.lease(1)
+    await bench.frontier.release(bench.caller.next(), [first.token])
+    everything = [one.url async for one, _ in bench.frontier.queued("job", 1_000)]
+    assert sorted(everything) == sorted([*urls("a", 3), *urls("b", 100)])
+    assert 2 <= len([one async for one in bench.frontier.queued("job", 2)]) <= 103
+
+
 async def test_requests_that_were_leased_before_are_found_in_their_queue(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=5)
     await bench.offer(*urls("a", 2))

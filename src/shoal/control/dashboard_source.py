@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from flask import Blueprint, g
+from flask import Blueprint, Response, g
 
 from shoal.control.api.records import explained
 from shoal.control.async_bridge import Bridge
 from shoal.control.auth import requester, require, require_for, require_to_feed
+from shoal.control.fleet_view import FleetViewReader
 from shoal.control.job_figures import job_status_of, overview_of
 from shoal.control.ownership import find_job, owner
 from shoal.control.problems import Problem
 from shoal.control.redis_sessions import RedisSessions
+from shoal.control.streamed_files import attachment
 from shoal.dashboard.login import Login
 from shoal.dashboard.pages import dashboard, error_page
-from shoal.dashboard.source import FleetView, Process, Server, Viewer
+from shoal.dashboard.source import FleetView, Viewer
+from shoal.errors import FrontierLost
 from shoal.fleet.fleet import Fleet
-from shoal.fleet.fleet_status import AtWork, FleetStatusReader
 from shoal.fleet.patch_job import change_job
-from shoal.fleet.patch_job import preview as look_ahead
-from shoal.fleet.roster import entries
-from shoal.fleet.schedule_view import schedule_record
 from shoal.fleet.submit import Submitted, read_request
 from shoal.fleet.submit import submit as submit_to_fleet
 from shoal.frontier.contract import HostState
 from shoal.jobs.deployment import JobStatus
 from shoal.jobs.explain import Explanation
 from shoal.jobs.job_overview import Overview
+from shoal.jobs.preview_change import preview_change
 from shoal.jobs.revive_dead_letters import revive
-from shoal.model import JobSpec, Lane
+from shoal.model import JobSpec, Target, Trail
 from shoal.model.options import OPTIONS, to_fields
-from shoal.store.fleet.schedules import list_schedules
-from shoal.store.fleet.tokens import TokenScope, find_token, list_tokens, token_of_id
-from shoal.store.jobs import Job, count_jobs
+from shoal.store.fleet.tokens import TokenScope, find_token, token_of_id
+from shoal.store.jobs import Job
 from shoal.store.results.listings import Where
 from shoal.store.results.pagination import Position, jobs_after
 from shoal.store.store import Store
+from shoal.telemetry.read_logs import Event, recent_events
 
 
 def fleet_dashboard(over: Bridge) -> Blueprint:
@@ -64,7 +64,7 @@ class FleetSource:
 
     def __init__(self, over: Bridge) -> None:
         self._bridge = over
-        self._status = FleetStatusReader(over.fleet_unopened)
+        self._fleet_view = FleetViewReader(over)
 
     @property
     def title(self) -> str:
@@ -85,6 +85,26 @@ class FleetSource:
 
     def overview(self, job: Job) -> Overview:
         return overview_of(job)
+
+    def next_requests(self, job: Job, most: int) -> list[tuple[Target, Trail]]:
+        async def find() -> list[tuple[Target, Trail]]:
+            with suppress(FrontierLost):
+                return [request async for request in self._bridge.frontier.queued(job.id, most)]
+            return []
+
+        return self._bridge.run(find())[:most]
+
+    def logs(self, viewer: Viewer, job: Job, most: int) -> list[Event] | None:
+        return recent_events(self._bridge.settings.home, job.id, most) if viewer.is_admin else None
+
+    def next_runs(self, viewer: Viewer) -> Mapping[str, str]:
+        return self._fleet_view.next_runs(viewer)
+
+    def workers(self) -> str | None:
+        return self._fleet_view.workers()
+
+    def download(self, parts: Iterator[bytes], media: str, name: str) -> Response:
+        return attachment(parts, media, name)
 
     def hosts(self, names: Sequence[str]) -> list[HostState]:
         async def find() -> list[HostState]:
@@ -110,11 +130,9 @@ class FleetSource:
         fields = to_fields(options)
         self._bridge.run_apart(lambda fleet: change_job(fleet, job.id, lambda old: old.with_fields(fields), None))
 
-    def preview(self, viewer: Viewer, job: Job, options: Mapping[str, Any]) -> str | None:
+    def preview(self, viewer: Viewer, job: Job, options: Mapping[str, Any]) -> str:
         spec = self._changed(job, options)
-        seen = self._bridge.run_apart(lambda fleet: look_ahead(fleet, job, spec))
-        about = "about " if seen.looked_at < seen.queued else ""
-        return f"The change would drop {about}{seen.estimate:,} of {seen.queued:,} queued URLs."
+        return self._bridge.run_apart(lambda fleet: preview_change(fleet, job, spec)).as_text()
 
     def _changed(self, job: Job, options: Mapping[str, Any]) -> JobSpec:
         """The job's options with the change. Raises a Problem if the viewer may not make it."""
@@ -139,49 +157,4 @@ class FleetSource:
         return self._bridge.run_apart(make).id
 
     def fleet(self, viewer: Viewer) -> FleetView | None:
-        seen = self._bridge.run(self._status.read())
-        settings, counts = self._bridge.settings, count_jobs(self.store, viewer.owner)
-        others = self._others() if seen.redis_answers else []
-        serving = Counter(lane for child in seen.at_work for lane in child.entry.lanes)
-        tokens = list_tokens(self.store) if viewer.is_admin else []
-        return FleetView(
-            processes=[*others, *(_process(child) for child in seen.at_work)],
-            servers=[
-                Server("Redis", settings.shown("redis_url"), seen.redis_fault, f"{seen.redis_bytes / 1e6:,.1f} MB"),
-                Server("Database", self.store.name, seen.database_fault, f"{seen.jobs:,} unfinished jobs"),
-                Server("Archive", settings.shown("archive_url"), None),
-            ],
-            lanes=[(lane.value, serving[lane], counts.unfinished.get(lane, 0)) for lane in Lane],
-            schedules=[_schedule(schedule_record(self.store, one)) for one in list_schedules(self.store, viewer.owner)],
-            tokens=[
-                {"name": one.name, "scope": one.scope, "created_at": one.created_at, "used_at": one.used_at}
-                for one in tokens
-            ],
-        )
-
-    def _others(self) -> list[Process]:
-        roster = self._bridge.run(entries(self._bridge.connection))
-        return [
-            Process(one.role, one.machine, one.pid, "scheduling", None, 0, one.memory_bytes, one.waiting_for)
-            for one in roster
-            if one.role != "child"
-        ]
-
-
-def _process(child: AtWork) -> Process:
-    entry = child.entry
-    doing = f"crawls {entry.lane}" if entry.lane else "idle"
-    return Process(
-        "worker",
-        entry.machine,
-        entry.pid,
-        doing,
-        child.per_s,
-        entry.in_flight,
-        entry.memory_bytes,
-        entry.waiting_for,
-    )
-
-
-def _schedule(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**record, "next": [at[:16].replace("T", " ") for at in record["next_runs"]]}
+        return self._fleet_view.read(viewer)

@@ -35,7 +35,7 @@ class Chart:
     svg: Markup
 
 
-def sparkline(rates: Sequence[float]) -> Markup:
+def sparkline(rates: Sequence[float], what: str = "pages a second") -> Markup:
     """The last rates as a small line; empty without two values."""
     values = rates[-SPARK_POINTS:]
     if len(values) < 2:
@@ -45,7 +45,7 @@ def sparkline(rates: Sequence[float]) -> Markup:
     places = " ".join(
         f"{i * step:.1f},{SPARK_HEIGHT - 1 - value / most * (SPARK_HEIGHT - 2):.1f}" for i, value in enumerate(values)
     )
-    label = f"pages a second, highest {most:.1f}"
+    label = f"{what}, highest {most:.3g}"
     size = f'viewBox="0 0 {SPARK_WIDTH} {SPARK_HEIGHT}" width="{SPARK_WIDTH}" height="{SPARK_HEIGHT}"'
     return Markup(
         f'<svg class="spark" {size} role="img" aria-label={quoteattr(label)}><polyline points="{places}"/></svg>'

@@ -140,11 +140,12 @@ def failed_attempts(seen: Overview) -> list[tuple[str, Failures, str | None]]:
     ]
 
 
-def health(rows: Sequence[JobRow]) -> str:
-    """One sentence about all jobs that have not ended."""
+def health(rows: Sequence[JobRow], workers: str | None) -> str:
+    """One sentence about all jobs that have not ended, and about the fleet's workers."""
     at_work = [row for row in rows if row.status.state not in ENDED]
+    fleet = f" Fleet: {workers}." if workers else ""
     if not at_work:
-        return "No job is running."
+        return f"No job is running.{fleet}"
     counts: dict[str, int] = {}
     for row in at_work:
         counts[row.status.state.value] = counts.get(row.status.state.value, 0) + 1
@@ -152,4 +153,4 @@ def health(rows: Sequence[JobRow]) -> str:
     waiting = next((row for row in at_work if row.status.state is JobState.WAITING and row.status.limiting), None)
     rate = sum(row.progress.rate for row in at_work)
     why = f" {waiting.job.spec.name} waits: {waiting.status.limiting}." if waiting else ""
-    return f"{words}; {rate:.1f} pages a second.{why}"
+    return f"{words}; {rate:.1f} pages a second.{why}{fleet}"

@@ -37,11 +37,12 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
-def clock(at: float | None) -> str:
-    """UTC; without the date if it is today's."""
+def clock(at: float | str | None) -> str:
+    """UTC, of seconds or of an ISO time; without the date if it is today's."""
     if at is None:
         return "–"
-    then, now = datetime.fromtimestamp(at, UTC), datetime.fromtimestamp(time.time(), UTC)
+    then = datetime.fromisoformat(at).astimezone(UTC) if isinstance(at, str) else datetime.fromtimestamp(at, UTC)
+    now = datetime.fromtimestamp(time.time(), UTC)
     return f"{then:%H:%M:%S}" if then.date() == now.date() else f"{then:%Y-%m-%d %H:%M}"
 
 

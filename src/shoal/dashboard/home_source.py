@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
+from werkzeug.wrappers import Response
+
 from shoal.dashboard.source import FleetView, Viewer
-from shoal.errors import UsageError
+from shoal.errors import FrontierLost, UsageError
 from shoal.frontier.contract import HostState
 from shoal.jobs.deployment import Deployment, JobStatus
 from shoal.jobs.explain import Explanation, explain
 from shoal.jobs.job_overview import Overview, overview
+from shoal.jobs.preview_change import preview_change
 from shoal.jobs.revive_dead_letters import revive
+from shoal.model import Target, Trail
 from shoal.model.options import to_fields
 from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import Job, load_job
 from shoal.store.results.listings import Where
 from shoal.store.results.pagination import Position, jobs_after
 from shoal.store.store import Store
+from shoal.telemetry.read_logs import Event, recent_events
 from shoal.urls import Exclusions
 
 T = TypeVar("T")
@@ -58,6 +65,26 @@ class HomeSource:
     def overview(self, job: Job) -> Overview:
         return self._run(lambda: overview(self._place, job.id))
 
+    def next_requests(self, job: Job, most: int) -> list[tuple[Target, Trail]]:
+        async def find() -> list[tuple[Target, Trail]]:
+            with suppress(FrontierLost):
+                return [request async for request in self._place.frontier.queued(job.id, most)]
+            return []
+
+        return self._run(find)
+
+    def logs(self, viewer: Viewer, job: Job, most: int) -> list[Event] | None:
+        return recent_events(Path(self.title), job.id, most)
+
+    def next_runs(self, viewer: Viewer) -> Mapping[str, str]:
+        return {}
+
+    def workers(self) -> str | None:
+        return None
+
+    def download(self, parts: Iterator[bytes], media: str, name: str) -> Response:
+        return Response(parts, headers={"Content-Disposition": f'attachment; filename="{name}"'}, content_type=media)
+
     def hosts(self, names: Sequence[str]) -> list[HostState]:
         async def find() -> list[HostState]:
             found = [await self._place.frontier.host(name) for name in names]
@@ -82,8 +109,9 @@ class HomeSource:
     def change(self, viewer: Viewer, job: Job, options: Mapping[str, Any]) -> None:
         self._run(lambda: self._place.change(job, to_fields(options)))
 
-    def preview(self, viewer: Viewer, job: Job, options: Mapping[str, Any]) -> str | None:
-        return None
+    def preview(self, viewer: Viewer, job: Job, options: Mapping[str, Any]) -> str:
+        spec = job.spec.with_fields(to_fields(options))
+        return self._run(lambda: preview_change(self._place, job, spec)).as_text()
 
     def submit(self, viewer: Viewer, urls: Sequence[str], options: Mapping[str, Any]) -> str:
         raise UsageError("a job of a home runs in the process of its command: `shoal crawl URL` starts one")

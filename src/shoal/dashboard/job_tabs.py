@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from markupsafe import Markup
+
+from shoal.dashboard.charts import sparkline
 from shoal.dashboard.cursors import cursor_of, position_of
 from shoal.dashboard.figures import failed_attempts
+from shoal.dashboard.login import viewer
 from shoal.dashboard.option_form import option_values
 from shoal.dashboard.source import Source
+from shoal.errors import UsageError
+from shoal.jobs.archived_bodies import fingerprint_key
 from shoal.jobs.job_quality import job_quality
 from shoal.jobs.mask_secrets import without_secrets
 from shoal.store.jobs import Job
-from shoal.store.results.pagination import GROUPED_BY, Placed, dead_groups, items_after, pages_after
+from shoal.store.results.listings import CONTAINS, list_pages_with_content
+from shoal.store.results.pagination import GROUPED_BY, Placed, dead_groups, dead_trends, items_after, pages_after
 from shoal.store.results.quality import changes
 from shoal.urls.traps import allowing
 from shoal.urls.url_shapes import allowing as allowing_shape
 
-TABS = {"errors": "Errors", "items": "Items", "pages": "Pages", "skipped": "Skipped", "options": "Options"}
+TABS = {
+    "errors": "Errors",
+    "items": "Items",
+    "pages": "Pages",
+    "skipped": "Skipped",
+    "options": "Options",
+    "log": "Log",
+}
+FORMATS = ("jsonl", "csv", "parquet")
 ROWS = 50
 COLUMNS_SHOWN = 12
+GROUPS_SHOWN = 50
+TREND_PERIODS = 24
+LOG_EVENTS = 200
+LINKS_SHOWN = 100
+TEXT_CHARS = 100_000
 
 Content = Mapping[str, Any]
 
@@ -29,13 +51,30 @@ def tab_content(source: Source, job: Job, tab: str, given: Mapping[str, str]) ->
 
 
 def _errors(source: Source, job: Job, _given: Mapping[str, str]) -> Content:
+    groups = dead_groups(source.store, job.id, {}, GROUPED_BY)
+    since = job.started_at or job.created_at
+    until = job.finished_at or time.time()
+    trends = dead_trends(source.store, job.id, since, until, TREND_PERIODS) if groups else {}
+    dead = [{**group, "trend": _trend(trends, group)} for group in groups[:GROUPS_SHOWN]]
     attempts = failed_attempts(source.overview(job))
-    return {"attempts": attempts, "dead": dead_groups(source.store, job.id, {}, GROUPED_BY)}
+    return {
+        "attempts": attempts[:GROUPS_SHOWN],
+        "dead": dead,
+        "more_dead": len(groups) - len(dead),
+        "more_attempts": max(0, len(attempts) - GROUPS_SHOWN),
+        "period": until - since,
+    }
+
+
+def _trend(trends: Mapping[tuple[Any, ...], list[int]], group: Mapping[str, Any]) -> Markup:
+    counts = trends.get(tuple(group[name] for name in GROUPED_BY), [])
+    return sparkline(counts, "requests given up on over the time of the job")
 
 
 def _items(source: Source, job: Job, given: Mapping[str, str]) -> Content:
     now, before = job_quality(source.store, job)
-    where = {"type": given["type"]} if given.get("type") else {}
+    seen = source.overview(job)
+    where = {name: given[name] for name in ("type", CONTAINS) if given.get(name)}
     found = items_after(source.store, job.id, where, position_of(given.get("after"), (float, int, int)), ROWS + 1)
     rows = [record for _, record in found[:ROWS]]
     columns = list(dict.fromkeys(name for row in rows for name in row if not name.startswith("_")))
@@ -46,13 +85,18 @@ def _items(source: Source, job: Job, given: Mapping[str, str]) -> Content:
         "hidden": columns[COLUMNS_SHOWN:],
         "types": list(dict.fromkeys(field.type for field in now)),
         "more": _more(found),
+        "where": where,
+        "sinks": seen.sinks,
+        "no_items": seen.no_items,
+        "formats": FORMATS,
     }
 
 
 def _pages(source: Source, job: Job, given: Mapping[str, str]) -> Content:
-    where = {name: given[name] for name in ("status", "host") if given.get(name)}
+    where = {name: given[name] for name in ("status", "host", CONTAINS) if given.get(name)}
     found = pages_after(source.store, job.id, where, position_of(given.get("after"), (float, int)), ROWS + 1)
-    return {"rows": [record for _, record in found[:ROWS]], "more": _more(found), "where": where}
+    rows = [record for _, record in found[:ROWS]]
+    return {"rows": rows, "more": _more(found), "where": where, "formats": FORMATS}
 
 
 def _skipped(source: Source, job: Job, _given: Mapping[str, str]) -> Content:
@@ -66,6 +110,28 @@ def _options(_source: Source, job: Job, _given: Mapping[str, str]) -> Content:
     return {"options": option_values(without_secrets(job).spec)}
 
 
+def _log(source: Source, job: Job, _given: Mapping[str, str]) -> Content:
+    events = source.logs(viewer(), job, LOG_EVENTS)
+    return {"events": None if events is None else events[::-1]}
+
+
+def page_content(source: Source, job: Job, fingerprint: str) -> Content:
+    """A page with its text and its other formats. Raises UsageError if the job has no such page."""
+    formats = job.spec.formats
+    key = fingerprint_key(fingerprint)
+    for row in list_pages_with_content(source.store, job.id, {}, formats, [key]):
+        texts = {name: row.pop(name) for name in ("text", *formats)}
+        links = row.pop("links") or []
+        shown = {name: _cut(value) for name, value in texts.items() if value}
+        return {"row": row, "texts": shown, "links": links[:LINKS_SHOWN], "more_links": len(links) - LINKS_SHOWN}
+    raise UsageError(f"job {job.id} has no page {fingerprint!r}: the tab Pages lists them")
+
+
+def _cut(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return text if len(text) <= TEXT_CHARS else f"{text[:TEXT_CHARS]}\n…"
+
+
 def _more(found: list[Placed]) -> str | None:
     return cursor_of(found[ROWS - 1][0]) if len(found) > ROWS else None
 
@@ -76,4 +142,5 @@ _CONTENTS: dict[str, Callable[[Source, Job, Mapping[str, str]], Content]] = {
     "pages": _pages,
     "skipped": _skipped,
     "options": _options,
+    "log": _log,
 }

@@ -6,7 +6,8 @@ and that page shows the message.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from flask import Blueprint, Response, abort, redirect, render_template, request, url_for
@@ -17,18 +18,23 @@ from shoal.dashboard import formats
 from shoal.dashboard.charts import charts
 from shoal.dashboard.cursors import cursor_of, position_of
 from shoal.dashboard.figures import MARKS, SeriesCache, health, job_row, progress
-from shoal.dashboard.job_tabs import TABS, tab_content
+from shoal.dashboard.job_tabs import FORMATS, TABS, page_content, tab_content
 from shoal.dashboard.login import Login, say, viewer
 from shoal.dashboard.option_form import CHANGEABLE, changed_options, form_value, submitted_job
 from shoal.dashboard.source import Source
 from shoal.errors import ShoalError, Unavailable, UnknownJob
+from shoal.jobs.job_data import job_data
 from shoal.jobs.mask_secrets import without_secrets
 from shoal.model import ENDED
-from shoal.model.options import OPTIONS
+from shoal.model.options import OPTIONS, check_options
 from shoal.store.jobs import Job
+from shoal.store.results.row_formats import chunks
+from shoal.store.store import Store
 
 JOBS_SHOWN = 50
-VERBS = ("pause", "resume", "cancel")
+QUEUE_LOOKED_AT = 200
+QUEUE_SHOWN = 15
+HOSTS_SHOWN = 20
 POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
@@ -58,6 +64,9 @@ def dashboard(source: Source, login: Login) -> Blueprint:
     made.add_url_rule("/jobs/<id>/<any(pause, resume, cancel):verb>", "control", pages.control, methods=["POST"])
     made.add_url_rule("/jobs/<id>/retry", "retry", pages.retry, methods=["POST"])
     made.add_url_rule("/jobs/<id>/change", "change", pages.change, methods=["POST"])
+    made.add_url_rule("/jobs/<id>/allow", "allow", pages.allow, methods=["POST"])
+    made.add_url_rule("/jobs/<id>/pages/<fingerprint>", "page", pages.page)
+    made.add_url_rule("/jobs/<id>/export/<any(items, pages, inputs):what>.<format>", "export", pages.export)
     made.add_url_rule("/jobs/<id>/<tab>", "tab", pages.tab)
     made.add_url_rule("/fleet", "fleet", pages.fleet)
     return made
@@ -73,7 +82,9 @@ class _Pages:
         found = self._source.jobs(viewer(), after, JOBS_SHOWN + 1)
         rows = [job_row(self._source, self._series, job) for _, job in found[:JOBS_SHOWN]]
         older = cursor_of(found[JOBS_SHOWN - 1][0]) if len(found) > JOBS_SHOWN else None
-        return render_template("jobs.html", rows=rows, health=health(rows), older=older, after=after)
+        runs = self._source.next_runs(viewer())
+        words = health(rows, self._source.workers())
+        return render_template("jobs.html", rows=rows, health=words, older=older, after=after, runs=runs)
 
     def submit(self) -> AnyResponse:
         urls, options = submitted_job(request.form)
@@ -84,14 +95,17 @@ class _Pages:
         job = self._found(id)
         seen, points = self._source.overview(job), self._series.of(job)
         status = self._source.status(job)
-        names = list(dict.fromkeys(group.host for group in seen.failures))[:20]
+        queue = self._source.next_requests(job, QUEUE_LOOKED_AT) if status.state not in ENDED else []
+        names = dict.fromkeys([*(target.host for target, _ in queue), *(group.host for group in seen.failures)])
         return render_template(
             "job.html",
             **self._heading(job),
             seen=seen,
             progress=progress(status, points),
             charts=charts(points),
-            hosts=self._source.hosts(names or _hosts_of(seen.job)),
+            hosts=self._source.hosts(list(names)[:HOSTS_SHOWN] or sorted(seen.job.admitted)[:HOSTS_SHOWN]),
+            queue=queue[:QUEUE_SHOWN],
+            now=time.time(),
             changeable=CHANGEABLE,
         )
 
@@ -101,6 +115,25 @@ class _Pages:
             abort(404, f"a job has no page {tab!r}")
         content = tab_content(self._source, job, tab, request.args)
         return render_template(f"tab_{tab}.html", **self._heading(job), tab=tab, **content)
+
+    def page(self, id: str, fingerprint: str) -> str:
+        job = self._found(id)
+        content = page_content(self._source, job, fingerprint)
+        return render_template("page.html", **self._heading(job), tab="pages", **content)
+
+    def export(self, id: str, what: str, format: str) -> AnyResponse:
+        job = self._found(id)
+        if format not in FORMATS:
+            abort(404, f"there is no export as {format!r}: choose from {', '.join(FORMATS)}")
+        parts = _exported(self._source.store, job, what, format)
+        return self._source.download(parts, "application/octet-stream", f"{job.id}-{what}.{format}")
+
+    def allow(self, id: str) -> AnyResponse:
+        job, rule = self._found(id), request.form.get("rule", "")
+        options = {"allow_trap": tuple(dict.fromkeys([*job.spec.allow_traps, rule]))}
+        check_options(options)
+        self._source.change(viewer(), job, options)
+        return _see("tab", f"Links of the rule {rule} are followed from now on.", id=id, tab="skipped")
 
     def explain(self, id: str) -> str:
         job, url = self._found(id), request.args.get("url", "").strip()
@@ -118,8 +151,7 @@ class _Pages:
     def change(self, id: str) -> AnyResponse:
         job, options = self._found(id), changed_options(request.form)
         if "preview" in request.form:
-            effect = self._source.preview(viewer(), job, options)
-            return _see("job", effect or "The effect is not known before the change.", id=id)
+            return _see("job", self._source.preview(viewer(), job, options), id=id)
         self._source.change(viewer(), job, options)
         return _see("job", "The change holds from the next requests on.", id=id)
 
@@ -134,8 +166,10 @@ class _Pages:
         return {"job": without_secrets(job), "status": status, "is_over": status.state in ENDED, "tabs": TABS}
 
 
-def _hosts_of(job: Job) -> list[str]:
-    return sorted(job.admitted)[:20]
+def _exported(store: Store, job: Job, what: str, format: str) -> Iterator[bytes]:
+    with job_data(store, job, what) as data:
+        for chunk in chunks(data.rows, format, data.columns):
+            yield chunk.data
 
 
 def _see(page: str, message: str, **values: str) -> AnyResponse:

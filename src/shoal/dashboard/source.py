@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from werkzeug.wrappers import Response
 
 from shoal.frontier.contract import HostState
 from shoal.jobs.deployment import JobStatus
 from shoal.jobs.explain import Explanation
 from shoal.jobs.job_overview import Overview
+from shoal.model import Target, Trail
 from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import Job
 from shoal.store.results.listings import Where
 from shoal.store.results.pagination import Position
 from shoal.store.store import Store
+from shoal.telemetry.read_logs import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,12 @@ class Process:
     doing: str
     per_s: float | None
     in_flight: int
+    slots: int
     memory_bytes: int
     waiting_for: str | None
+    version: str
+    heartbeat_age_s: float
+    lanes: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +67,26 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
+class LaneView:
+    name: str
+    processes: int
+    jobs: int
+    """Unfinished."""
+    queued: int | None
+    """Requests; None: Redis is away, like the next two."""
+    leased: int | None
+    oldest_s: float | None
+    """How long the host that waits longest has waited for a worker."""
+
+
+@dataclass(frozen=True, slots=True)
 class FleetView:
     processes: Sequence[Process]
     servers: Sequence[Server]
-    lanes: Sequence[tuple[str, int, int]]
-    """Name, processes that serve it, unfinished jobs."""
+    lanes: Sequence[LaneView]
+    backoff: Sequence[HostState]
+    """Hosts that are blocked, paused or slowed down; those blocked longest first."""
+    backoff_count: int
     schedules: Sequence[Mapping[str, Any]]
     tokens: Sequence[Mapping[str, Any]]
     """Empty unless the viewer is an admin."""
@@ -88,6 +111,21 @@ class Source(Protocol):
 
     def overview(self, job: Job) -> Overview: ...
 
+    def next_requests(self, job: Job, most: int) -> list[tuple[Target, Trail]]:
+        """The head of the job's queue; empty if it is not in the frontier."""
+
+    def logs(self, viewer: Viewer, job: Job, most: int) -> list[Event] | None:
+        """Log events about the job, oldest first; None if the viewer may not see them."""
+
+    def next_runs(self, viewer: Viewer) -> Mapping[str, str]:
+        """By the id of a schedule's last job: when the schedule starts the next."""
+
+    def workers(self) -> str | None:
+        """How many workers crawl, in words; None for a home."""
+
+    def download(self, parts: Iterator[bytes], media: str, name: str) -> Response:
+        """Streams a file."""
+
     def hosts(self, names: Sequence[str]) -> list[HostState]:
         """Those that have a clock."""
 
@@ -100,8 +138,8 @@ class Source(Protocol):
 
     def change(self, viewer: Viewer, job: Job, options: Mapping[str, Any]) -> None: ...
 
-    def preview(self, viewer: Viewer, job: Job, options: Mapping[str, Any]) -> str | None:
-        """How many queued URLs the change would drop, in words; None if nobody can say."""
+    def preview(self, viewer: Viewer, job: Job, options: Mapping[str, Any]) -> str:
+        """How many queued URLs the change would drop, in words."""
 
     def submit(self, viewer: Viewer, urls: Sequence[str], options: Mapping[str, Any]) -> str:
         """Returns the id of the new job. Raises UsageError, also where jobs are started by a command."""

@@ -11,11 +11,9 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shoal.engine.job_start import check_patterns, scope_of, terms_of
-from shoal.engine.unfetched_requests import unwanted
+from shoal.engine.job_start import check_patterns, terms_of
 from shoal.errors import FrontierLost
 from shoal.frontier.contract import Frontier
 from shoal.model import JobSpec
@@ -24,20 +22,6 @@ from shoal.store.store import Store
 
 if TYPE_CHECKING:
     from shoal.fleet.fleet import Fleet
-
-MOST_LOOKED_AT = 50_000
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    queued: int
-    looked_at: int
-    dropped: int
-    """Out of those looked at."""
-
-    @property
-    def estimate(self) -> int:
-        return round(self.dropped * self.queued / self.looked_at) if self.looked_at else 0
 
 
 async def change_job(fleet: Fleet, job: str, change: Callable[[JobSpec], JobSpec], version: int | None) -> Job | None:
@@ -68,19 +52,3 @@ async def send_terms(frontier: Frontier, store: Store, id: str) -> None:
         if now.version == job.version:
             return
         job = now
-
-
-async def preview(fleet: Fleet, job: Job, spec: JobSpec) -> Preview:
-    """Counts queued requests that the job would drop with this spec, in a sample of at most MOST_LOOKED_AT. Raises
-    UsageError for an invalid pattern."""
-    scope = await asyncio.to_thread(scope_of, fleet.store, job, spec)
-    looked_at = dropped = 0
-    try:
-        queued = (await fleet.frontier.figures(job.id)).queued
-        async for target, trail in fleet.frontier.queued(job.id, MOST_LOOKED_AT):
-            looked_at += 1
-            dropped += unwanted(scope, target, trail) is not None
-    except FrontierLost:
-        return Preview(0, 0, 0)
-    # The two are read at different times while the job runs.
-    return Preview(max(queued, looked_at), looked_at, dropped)

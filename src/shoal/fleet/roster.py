@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from shoal import __version__
 from shoal.errors import Unavailable
 from shoal.frontier.redis.connection_pool import RedisConnection
 from shoal.frontier.redis.shard import TAG
@@ -52,10 +54,17 @@ class RosterEntry:
     """Why segments wait in its spool; it still works."""
     spooled_bytes: int = 0
     """How much waits there for the archive."""
+    version: str = ""
+    slots: int = 0
+    """How many requests it may have in flight."""
+    written_at: float = 0.0
+    """When the process wrote the entry."""
 
 
 async def write(connection: RedisConnection, entry: RosterEntry) -> None:
-    await connection.command("SET", f"{_IDS}:{entry.id}", json.dumps(asdict(entry)), "PX", int(ALIVE_S * 1000))
+    """Adds the time and the version of this process."""
+    written = replace(entry, version=__version__, written_at=time.time())
+    await connection.command("SET", f"{_IDS}:{entry.id}", json.dumps(asdict(written)), "PX", int(ALIVE_S * 1000))
     await connection.command("SADD", _IDS, entry.id)
 
 

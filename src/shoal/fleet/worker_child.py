@@ -275,6 +275,7 @@ class WorkerChild:
             reading=engine.job_notes(),
             archive_note=self._spools.note,
             spooled_bytes=self._spools.waiting_bytes,
+            slots=self._settings.concurrency,
         )
 
     async def _unload_idle(self) -> None:

@@ -7,7 +7,7 @@ All times come from the frontier's own clock, never from a worker's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import NamedTuple, Protocol
 
 from shoal.model import Completion, Figures, Landing, Lane, Lease, Offer, Outcome, Target, Trail
@@ -215,6 +215,9 @@ class Frontier(Protocol):
 
     async def request_state(self, job: str, fingerprint: int, host: str) -> str | None:
         """`queued`, `waiting` (for a retry), `leased`, `seen` (offered before, now ended), or None."""
+
+    def queued(self, job: str, most: int) -> AsyncIterator[tuple[Target, Trail]]:
+        """About `most` of the job's queued requests, hosts in no order. Of a long queue it returns only the head."""
 
     async def record_robots_answer(self, job: str, host: str, crawl_delay_s: float) -> None:
         """Records that the host answered the job's request for robots.txt. Its crawl-delay is the minimum gap."""

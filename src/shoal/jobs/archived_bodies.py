@@ -36,7 +36,7 @@ class ArchivedBody:
 
 def archived_body(place: Deployment, job: str, fingerprint: str) -> ArchivedBody:
     """Raises UsageError, with the way out, if the job has no such page or the archive does not have its body."""
-    page = find_outcome(place.store, job, _key(fingerprint))
+    page = find_outcome(place.store, job, fingerprint_key(fingerprint))
     if not isinstance(page, PageRecord):
         raise UsageError(f"job {job} has no page {fingerprint!r}: `shoal pages {job} --json` shows the fingerprints")
     if page.archive is None:
@@ -61,8 +61,8 @@ def _or_lost(store: Store, job: str) -> str:
     return f", or it was lost with {', '.join(machines)}, which never came back" if machines else ""
 
 
-def _key(fingerprint: str) -> int:
-    """The store's form of a fingerprint: a signed integer."""
+def fingerprint_key(fingerprint: str) -> int:
+    """The store's form of a fingerprint: a signed integer. Raises UsageError if the text is not a fingerprint."""
     if not _FINGERPRINT.fullmatch(fingerprint):
         raise UsageError(f"{fingerprint!r} is not a fingerprint: give the 16 hex digits that --json shows")
     key = int(fingerprint, 16)

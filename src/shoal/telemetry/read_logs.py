@@ -46,6 +46,26 @@ class LogReader:
         return [event for line in complete.splitlines() if (event := _event(line)) is not None]
 
 
+TAIL_BYTES = 1_000_000
+
+
+def recent_events(home: Path, id: str, most: int) -> list[Event]:
+    """The last events about a job or API call, from the end of each log file, oldest first."""
+    wanted = json.dumps(id).encode()
+    lines = [line for path in files(home) for line in _tail(path) if wanted in line]
+    events = [event for line in lines if (event := _event(line)) is not None]
+    return LogFilter(id).matching(sorted(events, key=lambda event: str(event["at"])))[-most:]
+
+
+def _tail(path: Path) -> list[bytes]:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            return file.read().splitlines()
+    except FileNotFoundError:
+        return []
+
+
 class LogFilter:
     """Selects the events of one job or API call: lines name either, and some name both."""
 

@@ -82,6 +82,8 @@ class LetterGroup(TypedDict):
     status: NotRequired[int | None]
     host: NotRequired[str | None]
     count: int
+    first_at: str
+    last_at: str
     samples: list[str]
 
 

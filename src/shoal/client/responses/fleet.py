@@ -80,6 +80,11 @@ class Worker(TypedDict):
     """Why segments wait in its spool."""
     spooled_bytes: int
     """How much waits on its machine for the archive."""
+    version: str
+    slots: int
+    """How many requests it may have in flight."""
+    written_at: float
+    """When the process wrote this, in seconds since 1970."""
 
 
 class WorkerList(TypedDict):

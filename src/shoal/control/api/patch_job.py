@@ -11,7 +11,8 @@ from shoal.control.models.job_patch import ChangeQuery, JobChange
 from shoal.control.problems import conflict, has_ended
 from shoal.control.routes import SUBMIT, Reply, Routes
 from shoal.fleet.fleet import Fleet
-from shoal.fleet.patch_job import Preview, change_job, preview
+from shoal.fleet.patch_job import change_job
+from shoal.jobs.preview_change import Preview, preview_change
 from shoal.model import ENDED, JobSpec, JobState
 from shoal.model.options import FIELDS, from_fields
 from shoal.store.jobs import Job
@@ -57,7 +58,7 @@ def _applied(body: JobChange, spec: JobSpec) -> JobSpec:
 
 def _previewed(found: Job, spec: JobSpec) -> Reply:
     async def look(fleet: Fleet) -> Preview:
-        return await preview(fleet, found, spec)
+        return await preview_change(fleet, found, spec)
 
     seen = bridge().run_apart(look)
     return {

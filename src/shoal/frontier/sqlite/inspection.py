@@ -7,17 +7,18 @@ import json
 import math
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import islice
 
 from shoal.errors import FrontierLost
 from shoal.frontier.contract import ALL_LANES, HostState
 from shoal.frontier.politeness_clock import StartClock
-from shoal.frontier.serialize import target_of
+from shoal.frontier.serialize import target_of, trail_of
 from shoal.frontier.sqlite.leasing import CLOCKS, host_gap, leasable_jobs, site_clock, start_of
 from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED, Queue
 from shoal.frontier.sqlite.seen import Seen
 from shoal.frontier.wait_reason import why_waiting
-from shoal.model import Figures, Lane
+from shoal.model import Figures, Lane, Target, Trail
 
 _COUNTS = ("found", "queued", "leased", "pages", "redirects", "dead")
 _FIGURES = (
@@ -140,6 +141,10 @@ class SqliteInspection:
             if any(target_of(line, host).fingerprint == fingerprint for line in lines):
                 return word
         return "seen" if self._seen.holds(job_id, fingerprint) else None
+
+    async def queued(self, job: str, most: int) -> AsyncIterator[tuple[Target, Trail]]:
+        for host, trail, line in islice(self._queue.head(self._job_row(job)["id"], most), most):
+            yield target_of(line, host), trail_of(trail)
 
     def pending_lines(self, job: int, host: str) -> Iterator[tuple[str, Iterator[str]]]:
         row = self._db.execute("SELECT id FROM host WHERE name = ?", (host,)).fetchone()

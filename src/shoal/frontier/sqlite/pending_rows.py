@@ -94,6 +94,17 @@ class Queue:
         for row in self._heads(job, host, held_only=False):
             yield from row["lines"].split("\n")[row["taken"] :]
 
+    def head(self, job: int, most: int) -> Iterator[tuple[str, str, str]]:
+        """Host, trail and line of up to `most` rows and their requests; hosts that may be fetched soonest first."""
+        rows = self._db.execute(
+            "SELECT h.name, q.trail, q.lines, q.taken FROM ready r JOIN host h ON h.id = r.host "
+            "JOIN queue q ON q.job = r.job AND q.host = r.host WHERE r.job = ? ORDER BY r.at, q.band, q.seq LIMIT ?",
+            (job, most),
+        )
+        for row in rows:
+            for line in row["lines"].split("\n")[row["taken"] :]:
+                yield row["name"], row["trail"], line
+
     def _heads(self, job: int, host: int, held_only: bool) -> sqlite3.Cursor:
         only = "AND held" if held_only else ""
         return self._db.execute(

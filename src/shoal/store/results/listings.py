@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Select, Table, and_, func, or_, select
 
 from shoal.errors import UsageError
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord, fingerprint_hex
@@ -32,6 +32,9 @@ _FILTERS = {
     tables.items: ("type",),
     tables.rejects: ("type", "reason"),
 }
+CONTAINS = "contains"
+"""A filter by text, which no index helps: for people who look at one job."""
+_TEXTS = {tables.pages: ("url", "title"), tables.items: ("data",)}
 _RECORDS = (
     (tables.pages, PageRecord),
     (tables.redirects, RedirectRecord),
@@ -171,6 +174,11 @@ def conditions(table: Table, job: str, where: Where) -> list[ColumnElement[bool]
     if table is tables.pages:
         found.append(tables.pages.c.merged_into.is_(None))
     for name, value in where.items():
+        if name == CONTAINS:
+            found.append(
+                or_(*(table.c[column].icontains(storable(value), autoescape=True) for column in _TEXTS[table]))
+            )
+            continue
         if name not in _FILTERS[table]:
             raise UsageError(f"cannot filter by {name!r}: choose from {', '.join(_FILTERS[table])}")
         if name == "status" and not (value.isascii() and value.isdigit() and len(value) == 3):

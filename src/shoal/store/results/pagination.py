@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Table, and_, func, or_, select, true
+from sqlalchemy import BigInteger, Column, ColumnElement, Table, and_, cast, func, or_, select, true
 
 from shoal.model import Lane, fingerprint_hex
 from shoal.store import tables
 from shoal.store.database.storable_text import storable
 from shoal.store.jobs import Job, job_from_row
-from shoal.store.results.columns import DEAD, PAGE, Columns
+from shoal.store.results.columns import DEAD, PAGE, Columns, iso_time
 from shoal.store.results.items import TYPE_COLUMN, in_crawl_order, item_origins, time_of
 from shoal.store.results.listings import Where, conditions, display_row, listing
 from shoal.store.store import Store
@@ -72,13 +72,34 @@ def dead_groups(store: Store, job: str, where: Where, by: Sequence[str]) -> list
     """Groups of dead letters with equal values in these columns, most frequent first, with sample URLs."""
     dead = tables.dead
     columns = [dead.c[name] for name in by]
-    n, first, last = func.count(), func.min(dead.c.url), func.max(dead.c.url)
-    groups = select(*columns, n, first, last).where(*conditions(dead, job, where)).group_by(*columns)
+    n, first, last = func.count(), func.min(dead.c.died_at), func.max(dead.c.died_at)
+    samples = func.min(dead.c.url), func.max(dead.c.url)
+    groups = select(*columns, n, first, last, *samples).where(*conditions(dead, job, where)).group_by(*columns)
     with store.read() as db:
         rows = db.execute(groups.order_by(n.desc(), *columns).limit(MOST_GROUPS)).all()
     return [
-        {**dict(zip(by, row, strict=False)), "count": row[-3], "samples": list(dict.fromkeys(row[-2:]))} for row in rows
+        {
+            **dict(zip(by, row, strict=False)),
+            "count": row[-5],
+            "first_at": iso_time(row[-4]),
+            "last_at": iso_time(row[-3]),
+            "samples": list(dict.fromkeys(row[-2:])),
+        }
+        for row in rows
     ]
+
+
+def dead_trends(store: Store, job: str, since: float, until: float, periods: int) -> dict[Position, list[int]]:
+    """By reason, status and host: how many dead letters there were in each of so many equal periods."""
+    dead = tables.dead
+    columns = [dead.c[name] for name in GROUPED_BY]
+    nth = cast((dead.c.died_at - since) * 1000, BigInteger) * periods // max(1, round((until - since) * 1000))
+    counts = select(*columns, nth.label("period"), func.count()).where(dead.c.job == job)
+    found: dict[Position, list[int]] = {}
+    with store.read() as db:
+        for *group, period, n in db.execute(counts.group_by(*columns, "period")):
+            found.setdefault(tuple(group), [0] * periods)[min(max(0, period), periods - 1)] += n
+    return found
 
 
 def _after(store: Store, table: Table, columns: Columns, happened: str, query: tuple[Any, ...]) -> list[Placed]:
