@@ -93,7 +93,7 @@ def _benchmark(name: str, options: argparse.Namespace) -> None:
 def _figures(name: str, options: argparse.Namespace) -> Figures:
     rounds = 1 if options.quick else options.runs
     if name in PARTS:
-        install(peer.requirement for peer in options.peers)
+        install(peer.requirement for peer in options.peers if peer.package)
         part = PARTS[name]
         return compare(part, options.peers, QUICK_PAGES if options.quick else part.pages, rounds)
     return OTHERS[name](options.quick, rounds)

@@ -30,6 +30,7 @@ Command = Callable[[str, int, Path], list[str]]
 class Contender:
     name: str
     package: str
+    """Of PyPI; empty if it comes with the system."""
     version: str
     commands: Mapping[str, Command]
     """By the names of the parts in which it takes part."""
@@ -64,6 +65,8 @@ def _writing(peer: Command) -> Command:
     return lambda url, pages, empty: [*peer(url, pages, empty), str(empty / "found.jsonl")]
 
 
+_KEPT_PAGES = _writing(_peer("scrapy_peer.py", "kept"))
+_WGET = _peer("wget_peer.py")
 _SCRAPY_LINKS = _peer("scrapy_peer.py", "links")
 _SCRAPY_ITEMS = _peer("scrapy_peer.py", "items")
 _CRAWLEE = _peer("crawlee_peer.py", "links")
@@ -77,6 +80,8 @@ SHOAL = Contender(
         "tls": _shoal("--no-archive", "--scope", "any"),
         "items": _shoal("--no-archive", str(HERE / "items_spider.py")),
         "archive": _shoal(),
+        "small-pages": _shoal("--no-archive"),
+        "large-pages": _shoal("--no-archive"),
     },
 )
 WITHOUT_ARCHIVE = Contender("Shoal, no archive", "shoal", shoal.__version__, {"archive": SHOAL.commands["links"]})
@@ -98,8 +103,12 @@ PEERS = {
     ),
     "scrapy-dropping": Contender("Scrapy, items dropped", "scrapy", "2.19.0", {"items": _SCRAPY_ITEMS}),
     "scrapy-keeping": Contender(
-        "Scrapy, on disk", "scrapy", "2.19.0", {"links": _writing(_peer("scrapy_peer.py", "kept"))}
+        "Scrapy, on disk",
+        "scrapy",
+        "2.19.0",
+        dict.fromkeys(("links", "small-pages", "large-pages"), _KEPT_PAGES),
     ),
+    "wget": Contender("wget", "", "of the system", dict.fromkeys(("small-pages", "large-pages"), _WGET)),
     "crawlee": Contender("Crawlee for Python", "crawlee[parsel]", "1.11.0", {"links": _CRAWLEE, "tls": _CRAWLEE}),
     "crawlee-keeping": Contender(
         "Crawlee for Python, on disk", "crawlee[parsel]", "1.11.0", {"links": _peer("crawlee_peer.py", "kept")}

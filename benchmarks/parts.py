@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks import items_site, links_site
+from benchmarks.manual_site import Manual
 from benchmarks.site import Href
 
 TLS_HOSTS = 500
@@ -71,4 +72,23 @@ _ARCHIVE = replace(
     keeps="Shoal keeps its frontier, text and links in SQLite on disk, and unless it says otherwise every answer as "
     "WARC; Scrapy keeps everything in memory.",
 )
-PARTS = {part.name: part for part in (_LINKS, _TLS, _ITEMS, _ARCHIVE)}
+_SMALL_PAGES = replace(
+    _LINKS,
+    name="small-pages",
+    build=Manual("postgresql-doc", "postgresql-doc*/html").build,
+    pages=1150,
+    holds="of PostgreSQL's manual, as Debian has it: median 7 KB",
+    keeps="Shoal keeps its frontier, text and links in SQLite on disk. Scrapy on disk keeps the same: text and links "
+    "in a file, its queue in its JOBDIR. wget writes the pages to files.",
+)
+_LARGE_PAGES = replace(
+    _SMALL_PAGES,
+    name="large-pages",
+    build=Manual("python3-doc", "python3.*-doc/html").build,
+    pages=500,
+    holds="of Python's manual, as Debian has it: 96 KB on average, up to 2.5 MB",
+)
+MADE_SITES = {part.name: part for part in (_LINKS, _TLS, _ITEMS, _ARCHIVE)}
+MANUALS = {part.name: part for part in (_SMALL_PAGES, _LARGE_PAGES)}
+"""Sites that nobody here wrote."""
+PARTS = MADE_SITES | MANUALS

@@ -15,7 +15,7 @@ from benchmarks.comparison import Comparison
 from benchmarks.contenders import HERE, PEERS, SHOAL
 from benchmarks.items_spider import Product, products
 from benchmarks.measure import CannotMeasure, Run, measure
-from benchmarks.parts import PARTS, Part
+from benchmarks.parts import MADE_SITES, PARTS, Part
 from benchmarks.report import render
 from benchmarks.results import Circumstances, Result, keep, kept
 from benchmarks.rooms import ARCHIVE, INTERPRETER, LOOP, START_UP, room_of, shares
@@ -28,7 +28,7 @@ FOLLOWED = {"items": "nav.pages a"}
 EMPTY = Path("empty")
 
 
-@pytest.fixture(params=PARTS)
+@pytest.fixture(params=MADE_SITES)
 def part(request: pytest.FixtureRequest) -> Part:
     return PARTS[request.param]
 
