@@ -16,6 +16,8 @@ from benchmarks.api.measured import WHOLE as WHOLE_API
 from benchmarks.api.measured import api
 from benchmarks.comparison import compare
 from benchmarks.contenders import HERE, PEERS, Contender, fresh, install
+from benchmarks.data_out import DATASET_ITEMS, data_out
+from benchmarks.data_out import PAGES as DATA_PAGES
 from benchmarks.extracting import PAGES as EXTRACT_PAGES
 from benchmarks.extracting import extract
 from benchmarks.fleet.bulk import URLS as BULK_URLS
@@ -126,6 +128,7 @@ def _soak_fleet(quick: bool) -> FleetSoak:
 
 OTHERS: Mapping[str, Callable[[bool, int], Figures]] = {
     "extract": lambda quick, runs: extract(QUICK_PAGES if quick else EXTRACT_PAGES, runs),
+    "data": lambda quick, runs: data_out(*((QUICK_PAGES, 12_000) if quick else (DATA_PAGES, DATASET_ITEMS)), runs),
     "growth": _growth,
     "fleet": _versus,
     "fleet-lanes": lambda quick, runs: lanes(QUICK_FLOOD if quick else FLOOD, runs),

@@ -11,6 +11,7 @@ from benchmarks.api.measured import Api
 from benchmarks.api.report import api_lines
 from benchmarks.comparison import Comparison
 from benchmarks.contenders import CONCURRENCY, HERE, RECORDS_ONLY, SAMPLER, SHOAL
+from benchmarks.data_out import DataOut
 from benchmarks.extracting import Extracted
 from benchmarks.fleet.bulk import Bulk
 from benchmarks.fleet.connections import Connections
@@ -55,6 +56,7 @@ _TITLES = {
     "fleet-connections": "Fleet: connections",
     "fleet-soak": "Fleet: soak",
     "api": "API",
+    "data": "Data out",
 }
 
 
@@ -91,6 +93,8 @@ def _lines(figures: Figures) -> Iterator[str]:
             return fleet_soak_lines(figures)
         case Api():
             return api_lines(figures)
+        case DataOut():
+            return _data_lines(figures)
 
 
 def _measured(by: Circumstances) -> str:
@@ -111,6 +115,20 @@ def _extract_lines(figures: Extracted) -> Iterator[str]:
             _spread(runs, lambda run: run.peak_bytes / 1e6, 0),
         ]
         yield f"| {' | '.join(cells)} |"
+
+
+def _data_lines(figures: DataOut) -> Iterator[str]:
+    yield f"- Site: {figures.pages:,} pages {PARTS['items'].holds}"
+    yield "- Ours: the items crawl, with and without `--sink postgresql://…`, and with the archive on disk and in a"
+    yield "  bucket (moto, over loopback); then `shoal export last -o DIR/` of a job with so many items"
+    yield from ("", "| | figure | goal |", "| --- | --- | --- |")
+    sink, bucket = spread(figures.sink_us_per_item, 1), spread(figures.bucket_ms_per_page, 2)
+    yield f"| CPU of a PostgreSQL sink per item (us) | {sink} | 15 |"
+    yield f"| CPU of an archive in a bucket per page, more than on disk (ms) | {bucket} | 0.1 |"
+    memory = spread([export.peak_bytes / 1e6 for export in figures.dataset], 0)
+    yield f"| peak memory of a dataset of {figures.dataset_items:,} items (MB) | {memory} | 300 |"
+    cpu = spread([export.cpu_s * 1e6 / figures.dataset_items for export in figures.dataset], 1)
+    yield f"| CPU of the dataset per item (us) | {cpu} | – |"
 
 
 def _comparison_lines(figures: Comparison) -> Iterator[str]:

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from benchmarks.api.measured import Api
 from benchmarks.comparison import Comparison
+from benchmarks.data_out import DataOut
 from benchmarks.extracting import Extracted
 from benchmarks.fleet.bulk import Bulk
 from benchmarks.fleet.connections import Connections
@@ -25,7 +26,9 @@ from benchmarks.fleet.versus import Versus
 from benchmarks.growth import Growth
 from benchmarks.soak import Soak
 
-Figures = Comparison | Extracted | Growth | Soak | Versus | Lanes | Scaling | Bulk | Connections | FleetSoak | Api
+Figures = (
+    Comparison | Extracted | Growth | Soak | Versus | Lanes | Scaling | Bulk | Connections | FleetSoak | Api | DataOut
+)
 
 
 @dataclass(frozen=True, slots=True)

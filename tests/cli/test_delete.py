@@ -19,7 +19,8 @@ def test_a_job_is_deleted_with_its_rows_its_queue_and_its_archive(shoal: Shell, 
     gone = shoal.crawl(site.url(), "--max-pages", "3", "--name", "gone").summary["job"]
     assert files(shoal.home / "archive" / gone)
     ran = shoal("delete", "gone", "--yes")
-    assert (ran.code, ran.err) == (0, f"job {gone} (gone) is deleted\n")
+    assert ran.code == 0
+    assert re.fullmatch(rf"job {gone} \(gone\) is deleted, with 3 pages, [\d.]+ kB of archive\n", ran.err)
     assert [job["id"] for job in shoal("jobs", "--json").lines] == [kept]
     assert not (shoal.home / "archive" / gone).exists() and files(shoal.home / "archive" / kept)
     assert "there is no job" in shoal("pages", gone).err
@@ -65,5 +66,6 @@ def test_by_age_only_jobs_that_ended_so_long_ago(shoal: Shell, site: Running) ->
     job = shoal.crawl(site.url(), "--max-pages", "1").summary["job"]
     ran = shoal("delete", "--older", "1d", "--yes")
     assert (ran.code, ran.err) == (0, "no job ended so long ago: nothing is deleted\n")
-    assert shoal("delete", "--older", "0.001s", "--yes", "--json").lines == [{"deleted": job}]
+    [deleted] = shoal("delete", "--older", "0.001s", "--yes", "--json").lines
+    assert (deleted["deleted"], deleted["pages"] > 0, deleted["archive_bytes"] > 0) == (job, True, True)
     assert shoal("delete").code == 2

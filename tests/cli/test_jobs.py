@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 from shoal.practice import Running
 from tests.cli.conftest import Shell
 
@@ -19,6 +21,16 @@ def test_without_a_home_the_list_is_empty_and_says_how_to_start(shoal: Shell) ->
     assert (ran.code, ran.out) == (0, "")
     assert "shoal crawl URL" in ran.err
     assert not shoal.home.exists(), "looking must not make a home"
+
+
+def test_sizes_are_listed_with_the_largest_archive_first(shoal: Shell, site: Running) -> None:
+    shoal.crawl(site.url(), "--max-pages", "6", "--name", "large")
+    shoal.crawl(site.url(), "--max-pages", "1", "--name", "small")
+    ran = shoal("jobs", "--sizes")
+    header, first, second = ran.out.splitlines()
+    assert header.split() == ["id", "state", "pages", "items", "fetched", "archive", "name"]
+    assert first.endswith("large") and second.endswith("small") and " kB " in first
+    assert re.match(r"in all [\d.]+ kB of archive, [\d.]+ kB fetched; `shoal delete ID` frees", ran.err)
 
 
 def test_jobs_are_listed_newest_first_within_80_columns(shoal: Shell, site: Running) -> None:

@@ -45,12 +45,13 @@ def delete(session: Session, job: tuple[str, ...], older: float | None, yes: boo
             return
         seen = [one.overview() for one in found.values()]
         _confirm(session, seen, yes)
-        for one in found.values():
+        for one, overview in zip(found.values(), seen, strict=True):
             one.remove()
             if session.json:
-                session.data({"deleted": one.job.id})
+                freed = {"pages": overview.stored.pages, "items": overview.stored.items}
+                session.data({"deleted": one.job.id, **freed, "archive_bytes": overview.archive_bytes})
             else:
-                session.say(f"job {one.job.id} ({safe(one.job.spec.name)}) is deleted")
+                session.say(f"job {one.job.id} ({safe(one.job.spec.name)}) is deleted, with {_extent(overview)}")
 
 
 def _found(backend: Jobs, names: tuple[str, ...], older: float | None) -> dict[str, JobHandle]:
