@@ -28,6 +28,7 @@ BODIES: dict[str, Any] = {
     "append_urls": [URL],
     "scrape": {"url": URL, "timeout_s": 0.01},
     "set_exclusions": {"lines": []},
+    "set_proxy_pool": {"text": "http://proxy.example:3128"},
     "make_token": {"name": "x", "scope": "read"},
     "change_token": {"scope": "read"},
     "add_schedule": {"name": "x", "cron": "30 4 * * *", "job": JOB},

@@ -135,8 +135,9 @@ def _proxies(text: str) -> str:
     return text
 
 
+POOL_OR_FILE = PoolOrFile(_proxies)
 _FILES = {
-    Kind.PROXY_POOL: PoolOrFile(_proxies),
+    Kind.PROXY_POOL: POOL_OR_FILE,
     Kind.CERTIFICATES: FileText(_certificates),
     Kind.COOKIES: FileText(_cookies),
 }

@@ -24,7 +24,7 @@ from shoal.errors import UsageError
 if TYPE_CHECKING:
     import asyncio
 
-    from shoal.cli.backends import Jobs, Schedules, Tokens
+    from shoal.cli.backends import Jobs, Proxies, Schedules, Tokens
     from shoal.cli.deployments import Deployments
     from shoal.client import Client
     from shoal.embedded.home import Home
@@ -186,6 +186,20 @@ class Session:
 
             with open_store(self.settings) as store:
                 yield LocalTokens(store)
+
+    @contextmanager
+    def open_proxies(self) -> Iterator[Proxies]:
+        if self.settings.api_url:
+            from shoal.cli.backends.api_proxies import ApiProxies
+
+            with self.open_client() as client:
+                yield ApiProxies(client)
+        else:
+            from shoal.cli.backends.local_proxies import LocalProxies
+            from shoal.cli.backends.local_tokens import open_store
+
+            with open_store(self.settings) as store:
+                yield LocalProxies(store, self.settings)
 
     def open_client(self) -> Client:
         """Opens a client of the API in the settings. Raises UsageError without a token."""

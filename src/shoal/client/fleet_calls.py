@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from shoal.client.responses.fleet import Exclusions, Host, Schedule, Stats, Token, Worker
+from shoal.client.responses.proxies import ProxyPool, ProxyPoolSummary
 from shoal.client.transport import Transport, query_of, quoted
 
 
@@ -29,6 +30,20 @@ class FleetCalls(Transport):
         """Replaces all exclusions. With a version, only if they are still at that version."""
         path = f"/exclusions{query_of({'version': version})}"
         return cast(Exclusions, self._change("PUT", path, {"lines": list(lines)}))
+
+    def proxy_pools(self) -> list[ProxyPoolSummary]:
+        return list(self._get("/proxies")["pools"])
+
+    def proxy_pool(self, name: str) -> ProxyPool:
+        """How each proxy of a pool works."""
+        return cast(ProxyPool, self._get(f"/proxies/{quoted(name)}"))
+
+    def set_proxy_pool(self, name: str, text: str) -> ProxyPool:
+        """Keeps a list of proxies, one on a line, or replaces it. Passwords are written {secret:NAME}."""
+        return cast(ProxyPool, self._change("PUT", f"/proxies/{quoted(name)}", {"text": text}))
+
+    def remove_proxy_pool(self, name: str) -> None:
+        self._change("DELETE", f"/proxies/{quoted(name)}")
 
     def workers(self) -> list[Worker]:
         return list(self._get("/workers")["workers"])

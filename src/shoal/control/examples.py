@@ -91,6 +91,13 @@ EXAMPLES: Mapping[str, Example] = {
         'shoal.set_exclusions(["example.com", "https://example.org/private/"])',
         {"a host and a part of another": {"lines": ["example.com", "https://example.org/private/"]}},
     ),
+    "proxy_pools": Example("shoal.proxy_pools()"),
+    "proxy_pool": Example('shoal.proxy_pool("europe")'),
+    "set_proxy_pool": Example(
+        'shoal.set_proxy_pool("europe", "http://proxy.example:3128 region=de")',
+        {"two proxies": {"text": "http://proxy.example:3128 region=de\nsocks5h://ann:{secret:ACME}@gate.example:1080"}},
+    ),
+    "remove_proxy_pool": Example('shoal.remove_proxy_pool("europe")'),
     "workers": Example("shoal.workers()"),
     "stats": Example("shoal.stats()"),
     "schedules": Example("shoal.schedules()"),
@@ -120,7 +127,14 @@ EXAMPLES: Mapping[str, Example] = {
     "revoke_token": Example('shoal.remove_token("ann")'),
 }
 """By the name of the operation."""
-_PLACES = {"jobs": "last", "schedules": "nightly", "tokens": "ann", "hosts": "example.com", "pages": "00c0ffee00c0ffee"}
+_PLACES = {
+    "jobs": "last",
+    "schedules": "nightly",
+    "tokens": "ann",
+    "hosts": "example.com",
+    "pages": "00c0ffee00c0ffee",
+    "proxies": "europe",
+}
 """A value for a path parameter, by the segment before it."""
 _FILES = ("export", "archive", "body")
 _QUERIES = {

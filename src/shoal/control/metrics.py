@@ -46,6 +46,7 @@ from shoal.frontier.redis.inspection import FrontierSurvey
 from shoal.model import JobState, Lane, Outcome
 from shoal.store.crawl.sink_state import SinksLag, sinks_lag
 from shoal.store.jobs import count_jobs
+from shoal.store.proxies.figures import PoolTotals, pool_totals
 
 ANSWER_S = 5.0
 """Prometheus waits ten seconds."""
@@ -112,7 +113,8 @@ class _Fleet(Collector):
         up.add_metric(["database"], float(stored is not None))
         yield up
         if stored is not None:
-            states, lag = stored
+            states, lag, pools = stored
+            yield from _pools(pools)
             yield _by("shoal_jobs", "Jobs by state.", "state", {state: states.get(state, 0) for state in JobState})
             yield _one("shoal_sink_behind_items", "Changed items that sinks have not got yet.", lag.behind)
             yield _one("shoal_sink_behind_seconds", "How long the oldest of them has waited.", lag.behind_s)
@@ -128,9 +130,10 @@ class _Fleet(Collector):
         except Unavailable:
             return None
 
-    def _stored(self) -> tuple[dict[JobState, int], SinksLag] | None:
+    def _stored(self) -> tuple[dict[JobState, int], SinksLag, list[PoolTotals]] | None:
+        store, now = self._bridge.store, time.time()
         try:
-            return count_jobs(self._bridge.store).by_state, sinks_lag(self._bridge.store, time.time())
+            return count_jobs(store).by_state, sinks_lag(store, now), pool_totals(store, now)
         except Unavailable:
             return None
 
@@ -141,6 +144,20 @@ async def _look(over: Bridge) -> FleetSnapshot:
     return FleetSnapshot(
         await read_counters(frontier), await frontier.survey(), roster, await frontier.connection.memory()
     )
+
+
+def _pools(pools: list[PoolTotals]) -> Iterator[Metric]:
+    requests = CounterMetricFamily("shoal_proxy_requests", "Requests through proxies.", labels=["pool", "result"])
+    size = CounterMetricFamily("shoal_proxy_bytes", "Bytes received through proxies.", labels=["pool"])
+    cost = CounterMetricFamily("shoal_proxy_cost", "Cost of requests through proxies.", labels=["pool"])
+    cooling = GaugeMetricFamily("shoal_proxies_cooling", "Proxies that cool down.", labels=["pool"])
+    for pool in pools:
+        for result, n in {"success": pool.successes, "failure": pool.failures, "block": pool.blocks}.items():
+            requests.add_metric([pool.pool, result], n)
+        size.add_metric([pool.pool], pool.bytes)
+        cost.add_metric([pool.pool], pool.cost)
+        cooling.add_metric([pool.pool], pool.cooling)
+    yield from (requests, size, cost, cooling)
 
 
 def _counters(counts: dict[Series, int]) -> Iterator[Metric]:

@@ -41,6 +41,7 @@ _TAGS = {
     "schedules": "Jobs that start at set times.",
     "hosts": "How each host is treated, over all jobs.",
     "exclusions": "URLs that no job may request.",
+    "proxies": "Pools of proxies, and how each proxy works.",
     "fleet": "The processes of the fleet, and a summary.",
     "tokens": "Who may use the API.",
     "service": "Health, metrics and this documentation; no token is needed.",

@@ -25,6 +25,7 @@ from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.malloc import keep_freed_memory
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.periodic_tasks import DRAIN_S, READING_GRACE_S, PeriodicTasks
+from shoal.engine.proxies.save_health import HealthChannel, ProxyHealth
 from shoal.engine.readers.pool import SECONDS, ReaderPool
 from shoal.engine.reading.conditional_recrawl import Refresh
 from shoal.engine.reading.crash_marker import CrashMarker
@@ -79,10 +80,12 @@ class Engine:
         loader: JobLoader | None = None,
         reading_s: float = SECONDS,
         browser_pages: Callable[[], int] = lambda: 0,
+        channel: HealthChannel | None = None,
     ) -> None:
         """With a loader it works for a fleet: it loads jobs when it leases their requests, and waits for servers that
         are away. `reading_s` is the CPU time that a reader process may spend on a page. `browser_pages` returns how
-        many pages the browser of this process opens at a time; 0: it has none."""
+        many pages the browser of this process opens at a time; 0: it has none. `channel` passes on to other processes
+        how proxies work."""
         self._frontier = frontier
         self._crash_marker = crash_marker
         self._concurrency = concurrency
@@ -138,6 +141,7 @@ class Engine:
         self._periodic_tasks = PeriodicTasks(
             frontier, self._active_jobs, self._held_leases, self._overflow, self._readers, self._outages
         )
+        self._proxy_health = ProxyHealth(writer, self._active_jobs, self._outages, channel)
         self._lanes: Sequence[Lane] = ALL_LANES if loader is None else ()
         self._leased_at = time.monotonic()
         self.ended = 0
@@ -220,6 +224,7 @@ class Engine:
             periodic.end_at_time_limits(),
             periodic.reap(),
             periodic.offer_again(),
+            self._proxy_health.run(),
         ]
         await self._work(until_all_finished(), [self._save(on_result), *tasks])
         return finished
@@ -234,7 +239,8 @@ class Engine:
                     await self._idle()
 
         periodic = self._periodic_tasks
-        tasks = [self._save(on_result), periodic.extend_leases(), periodic.end_at_time_limits()]
+        health = self._proxy_health.run()
+        tasks = [self._save(on_result), periodic.extend_leases(), periodic.end_at_time_limits(), health]
         await self._work(until_stopped(), tasks)
 
     async def ready_in(self, lanes: Sequence[Lane]) -> float | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.engine.active_job import ActiveJob, JobResources
 from shoal.engine.job_hooks import begin_job, finish_job
 from shoal.engine.job_start import SEEDS_AT_ONCE, callbacks_of, make_active_job, scope_of
+from shoal.engine.proxies.learn_rows import changed_rows
 from shoal.engine.proxies.load_pool import ProxySettings, load_exits
 from shoal.errors import ShoalError, Unavailable, UnknownJob, UsageError
 from shoal.fetch.address_guard import AddressGuard
@@ -31,6 +32,7 @@ from shoal.store.crawl.job_hooks import jobs_to_finish
 from shoal.store.crawl.shape_counts import load_shape_counts
 from shoal.store.fleet.exclusions import stored_exclusions
 from shoal.store.jobs import Job, fail_unless_ended, load_job
+from shoal.store.proxies.figures import add_proxy_figures
 from shoal.store.store import Store
 from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
@@ -137,6 +139,8 @@ class FleetJobLoader:
                 log.error("on_finish_failed", f"job {id} has ended, but its spider's {failure}", **job.about)
 
     async def unload(self, active_job: ActiveJob) -> None:
+        if active_job.exits is not None and (rows := list(changed_rows(active_job.exits.pool, time.time()))):
+            await self.writer.run(add_proxy_figures, rows)
         if active_job.recorder is not None:
             await self.writer.run(active_job.recorder.seal)
         await active_job.close_browser()

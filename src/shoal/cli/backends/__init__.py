@@ -181,6 +181,25 @@ class Tokens(Protocol):
         """By name or id. Raises UsageError for an unknown one."""
 
 
+class Proxies(Protocol):
+    """Pools of proxies. Methods raise UsageError for an unknown one."""
+
+    def pools(self) -> list[Record]: ...
+
+    def pool(self, name: str) -> Record: ...
+
+    def add(self, name: str, text: str) -> None: ...
+
+    def remove(self, name: str) -> None: ...
+
+    def text(self, name: str) -> str:
+        """The list itself."""
+
+
+def no_pool(name: str) -> UsageError:
+    return UsageError(f"there is no pool of proxies named {name!r}: `shoal proxies` lists them")
+
+
 def no_schedule(name: str) -> UsageError:
     return UsageError(f"there is no schedule {name!r}: `shoal schedule list` lists them")
 

@@ -105,7 +105,8 @@ def _ended(session: Session, explained: Explanation, record: Record, job: Job) -
             attempt = f", at attempt {record.attempts}" if record.attempts > 1 else ""
             yield f"fetched at {iso_time(record.fetched_at)}{attempt}"
             nowhere = ", without a valid Location header" if record.status in REDIRECTS else ""
-            yield f"answered {record.status} in {record.duration_ms} ms{nowhere}"
+            _, through, proxy = record.via.partition(" via ")
+            yield f"answered {record.status} in {record.duration_ms} ms{through}{safe(proxy)}{nowhere}"
             yield f"{record.content_type or 'no content type'}, {size(record.bytes)}, {record.title or 'no title'}"
             if record.canonical and record.canonical != record.url:
                 yield f"it names another URL as its own (rel=canonical): {record.canonical}"

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shoal.engine.proxies.job_exits import JobExits
+from shoal.engine.proxies.learn_rows import learn_rows
 from shoal.errors import UsageError
 from shoal.fetch.proxies.pool import ProxyPool
 from shoal.model import JobSpec
 from shoal.model.proxy_list import POOL_NAME, read_proxies, with_secrets
+from shoal.store.proxies.figures import load_proxy_figures
 from shoal.store.proxies.pools import load_proxy_list, proxy_list_names
 from shoal.store.store import Store
 
@@ -26,7 +28,10 @@ class ProxySettings:
 def load_exits(spec: JobSpec, job: str, store: Store, settings: ProxySettings) -> JobExits | None:
     """None for a job without proxies. Raises UsageError."""
     pool = load_pool(spec, job, store, settings)
-    return None if pool is None else JobExits(pool)
+    if pool is None:
+        return None
+    learn_rows([pool], load_proxy_figures(store, pool.name))
+    return JobExits(pool)
 
 
 def load_pool(spec: JobSpec, job: str, store: Store | None, settings: ProxySettings) -> ProxyPool | None:

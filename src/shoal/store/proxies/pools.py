@@ -6,6 +6,7 @@ from sqlalchemy import delete, select
 
 from shoal.store.database.upsert import insert_into
 from shoal.store.store import Store
+from shoal.store.tables import proxy_figures
 from shoal.store.tables import proxy_lists as table
 
 
@@ -25,7 +26,11 @@ def proxy_list_names(store: Store) -> list[str]:
         return list(db.execute(select(table.c.name).order_by(table.c.name)).scalars())
 
 
-def remove_proxy_list(store: Store, name: str) -> bool:
-    """False if there is none of that name."""
+def remove_pool(store: Store, name: str) -> bool:
+    """With what is known about its proxies. False if there is nothing of that name."""
+    if not name.isprintable():
+        return False
     with store.write() as db:
-        return bool(db.execute(delete(table).where(table.c.name == name)).rowcount)
+        lists = db.execute(delete(table).where(table.c.name == name)).rowcount
+        figures = db.execute(delete(proxy_figures).where(proxy_figures.c.pool == name)).rowcount
+        return lists + figures > 0

@@ -1,0 +1,97 @@
+"""What is known about each proxy, at all hosts and at one. Several processes add to it at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from sqlalchemy import BigInteger, Row, and_, case, cast, func, select
+
+from shoal.store.database.upsert import Upsert
+from shoal.store.store import Store
+from shoal.store.tables import proxy_figures as table
+from shoal.store.tables.proxies import LATENCY_CLASSES
+
+if TYPE_CHECKING:
+    from shoal.store.database.upsert import Insert
+
+_CURRENT = ("in_a_row", "cool_until", "reason", "updated_at")
+"""Columns that the newest row replaces; the others are added up."""
+
+
+class ProxyFigures(NamedTuple):
+    pool: str
+    proxy: str
+    host: str
+    """Empty: at all hosts."""
+    requests: int
+    successes: int
+    failures: int
+    blocks: int
+    bytes: int
+    cost: float
+    latencies: tuple[int, ...]
+    """Successes by class of latency."""
+    in_a_row: int
+    cool_until: float
+    reason: str
+    updated_at: float
+
+
+def add_proxy_figures(store: Store, rows: Sequence[ProxyFigures]) -> None:
+    with store.write() as db:
+        # In one order: processes that save the same rows at the same time must not wait for each other in a circle.
+        _ADD.write(db, [(*row[:9], *row.latencies, *row[10:]) for row in sorted(rows, key=lambda row: row[:3])])
+
+
+def load_proxy_figures(store: Store, pool: str, since: float = 0.0) -> list[ProxyFigures]:
+    """Those that changed since then."""
+    wanted = select(table).where(table.c.pool == pool, table.c.updated_at >= since)
+    with store.read() as db:
+        return [_figures(row) for row in db.execute(wanted.order_by(table.c.proxy, table.c.host))]
+
+
+class PoolTotals(NamedTuple):
+    pool: str
+    successes: int
+    failures: int
+    blocks: int
+    bytes: int
+    cost: float
+    cooling: int
+
+
+def pool_totals(store: Store, now: float) -> list[PoolTotals]:
+    """Of named pools, over all their proxies."""
+    # PostgreSQL's sum is a decimal.
+    sums = [cast(func.sum(table.c[name]), BigInteger) for name in ("successes", "failures", "blocks", "bytes")]
+    cooling = func.sum(case((and_(table.c.in_a_row > 0, table.c.cool_until > now), 1), else_=0))
+    named = select(table.c.pool, *sums, func.sum(table.c.cost), cast(cooling, BigInteger))
+    of_all_hosts = named.where(table.c.host == "", table.c.pool.not_like("job %"))
+    with store.read() as db:
+        return [PoolTotals(*row) for row in db.execute(of_all_hosts.group_by(table.c.pool).order_by(table.c.pool))]
+
+
+def pools_with_figures(store: Store) -> list[str]:
+    with store.read() as db:
+        return list(db.execute(select(table.c.pool).distinct().order_by(table.c.pool)).scalars())
+
+
+def _figures(row: Row[tuple[object, ...]]) -> ProxyFigures:
+    values = tuple(row)
+    end = 9 + LATENCY_CLASSES
+    return ProxyFigures._make((*values[:9], values[9:end], *values[end:]))
+
+
+def _add(statement: Insert, _: object) -> Insert:
+    added = {
+        column.name: statement.excluded[column.name]
+        if column.name in _CURRENT
+        else table.c[column.name] + statement.excluded[column.name]
+        for column in table.columns
+        if not column.primary_key
+    }
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=added)
+
+
+_ADD = Upsert(table, _add)

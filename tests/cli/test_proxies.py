@@ -1,0 +1,56 @@
+"""`shoal proxies`: named pools, how each proxy works, and a test of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from shoal.practice import Running
+from tests.cli.conftest import Shell
+from tests.proxies.proxy_servers import tinyproxy
+
+
+def test_a_named_pool_is_kept_used_shown_tested_and_removed(shoal: Shell, site: Running, tmp_path: Path) -> None:
+    with tinyproxy(tmp_path, "127.0.0.2", password="hush") as port:
+        listed = (
+            f"http://ann:{{secret:ACME}}@127.0.0.1:{port} provider=acme region=de price=0.5/request\nhttp://127.0.0.1:1"
+        )
+        (shoal.folder / "europe.txt").write_text(listed)
+        env = {"SHOAL_SECRET_ACME": "hush"}
+        assert "there is no pool of proxies yet" in shoal("proxies").err
+        assert "pool europe has 2 proxies" in shoal("proxies", "add", "europe", "europe.txt").err
+        tested = shoal("proxies", "test", "europe", "--url", site.url(), "--allow-private", env=env)
+        assert tested.code == 0 and "1 of 2 proxies works" in tested.err
+        ran = shoal("crawl", site.url(), "--allow-private", "--proxies", "europe", "--max-pages", "5", env=env)
+        assert ran.code == 0, ran.err
+        pool = json.loads(shoal("proxies", "europe", "--json").out)
+        good, bad = pool["proxies"]
+        assert (good["state"], good["provider"], good["success_share"]) == ("works", "acme", 1.0)
+        assert good["requests"] >= 5 and good["cost"] == good["requests"] * 0.5 and bad["state"] in ("new", "cooling")
+        assert pool["hosts"][0]["best_provider"] == "acme"
+        (summary,) = (json.loads(line) for line in shoal("proxies", "--json").out.splitlines())
+        assert (summary["pool"], summary["proxies"], summary["source"]) == ("europe", 2, "store")
+        assert f"via 127.0.0.1:{port}" in shoal("explain", "last", site.url()).out
+        shown = [
+            shoal(*words).out for words in (["proxies"], ["proxies", "europe"], ["job", "last"], ["pages", "last"])
+        ]
+        everything = "".join([*shown, ran.out, ran.err, tested.out, tested.err])
+        assert "acme" in everything and "hush" not in everything
+    assert b"hush" not in (shoal.home / "shoal.db").read_bytes()
+    gone = shoal("proxies", "test", "europe", "--url", site.url(), "--allow-private", env=env)
+    assert gone.code == 4 and "no proxy works" in gone.err
+    assert shoal("proxies", "remove", "europe").code == 0
+    assert "there is no pool of proxies named 'europe'" in shoal("proxies", "europe").err
+
+
+def test_a_list_with_a_password_is_not_kept_and_a_fault_is_named(shoal: Shell, site: Running) -> None:
+    (shoal.folder / "bad.txt").write_text("http://ann:hush@a:1")
+    refused = shoal("proxies", "add", "bad", "bad.txt")
+    assert refused.code == 2 and "{secret:NAME}" in refused.err and "hush" not in refused.err
+    for words, why in {
+        ("--proxies", "nowhere"): "no pool of proxies is named nowhere",
+        ("--region", "de"): "--region needs proxies",
+        ("--proxy", "http://127.0.0.1:1", "--region", "de"): "no proxy of job",
+    }.items():
+        wrong = shoal("crawl", site.url(), "--allow-private", *words)
+        assert wrong.code == 2 and why in wrong.err, wrong.err
