@@ -29,14 +29,14 @@ def test_markdown_never_fails_on_junk(html: bytes) -> None:
 
 
 def test_main_text_is_without_navigation() -> None:
-    text = main_text(Document(ARTICLE, "http://x.test/"))
+    text = main_text(Document(ARTICLE, "http://x.test/"), ARTICLE)
     assert text.count(PARAGRAPH) == 2
     assert "Home" not in text
 
 
 def test_main_text_needs_no_further_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
-    text = main_text(Document(ARTICLE, "http://x.test/"))
+    text = main_text(Document(ARTICLE, "http://x.test/"), ARTICLE)
     assert text.splitlines() == ["Title", PARAGRAPH, PARAGRAPH + " More"]
 
 
@@ -44,3 +44,23 @@ def test_markdown_says_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "html_to_markdown", None)
     with pytest.raises(UsageError, match=r"pip install 'shoal\[text\]'"):
         to_markdown(ARTICLE, "http://x.test/")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<div><span>boolean</span><div>Returns the value of the thing.</div></div>",
+        "<div class=method><pre>public boolean</pre><div class=block>Returns the value of the thing.</div></div>",
+        "<dl><dt>boolean</dt><dd>Returns the value of the thing.</dd></dl>",
+        "<table><tr><td>boolean</td><td>Returns the value of the thing.</td></tr></table>",
+        "<ul><li><a href=x>boolean</a><p>Returns the value of the thing.</p></li></ul>",
+    ],
+)
+def test_no_paragraph_is_lost_and_no_words_are_glued(part: str) -> None:
+    filler = "".join(f"<p>{PARAGRAPH} {n}</p>" for n in range(8))
+    html = (
+        f"<nav><a href=/>Home</a></nav><main><h1>T</h1>{filler}{part}{filler}</main><footer>Imprint</footer>".encode()
+    )
+    text = main_text(Document(html, "http://x.test/"), html)
+    assert "boolean" in text and "Returns the value of the thing." in text and "booleanReturns" not in text
+    assert text.count(PARAGRAPH) == 16 and "Home" not in text and "Imprint" not in text

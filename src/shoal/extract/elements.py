@@ -39,6 +39,12 @@ def text_of(node: LexborNode) -> str:
     return " ".join("".join(_words(node)).split())
 
 
+def lines_of(node: LexborNode) -> list[str]:
+    """The text of each block, in page order."""
+    lines = "".join(_words(node, "\n")).splitlines()
+    return [folded for line in lines if (folded := " ".join(line.split()))]
+
+
 def own_text_of(node: LexborNode) -> str:
     return _folded(node.text(deep=False))
 
@@ -68,7 +74,7 @@ def attributes_of(nodes: Sequence[LexborNode], name: str) -> list[str | None]:
     return values if all(values) else [attribute_of(node, name) for node in nodes]
 
 
-def _words(node: LexborNode) -> Iterator[str]:
+def _words(node: LexborNode, between_blocks: str = " ") -> Iterator[str]:
     """Depth first, without recursion. A str on the stack marks the end of a block."""
     pending: list[LexborNode | str] = [node]
     while pending:
@@ -79,8 +85,8 @@ def _words(node: LexborNode) -> Iterator[str]:
             yield each.text()
         elif each.tag not in UNSEEN:
             if each.tag in _BLOCKS:
-                yield " "
-                pending.append(" ")
+                yield between_blocks
+                pending.append(between_blocks)
             children = list(each.iter(include_text=True))
             children.reverse()
             pending.extend(children)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import escape
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -50,8 +51,14 @@ _LEVELS = 8
 """How far around a block of code its language may be."""
 
 
-def main_content(html: bytes) -> str | None:
-    """The HTML of the content; None if no part of the page stands out. `html` is UTF-8."""
+class MainContent(NamedTuple):
+    html: str
+    stands_out: bool
+    """False: it is the whole body, without what is known as noise."""
+
+
+def main_content(html: bytes) -> MainContent | None:
+    """None if the page has no text. `html` is UTF-8."""
     tree = LexborHTMLParser(html)
     body = tree.body
     if body is None:
@@ -66,7 +73,7 @@ def main_content(html: bytes) -> str | None:
     text = content.html or ""
     if title and content.css_first("h1") is None:
         text = f"<h1>{escape(title)}</h1>{text}"
-    return text if content.text().strip() else None
+    return MainContent(text, content.tag != "body") if content.text().strip() else None
 
 
 def _content(body: LexborNode) -> LexborNode:

@@ -13,8 +13,8 @@ from shoal.extract.readable_text import check_shape, main_markdown, main_text, t
 from shoal.extract.tables import tables
 
 _MAKERS: dict[str, Callable[[Document, bytes], Any]] = {
-    "metadata": lambda document, _: metadata(document),
-    "main": lambda document, _: main_text(document),
+    "metadata": metadata,
+    "main": main_text,
     "markdown": lambda document, html: main_markdown(html, document.url),
     "page_markdown": lambda document, html: to_markdown(html, document.url),
     "tables": lambda document, _: [asdict(table) for table in tables(document)],

@@ -1,4 +1,4 @@
-"""What a page says of itself for machines: OpenGraph, Twitter cards, JSON-LD, microdata, and its language.
+"""What a page says of itself for machines: author and times, OpenGraph, Twitter cards, JSON-LD, microdata, language.
 
 Everything is plain dicts, lists and strings that JSON can hold. Junk is left out, and so is what lies beyond a cap.
 """
@@ -11,6 +11,7 @@ from typing import Any
 from ada_url import join_url
 from selectolax.lexbor import LexborNode
 
+from shoal.extract.authorship import authorship, main_entity
 from shoal.extract.document import Document
 from shoal.extract.elements import attribute_of, text_of
 from shoal.extract.extract_errors import BadJson
@@ -28,12 +29,18 @@ _LINKED |= {"embed": "src", "iframe": "src", "track": "src", "object": "data"}
 _VALUED = {"meta": "content", "data": "value", "meter": "value", "time": "datetime"}
 
 
-def metadata(document: Document) -> dict[str, Any]:
-    """`opengraph`, `twitter`, `json_ld`, `microdata` and `language`; raises UnparsablePage."""
+def metadata(document: Document, html: bytes = b"") -> dict[str, Any]:
+    """`author`, `published`, `modified`, `main_entity`, and what the page says in `opengraph`, `article`, `twitter`,
+    `json_ld`, `microdata` and `language`; raises UnparsablePage. `html` is the page before it was parsed."""
+    linked_data = json_ld(document)
+    main = main_entity(linked_data)
     return {
+        **authorship(document, main, linked_data, html)._asdict(),
+        "main_entity": main,
         "opengraph": _cards(document, "og:"),
+        "article": _cards(document, "article:"),
         "twitter": _cards(document, "twitter:"),
-        "json_ld": json_ld(document),
+        "json_ld": linked_data,
         "microdata": microdata(document),
         "language": language(document),
     }

@@ -5,13 +5,13 @@ Markdown needs html-to-markdown, and the better of two main texts trafilatura; b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from selectolax.lexbor import LexborNode
 
 from shoal.errors import MissingExtra
 from shoal.extract.document import Document
-from shoal.extract.elements import text_of
+from shoal.extract.elements import lines_of, text_of, whole_tree
 from shoal.extract.extract_errors import UnparsablePage
 from shoal.extract.main_content import main_content
 from shoal.extract.page import MAX_HTML_BYTES, MAX_TEXT
@@ -23,6 +23,8 @@ MAX_DEPTH = 128
 MAX_TAGS = 200_000
 MAX_TABLE_CELLS = 20_000
 """trafilatura makes an element of every column that a cell spans, in every row: 5 KB of cells take it six seconds."""
+LEAST_CHARS = 25
+"""Shorter lines may be missing: cells, labels and bylines."""
 _PARAGRAPHS = "p, pre, blockquote, h1, h2, h3, h4, li, dd, td"
 _APART = frozenset(("aside", "footer", "form", "header", "nav"))
 
@@ -30,7 +32,7 @@ _APART = frozenset(("aside", "footer", "form", "header", "nav"))
 def main_markdown(html: bytes, base_url: str) -> str:
     """The main content as markdown; the whole page if no part of it stands out. Like `to_markdown`."""
     content = main_content(html[:MAX_HTML_BYTES])
-    return to_markdown(html if content is None else content.encode(), base_url)
+    return to_markdown(html if content is None else content.html.encode(), base_url)
 
 
 def to_markdown(html: bytes, base_url: str) -> str:
@@ -64,8 +66,24 @@ def _clamp_spans(root: LexborNode) -> None:
                 del cell.attrs[name]
 
 
-def main_text(document: Document) -> str:
-    """What the page is about, without navigation, a paragraph a line; raises UnparsablePage."""
+def main_text(document: Document, html: bytes) -> str:
+    """What the page is about, without navigation, a paragraph a line; raises UnparsablePage. `html` is the page before
+    it was parsed."""
+    text = _judged_text(document)
+    content = main_content(html[:MAX_HTML_BYTES])
+    if content is None or not content.stands_out:
+        return text
+    # trafilatura takes short paragraphs and texts without one for something beside the content.
+    lines = lines_of(whole_tree(content.html.encode()))
+    return text if _has_all(text, lines) else "\n".join(lines)[:MAX_TEXT]
+
+
+def _has_all(text: str, lines: Iterable[str]) -> bool:
+    words = " ".join(text.split())
+    return all(line in words for line in lines if len(line) >= LEAST_CHARS)
+
+
+def _judged_text(document: Document) -> str:
     root = document.root
     try:
         from trafilatura import extract
