@@ -110,8 +110,7 @@ class Fleet:
             return JobStatus(job, JobState.PAUSED, figures, None)
         if job.awaits_urls:
             return JobStatus(job, JobState.WAITING, figures, f"it has no URLs yet: POST /api/v1/jobs/{job.id}/urls")
-        if job.spec.scrapy is not None and not await OwnWorkers(self.frontier.connection, job.id).alive():
-            way_on = f"no process works on it: `scrapy crawl {job.spec.scrapy} -s SHOAL_JOB={job.id}` continues it"
+        if way_on := await self._without_process(job):
             return JobStatus(job, JobState.INTERRUPTED, figures, way_on)
         blocker = lost if job.spec.scrapy is not None else await self._blocker(job, figures) or lost
         if blocker:
@@ -147,7 +146,15 @@ class Fleet:
         with suppress(FrontierLost):
             await self.frontier.resume(job.id)
         await self.ring()
+        if way_on := await self._without_process(job):
+            return f"job {job.id} may continue, but {way_on}"
         return f"job {job.id} continues"
+
+    async def _without_process(self, job: Job) -> str | None:
+        """How to continue a Scrapy crawl on which no process works."""
+        if job.spec.scrapy is None or await OwnWorkers(self.frontier.connection, job.id).alive():
+            return None
+        return f"no process works on it: `scrapy crawl {job.spec.scrapy} -s SHOAL_JOB={job.id}` continues it"
 
     async def change(self, job: Job, fields: Mapping[str, Any]) -> None:
         await change_job(self, job.id, lambda spec: spec.with_fields(fields), None)

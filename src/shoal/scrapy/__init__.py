@@ -9,6 +9,9 @@ docs/scrapy.md describes the settings, and what differs from Scrapy's own schedu
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from shoal.errors import MissingExtra
 
 try:
@@ -20,4 +23,19 @@ from shoal.scrapy.dupefilter import DupeFilter
 from shoal.scrapy.pipeline import Pipeline
 from shoal.scrapy.scheduler import Scheduler
 
-__all__ = ["DupeFilter", "Pipeline", "Scheduler"]
+_WITH_REDIS = {
+    "RedisCrawlSpider": "shoal.scrapy.redis_spiders",
+    "RedisPipeline": "shoal.scrapy.redis_pipeline",
+    "RedisSpider": "shoal.scrapy.redis_spiders",
+}
+__all__ = ["DupeFilter", "Pipeline", "RedisCrawlSpider", "RedisPipeline", "RedisSpider", "Scheduler"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what needs redis-py only when it is used."""
+    if name not in _WITH_REDIS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(_WITH_REDIS[name]), name)
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"shoal.scrapy.{name} needs {error.name}", "fleet") from error

@@ -33,6 +33,8 @@ class CrawlPlan:
     """SHOAL_JOB"""
     flush: bool
     """SCHEDULER_FLUSH_ON_START"""
+    persist: bool = False
+    """SCHEDULER_PERSIST"""
 
 
 class CrawlJob(Protocol):
@@ -40,6 +42,10 @@ class CrawlJob(Protocol):
     id: str
     caller: str
     cookies: CookieKeeper
+
+    @property
+    def start_scope(self) -> str:
+        """The start requests of all processes in one scope are the same."""
 
     @property
     def frontier(self) -> Frontier: ...

@@ -12,7 +12,6 @@ from w3lib.url import canonicalize_url
 from shoal.urls import fingerprint
 
 _URLS_REMEMBERED = 50_000
-START = "start"
 
 
 class Fingerprints:
@@ -22,6 +21,8 @@ class Fingerprints:
         self._is_default = type(fingerprinter) is RequestFingerprinter
         self._by_url: dict[str, int] = {}
         self._starts: dict[int, int] = {}
+        self.start_scope = "start"
+        """The start requests of all processes in one scope are the same."""
 
     def of(self, request: Any) -> int:
         if not self._is_default or "verbatim_url" in request.meta:
@@ -43,7 +44,7 @@ class Fingerprints:
         if parent is not None:
             scope, repeated = str(parent[0]), parent[1]
         elif request.meta.get("is_start_request"):
-            scope, repeated = START, self._starts
+            scope, repeated = self.start_scope, self._starts
         else:
             scope, repeated = str(random.random()), {}
         repeated[own] = repeated.get(own, -1) + 1

@@ -44,6 +44,9 @@ class Reactor(Protocol):
 
     def give(self, leases: list[Lease], cookies: dict[str, str]) -> None: ...
 
+    def offered(self, activity: int) -> None:
+        """Everything that was put into the outbox up to `activity` is in the frontier."""
+
     def rest(self, reason: str, activity: int) -> None:
         """The frontier has nothing more for this process, if nothing happened since `activity`."""
 
@@ -180,6 +183,7 @@ class FrontierThread:
         await self._offer(crawl)
         leases = await self._lease(crawl)
         if not self._pending.found:
+            self._reactor.offered(activity)
             self._settler.add(self._pending.ended)
             self._pending.ended = []
         if leases or self._reactor.held_tokens() or not self._pending.is_empty or self._settler.tokens:

@@ -32,6 +32,7 @@ class HomeCrawl:
         self.store = home.store
         self.caller = caller_of(job.id)
         self.cookies = cookies
+        self.start_scope = "start"
 
     @classmethod
     async def open(cls, settings: Settings, plan: CrawlPlan) -> HomeCrawl:

@@ -47,7 +47,8 @@ def crawl_plan(scrapy: Any, spider: Any) -> CrawlPlan:
     politeness = Politeness(rate=rate, per_host=_per_host(scrapy), robots=scrapy.getbool("ROBOTSTXT_OBEY"))
     name = f"{spider.name}"
     spec = JobSpec(name=name, scrapy=name, politeness=politeness, archive=False, text=False, agent=_agent(scrapy))
-    return CrawlPlan(spec, check_job_id(scrapy["SHOAL_JOB"]), scrapy.getbool("SCHEDULER_FLUSH_ON_START"))
+    flush, persist = (scrapy.getbool(f"SCHEDULER_{name}") for name in ("FLUSH_ON_START", "PERSIST"))
+    return CrawlPlan(spec, check_job_id(scrapy["SHOAL_JOB"]), flush, persist)
 
 
 def _per_host(scrapy: Any) -> int:

@@ -34,11 +34,14 @@ _DELETE_IF_EQUAL = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.c
 
 
 class RedisCrawl:
-    def __init__(self, frontier: RedisFrontier, store: Store, job: Job, name: str | None) -> None:
+    def __init__(self, frontier: RedisFrontier, store: Store, job: Job, plan: CrawlPlan) -> None:
         self.frontier: RedisFrontier = frontier
         self.store = store
         self._job = job
-        self._name = name
+        self._name = None if plan.job else plan.spec.name
+        self._persists = plan.persist
+        self._run = 0
+        """Counts how often a job that persists has been worked off."""
         self.id = job.id
         self.caller = f"scrapy-{socket.gethostname()}-{os.getpid()}-{time.time_ns():x}"
         self._workers = OwnWorkers(frontier.connection, job.id)
@@ -49,9 +52,7 @@ class RedisCrawl:
         frontier = await RedisFrontier.open(url, PoolLimits(connections=CONNECTIONS, lease_s=settings.lease_s))
         try:
             store = _store_of(settings)
-            name = None if plan.job else plan.spec.name
-            job = await _chosen_in_redis(frontier, store, plan, name)
-            crawl = cls(frontier, store, job, name)
+            crawl = cls(frontier, store, await _chosen_in_redis(frontier, store, plan), plan)
             if not crawl.has_ended:
                 await crawl._join(plan)
             return crawl
@@ -61,6 +62,7 @@ class RedisCrawl:
 
     async def _join(self, plan: CrawlPlan) -> None:
         await self._workers.beat(self.caller)
+        self._run = int(await self.frontier.connection.command("GET", self._run_key) or 0)
         try:
             # A paused job stays so.
             await self.frontier.change(self.id, terms_of(plan.spec, 0.0))
@@ -68,6 +70,14 @@ class RedisCrawl:
             await self.frontier.open_job(self.id, terms_of(plan.spec, 0.0))
         if self._job.state in (JobState.QUEUED, JobState.INTERRUPTED):
             set_state_unless_ended(self.store, self.id, JobState.RUNNING, time.time())
+
+    @property
+    def start_scope(self) -> str:
+        return f"start {self._run}" if self._run else "start"
+
+    @property
+    def _run_key(self) -> str:
+        return f"{TAG}:run:{self.id}"
 
     @property
     def has_ended(self) -> bool:
@@ -91,6 +101,10 @@ class RedisCrawl:
 
     async def end(self, idle_reason: str | None, state: JobState | None, reason: str | None) -> None:
         await self._workers.leave(self.caller)
+        if idle_reason == "empty" and self._persists:
+            # The next run fetches the start requests again, and nothing else that this one has seen.
+            await self.frontier.connection.command("SET", self._run_key, self._run + 1)
+            idle_reason, state, reason = None, JobState.INTERRUPTED, "its queue is empty, and kept: SCHEDULER_PERSIST"
         if idle_reason is not None:
             await finish(self.frontier, self.store, self._job, idle_reason)
             self.cookies.forget()
@@ -133,9 +147,10 @@ def _name_key(name: str) -> str:
     return f"{TAG}:spider:{name}"
 
 
-async def _chosen_in_redis(frontier: RedisFrontier, store: Store, plan: CrawlPlan, name: str | None) -> Job:
+async def _chosen_in_redis(frontier: RedisFrontier, store: Store, plan: CrawlPlan) -> Job:
     """The processes of a spider agree on a job in Redis, because each machine may have a store of its own."""
-    while name is not None:
+    name = plan.spec.name
+    while plan.job is None:
         new = unfinished_job(store, name, fleet=True) or new_job_id()
         known = await frontier.connection.command("SET", _name_key(name), new, "NX", "GET")
         job = existing_or_new(store, known.decode() if known else new, plan.spec, fleet=True)
@@ -145,4 +160,4 @@ async def _chosen_in_redis(frontier: RedisFrontier, store: Store, plan: CrawlPla
         with suppress(FrontierLost):
             await frontier.erase(job.id)
         await frontier.connection.command("EVAL", _DELETE_IF_EQUAL, 1, _name_key(name), job.id)
-    return existing_or_new(store, plan.job or "", plan.spec, fleet=True)
+    return existing_or_new(store, plan.job, plan.spec, fleet=True)

@@ -50,6 +50,7 @@ class Scheduler(BaseScheduler):
         self._recent = RecentOffers()
         self._ready: list[tuple[float, int, Lease]] = []
         self._by_token: dict[int, HeldRequest] = {}
+        self._after_offers: list[tuple[int, Any]] = []
         self._started_at: dict[str, float] = {}
         self._rests = False
         self._rests_since: float | None = None
@@ -79,6 +80,11 @@ class Scheduler(BaseScheduler):
         if self._own_filter is not None:
             self._closed.addCallback(lambda _: self._own_filter.close(reason))
         return self._closed
+
+    def when_offered(self, act: Any) -> None:
+        """Calls `act` once all requests that were scheduled so far are in the frontier."""
+        self._after_offers.append((self._outbox.activity, act))
+        self._thread.hurry()
 
     # What the engine asks.
 
@@ -210,6 +216,8 @@ class Scheduler(BaseScheduler):
         return list(self._by_token)
 
     def opened(self, error: BaseException | None) -> None:
+        if self._thread.crawl is not None:
+            self._fingerprints.start_scope = self._thread.crawl.start_scope
         self._in_reactor(self._opened.callback if error is None else self._opened.errback, error)
 
     def give(self, leases: list[Lease], cookies: dict[str, str]) -> None:
@@ -250,6 +258,16 @@ class Scheduler(BaseScheduler):
             deferred_from_coro(engine.close_spider_async(reason=reason))
         else:  # Scrapy 2.13
             engine.close_spider(self._spider, reason=reason)
+
+    def offered(self, activity: int) -> None:
+        if self._after_offers:
+            self._in_reactor(self._call_after_offers, activity)
+
+    def _call_after_offers(self, activity: int) -> None:
+        due = [act for at, act in self._after_offers if at <= activity]
+        self._after_offers = [each for each in self._after_offers if each[0] > activity]
+        for act in due:
+            act()
 
     def forget_recent(self) -> None:
         self._in_reactor(self._recent.clear)

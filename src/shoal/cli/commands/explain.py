@@ -50,7 +50,7 @@ def _lines(session: Session, explained: Explanation, job: Job) -> Iterator[str]:
     if url != explained.spelt:
         yield f"  normalized from {explained.spelt}"
     yield f"{verdict.outcome}{f' ({_cause(explained)})' if verdict.reason else ''}"
-    for step in [*_origin(explained), *_course(session, explained, job)]:
+    for step in [*_origin(explained, job), *_course(session, explained, job)]:
         yield f"  {step}"
 
 
@@ -61,7 +61,7 @@ def _cause(explained: Explanation) -> str | None:
     return explained.verdict.reason
 
 
-def _origin(explained: Explanation) -> Iterator[str]:
+def _origin(explained: Explanation, job: Job) -> Iterator[str]:
     """How the job found the URL."""
     if explained.given:
         lines = [f"{given.line:,}" for given in explained.given]
@@ -73,7 +73,8 @@ def _origin(explained: Explanation) -> Iterator[str]:
     for redirect in explained.redirected_from:
         yield f"redirected from {redirect.url} ({redirect.status})"
     if record is not None and not (explained.given or explained.parent or explained.redirected_from):
-        yield "robots.txt or another sitemap names it as a sitemap"
+        of_scrapy = job.spec.scrapy is not None
+        yield "the spider starts with it" if of_scrapy else "robots.txt or another sitemap names it as a sitemap"
 
 
 def _course(session: Session, explained: Explanation, job: Job) -> Iterator[str]:

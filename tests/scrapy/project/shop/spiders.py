@@ -11,6 +11,8 @@ from scrapy.item import Field
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
+from shoal.scrapy import RedisCrawlSpider, RedisSpider
+
 
 class Product(Item):  # type: ignore[misc]
     url = Field()
@@ -130,4 +132,26 @@ class BlockingSpider(Spider):  # type: ignore[misc]
     def parse(self, response: Any) -> dict[str, Any]:
         if response.url.endswith("none-0.html"):
             time.sleep(5)
+        return {"url": response.url}
+
+
+class QueueSpider(RedisSpider):  # type: ignore[misc]
+    name = "queue"
+
+    def __init__(self, site: str, **named: Any) -> None:
+        super().__init__(**named)
+
+    def parse(self, response: Any) -> dict[str, Any]:
+        return {"url": response.url, "method": response.request.method, "note": response.meta.get("note")}
+
+
+class QueueRuleSpider(RedisCrawlSpider):  # type: ignore[misc]
+    name = "queue_rules"
+    redis_key = "urls of %(name)s"
+    rules = (Rule(LinkExtractor(allow=r"/product/"), callback="parse_product"),)
+
+    def __init__(self, site: str, **named: Any) -> None:
+        super().__init__(**named)
+
+    def parse_product(self, response: Any) -> dict[str, Any]:
         return {"url": response.url}
