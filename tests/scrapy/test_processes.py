@@ -82,3 +82,17 @@ def test_a_redis_that_lost_everything_is_filled_from_the_store(
     spider.wait()
     expected = run_spiders(["rules"], large_shop, tmp_path, **PLAIN_SCRAPY)["rules"]
     assert stored_items(tmp_path, "rules") == expected
+
+
+def test_processes_on_machines_of_their_own_find_each_other_by_the_spiders_name(
+    large_shop: Running, tmp_path: Path, redis: RedisServer
+) -> None:
+    first = Spider("map", large_shop, tmp_path, REDIS_URL=redis.url, DOWNLOAD_DELAY=0.05)
+    eventually(lambda: len(large_shop.log()) > 3)
+    other = tmp_path / "other"
+    other.mkdir()
+    second = Spider("map", large_shop, other, REDIS_URL=redis.url, DOWNLOAD_DELAY=0.05)
+    first.wait()
+    second.wait()
+    assert set(Counter(visit.path for visit in large_shop.log()).values()) == {1}
+    assert stored_items(tmp_path, "map").total() + stored_items(other, "map").total() == 100

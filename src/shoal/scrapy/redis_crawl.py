@@ -152,9 +152,11 @@ async def _chosen_in_redis(frontier: RedisFrontier, store: Store, plan: CrawlPla
     name = plan.spec.name
     while plan.job is None:
         new = unfinished_job(store, name, fleet=True) or new_job_id()
-        known = await frontier.connection.command("SET", _name_key(name), new, "NX", "GET")
-        job = existing_or_new(store, known.decode() if known else new, plan.spec, fleet=True)
-        if job.state not in ENDED and not (plan.flush and known):
+        await frontier.connection.command("SET", _name_key(name), new, "NX")
+        agreed = (await frontier.connection.command("GET", _name_key(name)) or new.encode()).decode()
+        job = existing_or_new(store, agreed, plan.spec, fleet=True)
+        # A job that no process has begun is not flushed: it is ours.
+        if job.state not in ENDED and not (plan.flush and job.started_at):
             return job
         set_state_unless_ended(store, job.id, JobState.CANCELLED, time.time())
         with suppress(FrontierLost):
