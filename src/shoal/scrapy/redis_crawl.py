@@ -25,7 +25,7 @@ from shoal.settings import Settings
 from shoal.store.jobs import Job, load_job, set_state_unless_ended
 from shoal.store.store import Store
 
-CONNECTIONS = 4
+CONNECTIONS = 3
 """Of the frontier to Redis, per process."""
 RESTORE_S = 60
 LOOK_EVERY_S = 0.25

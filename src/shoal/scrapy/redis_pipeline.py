@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from typing import Any
 
+import redis
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 from scrapy.utils.serialize import ScrapyJSONEncoder
@@ -12,6 +15,8 @@ from twisted.internet.threads import deferToThread
 from shoal.scrapy.redis_spiders import redis_client
 
 ITEMS_KEY = "%(spider)s:items"
+AWAY_S = 1.0
+log = logging.getLogger("shoal.scrapy")
 
 
 class RedisPipeline:
@@ -33,8 +38,14 @@ class RedisPipeline:
         return await maybe_deferred_to_future(deferToThread(self._push, item, spider or self._spider))
 
     def _push(self, item: Any, spider: Any) -> Any:
-        self.server.rpush(self.item_key(item, spider), self.serialize(item))
-        return item
+        key, data = self.item_key(item, spider), self.serialize(item)
+        while True:
+            try:
+                self.server.rpush(key, data)
+                return item
+            except (redis.ConnectionError, redis.TimeoutError) as error:
+                log.warning("waiting: an item cannot be pushed: %s", error)
+                time.sleep(AWAY_S)
 
     def item_key(self, item: Any, spider: Any) -> str:
         """Override it to choose a key by item."""

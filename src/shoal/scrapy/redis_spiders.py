@@ -27,7 +27,11 @@ def redis_client(settings: Any) -> Any:
     url = shoal_settings(settings).redis_url
     if url is None:
         raise UsageError("there is no Redis: set REDIS_URL or SHOAL_REDIS_URL")
-    return redis.Redis.from_url(url, max_connections=2, socket_timeout=ANSWER_S, socket_connect_timeout=ANSWER_S)
+    # Callers wait for the connection: a pool that does not block would raise.
+    pool = redis.BlockingConnectionPool.from_url(
+        url, max_connections=1, timeout=None, socket_timeout=ANSWER_S, socket_connect_timeout=ANSWER_S
+    )
+    return redis.Redis(connection_pool=pool)
 
 
 class RedisMixin:
