@@ -211,3 +211,28 @@ def test_a_host_rests_for_what_its_pages_call(shop_site: Running, tmp_path: Path
     chain.run(tmp_path)
     starts = {entry.path: entry.t_start for entry in shop_site.log()[before:]}
     assert starts["/app/plain.html"] - starts["/app/chain.html"] >= 0.9
+
+
+def test_auto_renders_what_shows_too_little_and_learns_where(shop: Shop, tmp_path: Path) -> None:
+    with running(shop, log=tmp_path / "visits.jsonl") as site:
+
+        @spider(site.url("/app/plain.html"), rate=0, per_host=1, allow_private=True, render="auto")
+        def auto(page: Page) -> Iterator[Any]:
+            yield from page.each("article.product_pod", Product)
+            if page.url.endswith("/plain.html"):
+                yield from page.follow("h3 a", to=product)
+                yield page.request("/app/moved.html")
+
+        @auto.callback
+        def product(page: Page) -> Iterator[Any]:
+            yield {"name": page.css("h1")[0].text}
+
+        report = auto.run(tmp_path / "home")
+        log = Counter(entry.path for entry in site.log())
+    assert Counter(item["_type"] for item in report.items()) == {"Product": 2 * 24, "dict": 24}
+    assert {page["url"].rpartition("/")[2]: page["via"] for page in report.pages()}["plain.html"] == "http"
+    # The script that leads to the list ran in a browser, and so does the list.
+    assert report.overview.stored.rendered == {"/app/product/*.html": 24, "/app/*.html": 1}
+    assert (log["/app/plain.html"], log["/app/moved.html"], log["/app/list.html"]) == (1, 2, 1)
+    twice = sum(n == 2 for path, n in log.items() if path.startswith("/app/product/"))
+    assert 2 <= twice <= 6

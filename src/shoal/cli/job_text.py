@@ -29,6 +29,7 @@ _DROPPED_BY = {
 }
 """Reasons in words for people. The codes, which `--json` has, are good enough for the others."""
 _REASONS_SHOWN = 3
+_PATTERNS_SHOWN = 3
 
 
 def summary_line(seen: Overview) -> str:
@@ -115,6 +116,15 @@ def refreshed(seen: Overview) -> str:
 def merged(seen: Overview) -> str:
     n = seen.stored.merged
     return f"{plural(n, 'page')} with the canonical URL of another (--canonical merge)" if n else ""
+
+
+def rendered(seen: Overview) -> str:
+    """How many pages a browser loaded, and which."""
+    patterns = seen.stored.rendered
+    if not patterns:
+        return ""
+    named = ", ".join(map(safe, list(patterns)[:_PATTERNS_SHOWN])) + (", …" if len(patterns) > _PATTERNS_SHOWN else "")
+    return f"{count(sum(patterns.values()))} of {plural(seen.stored.pages, 'page')}: {named}"
 
 
 def nofollow_warning(seen: Overview) -> str:

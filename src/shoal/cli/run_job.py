@@ -24,6 +24,7 @@ from shoal.cli.job_text import (
     other_outcomes,
     pending,
     refreshed,
+    rendered,
     shape_lines,
     sink_lines,
     skipped,
@@ -334,6 +335,7 @@ def _detail_lines(report: Report) -> list[str]:
         "also": ", ".join(filter(None, (other_outcomes(overview.frontier), pending(overview.frontier)))),
         "links skipped": skipped(overview),
         "merged": merged(overview),
+        "rendered": rendered(overview),
         "archive": left_out(overview),
     }
     lines = [f"  {heading}: {text}" for heading, text in details.items() if text]

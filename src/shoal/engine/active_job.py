@@ -30,6 +30,7 @@ from shoal.urls.file_types import FileTypes
 if TYPE_CHECKING:
     from shoal.browser.browser_fetcher import BrowserFetcher
     from shoal.engine.reading.archived_pages import ArchivedPages
+    from shoal.engine.reading.auto_render import AutoRender
     from shoal.engine.reading.conditional_recrawl import KnownPage
     from shoal.engine.reading.spider_callbacks import SpiderCallbacks
 
@@ -223,11 +224,23 @@ class ActiveJob:
         if (browser := self.__dict__.pop("browser", None)) is not None:
             await browser.aclose()
 
+    @cached_property
+    def auto_render(self) -> AutoRender:
+        # Imported here only: few jobs need it.
+        from shoal.engine.reading.auto_render import AutoRender
+
+        return AutoRender()
+
+    def render_mode(self, lease: Lease) -> Render:
+        """Which of its pages a browser loads. Sitemaps and assets are never rendered."""
+        if lease.trail.callback in (SITEMAP, ASSET):
+            return Render.NEVER
+        return (lease.trail.options and lease.trail.options.render) or self.spec.render
+
     def rendering_of(self, lease: Lease) -> Rendering | None:
         """How a browser loads the page. None: it is fetched without one."""
-        options = lease.trail.options
-        mode = (options and options.render) or self.spec.render
-        if mode is not Render.ALWAYS or lease.trail.callback in (SITEMAP, ASSET):
+        mode, options = self.render_mode(lease), lease.trail.options
+        if mode is Render.NEVER or (mode is Render.AUTO and not self.auto_render.at_once(lease)):
             return None
         if options is not None and options.steps:
             return self._rendering._replace(steps=(*options.steps, *self._pictures))

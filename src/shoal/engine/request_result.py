@@ -55,6 +55,9 @@ class RequestResult:
     """Selectors of the spider that had not matched on any page before, and whether they do on this one."""
     dropped_items: Mapping[str, int] = field(default_factory=dict)
     """Items that the spider's steps dropped, by reason."""
+    lacks_items: bool = False
+    """The spider found no item on the page, although it looked for some: an `each` matched nothing, or a required field
+    was missing."""
     listing: Listing | None = None
     """The URLs of such a document are offered part by part, before the result is saved."""
     listed: int = 0

@@ -130,6 +130,7 @@ class Overview:
             "unmatched": [asdict(one) for one in self.unmatched],
             "on_finish_error": self.on_finish,
             "merged": stored.merged,
+            "rendered": stored.rendered,
             "nofollow_starts": list(self.nofollow_starts),
             "sinks": [asdict(sink) for sink in self.sinks],
         }

@@ -52,6 +52,7 @@ def summary(overview: Overview) -> dict[str, Any]:
         "merged": figures["merged"],
         "changes": overview.stored.changes,
         "shapes": figures["shapes"],
+        "rendered": figures["rendered"],
     }
 
 

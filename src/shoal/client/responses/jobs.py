@@ -168,6 +168,8 @@ class Job(TypedDict):
     """Why the spider's `on_finish` failed, in words; null: it did not fail, or there is none."""
     merged: int
     """Pages that are not listed, because another page with the same canonical URL represents them."""
+    rendered: dict[str, int]
+    """Pages that a browser loaded, by the pattern of their path."""
     nofollow_starts: list[str]
     """Start pages whose links were not followed, because they are nofollow; the first three."""
     sinks: list[SinkFigures]

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from shoal.engine import request_result
 from shoal.engine.active_job import ASSET, SITEMAP, ActiveJob
 from shoal.engine.readers.pool import JobReaders, ReadFailed
+from shoal.engine.reading.auto_render import render_again
 from shoal.engine.reading.conditional_recrawl import CONDITION_REFUSED, NOT_MODIFIED, KnownPage
 from shoal.engine.reading.http_validators import entity_tag, modified_at
 from shoal.engine.reading.page_worth import FOUND_BY, GONE, learn_from_page, worth_of_page
@@ -32,19 +33,19 @@ from shoal.model import (
     Outcome,
     PageContent,
     PageRecord,
+    Render,
     Trail,
 )
 from shoal.model.content_change import NO, change_kind
 from shoal.store.archive.warc import digest
 from shoal.store.crawl.earlier_pages import EarlierPage
+from shoal.store.crawl.save_batch import BROWSER
 from shoal.urls import fingerprint
 from shoal.urls.canonical import MAX_CHARS
 from shoal.urls.resolve_links import Link, PageLinks, targets_of
 
 UNCHECKED = "http-insecure"
 """How a page of a job with --insecure was fetched."""
-RENDERED = "browser"
-"""How a page that a browser loaded was fetched."""
 
 RESOLVED_AT_ONCE = 200
 """Links of a big page that are resolved at a time. A new link takes 6 to 20 us, while all other hosts wait."""
@@ -89,7 +90,14 @@ async def _result(
     if outcome is Outcome.DONE and isinstance(answer, Exchange):
         if unwanted := drop_unwanted(active_job, lease, answer):
             return unwanted
+        may_render = answer.rendered is None and active_job.render_mode(lease) is Render.AUTO
+        if may_render and active_job.auto_render.is_shell(lease, answer):
+            return render_again(lease)
         done = await _page(active_job, lease, answer, known, readers)
+        if may_render and active_job.auto_render.lacks_items(lease, answer, done):
+            return render_again(lease)
+        if answer.rendered is not None:
+            active_job.auto_render.learn(lease, answer, done)
         if known is not None and isinstance(done.record, PageRecord):
             await _note_change(done.record, known)
         if active_job.spec.canonical is Canonical.MERGE:
@@ -162,7 +170,7 @@ async def _page(
     if active_job.spec.insecure and record.url.startswith("https:"):
         record.via = UNCHECKED
     if answer.rendered is not None:
-        record.via = RENDERED
+        record.via = BROWSER
         # They are those of the document, which may stay the same while what its scripts load changes.
         record.etag = record.last_modified = None
     if answer.proxy:

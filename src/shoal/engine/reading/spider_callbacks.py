@@ -93,6 +93,7 @@ class SpiderCallbacks:
             if head is not None:
                 note_head(active_job, record, head)
             self._keep(active_job, done, record, findings, lease.trail.callback)
+            done.lacks_items = not findings.items and (bool(findings.rejects) or _found_none(findings))
         except CallbackFailed as failed:
             return _callback_failed(lease, answer.status, failed)
         self._count_matches(done, lease.trail.callback, findings)
@@ -178,6 +179,10 @@ class SpiderCallbacks:
                 raise
             raise CallbackFailed.saying(spider, callback, str(error)) from error
         return findings_of(reply, spider)
+
+
+def _found_none(findings: CallbackResult) -> bool:
+    return any(use == "each" and not found for (use, _), found in findings.matches.items())
 
 
 def failure_words(result: RequestResult) -> str | None:

@@ -36,6 +36,7 @@ from shoal.store.crawl.pack_content import pack
 from shoal.store.database.storable_text import storable, storable_row
 from shoal.store.database.upsert import Upsert, add_count, replace_unless_older
 from shoal.store.store import Store
+from shoal.urls.path_pattern import path_pattern
 from shoal.urls.traps import SAMPLES
 
 Record = PageRecord | RedirectRecord | DeadLetter | Drop
@@ -48,6 +49,9 @@ UNARCHIVED = "unarchived"
 MATCHED = "matched"
 UNMATCHED = "unmatched"
 DROPPED_ITEMS = "dropped_items"
+RENDERED = "rendered"
+BROWSER = "browser"
+"""How a page was fetched that a browser loaded."""
 
 
 class SelectorUse(NamedTuple):
@@ -252,6 +256,9 @@ def _tally_counts(
     for fingerprint, drops in batch.dropped_items.items():
         if _is_new_page(fingerprint, fresh, stored):
             counts += [(DROPPED_ITEMS, reason, n, fresh[fingerprint][1].url) for reason, n in drops.items()]
+    for page in batch.pages:
+        if page.via == BROWSER and _is_new_page(page.fingerprint, fresh, stored):
+            counts.append((RENDERED, path_pattern(page.url), 1, page.url))
     tallies: dict[tuple[str, str], tuple[int, str | None]] = {}
     for kind, key, more, sample in counts:
         # Made storable first: keys that become equal are one row.

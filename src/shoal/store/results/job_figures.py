@@ -8,7 +8,16 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Table, cast, func, select
 
-from shoal.store.crawl.save_batch import DROPPED_ITEMS, FAILED, MATCHED, SKIPPED, UNARCHIVED, UNMATCHED, SelectorUse
+from shoal.store.crawl.save_batch import (
+    DROPPED_ITEMS,
+    FAILED,
+    MATCHED,
+    RENDERED,
+    SKIPPED,
+    UNARCHIVED,
+    UNMATCHED,
+    SelectorUse,
+)
 from shoal.store.store import Store
 from shoal.store.tables import dead, drops, items, pages, redirects, rejects, tallies
 from shoal.urls.traps import PREFIX as TRAP
@@ -91,6 +100,8 @@ class StoredFigures:
     """The pages of a refresh by what has changed: `content`, `markup`, `no`."""
     merged: int
     """Pages that another page represents, because both name the same canonical URL."""
+    rendered: dict[str, int]
+    """Pages that a browser loaded, by the pattern of their path, the most frequent first."""
     unarchived: int
     """Responses for which the archive had no room."""
     failures: list[Failures]
@@ -146,6 +157,7 @@ def stored_figures(store: Store, job: str) -> StoredFigures:
             unchanged=compared.get(False, 0),
             changes=dict(db.execute(by_kind.group_by(pages.c.change_kind)).all()),
             merged=db.execute(merged).scalar_one(),
+            rendered={key: n for key, n, _ in _tallies(db, job, RENDERED)},
             unarchived=sum(n for _, n, _ in _tallies(db, job, UNARCHIVED)),
             failures=[_failures(key, n, sample) for key, n, sample in _tallies(db, job, FAILED)],
             unmatched=_unmatched(db, job),

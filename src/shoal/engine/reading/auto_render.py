@@ -1,0 +1,113 @@
+"""Decides which pages of a job with `--render auto` a browser loads.
+
+A page is fetched without one first. If it is an empty shell, or the spider finds none of what it looks for, a browser
+loads it. What that gains is learnt per host and path pattern: where rendering helped, later pages are rendered at once,
+and where it did not, they are not. One page in RECHECKED_ONE_IN is tried the other way, because sites change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shoal.engine.request_result import RequestResult
+from shoal.extract.html_tags import HTML_TYPES
+from shoal.extract.needs_render import needs_render
+from shoal.extract.page import read
+from shoal.fetch.exchange import Exchange
+from shoal.model import Completion, Lease, Outcome, PageRecord, Render, RequestOptions
+from shoal.urls.path_pattern import path_pattern
+
+RENDERED_AFTER = 2
+"""So many pages of a pattern gained by rendering: the next ones are rendered at once."""
+LEFT_AFTER = 3
+"""So many gained nothing: the next ones are not rendered."""
+RECHECKED_ONE_IN = 50
+GAINED_CHARS = 40
+"""A rendered page with so much more text has gained."""
+_MOST_PATTERNS = 10_000
+
+
+@dataclass(slots=True)
+class Experience:
+    gained: int = 0
+    wasted: int = 0
+
+    @property
+    def renders_at_once(self) -> bool:
+        return self.gained >= RENDERED_AFTER and self.gained > self.wasted
+
+    @property
+    def is_left(self) -> bool:
+        return self.wasted >= LEFT_AFTER and not self.gained
+
+
+class AutoRender:
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Experience] = {}
+
+    def at_once(self, lease: Lease) -> bool:
+        """Whether to load the page in a browser without a plain fetch before."""
+        return self._of(lease).renders_at_once and not _is_rechecked(lease)
+
+    def is_shell(self, lease: Lease, answer: Exchange) -> bool:
+        """Whether a page that was fetched without a browser is to be rendered before anybody reads it."""
+        if not self._may_judge(lease, answer):
+            return False
+        return needs_render(answer.body) is not None
+
+    def lacks_items(self, lease: Lease, answer: Exchange, done: RequestResult) -> bool:
+        """Whether the spider found nothing that it looked for on a page without a browser, where scripts may add it."""
+        if not self._may_judge(lease, answer):
+            return False
+        if not done.lacks_items or b"<script" not in answer.body.lower():
+            self._note_enough(lease)
+            return False
+        return True
+
+    def learn(self, lease: Lease, answer: Exchange, done: RequestResult) -> None:
+        """Notes what a browser gained on a page that was fetched without one before."""
+        if answer.rendered is None or not _is_again(lease):
+            return
+        items = done.record.items if isinstance(done.record, PageRecord) else []
+        if items or _has_gained(answer.rendered.document, answer.body):
+            self._of(lease).gained += 1
+        else:
+            self._of(lease).wasted += 1
+
+    def _may_judge(self, lease: Lease, answer: Exchange) -> bool:
+        kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
+        if not 200 <= answer.status < 300 or kind not in HTML_TYPES:
+            return False
+        return not self._of(lease).is_left or _is_rechecked(lease)
+
+    def _note_enough(self, lease: Lease) -> None:
+        """A page of a pattern that is rendered at once was enough without a browser."""
+        experience = self._of(lease)
+        if experience.renders_at_once:
+            experience.gained //= 2
+
+    def _of(self, lease: Lease) -> Experience:
+        key = lease.target.host, path_pattern(lease.target.url)
+        if len(self._known) >= _MOST_PATTERNS and key not in self._known:
+            self._known.clear()
+        return self._known.setdefault(key, Experience())
+
+
+def render_again(lease: Lease) -> RequestResult:
+    """The same request once more, in a browser. Nothing of the plain page is kept, so both are one page."""
+    options = (lease.trail.options or RequestOptions())._replace(render=Render.ALWAYS)
+    trail = lease.trail._replace(options=options)
+    return RequestResult(lease, Completion(lease.token, Outcome.RETRY, trail=trail, counted=False))
+
+
+def _is_again(lease: Lease) -> bool:
+    return lease.trail.options is not None and lease.trail.options.render is Render.ALWAYS
+
+
+def _is_rechecked(lease: Lease) -> bool:
+    # By the token, so that it is the same whenever it is asked.
+    return lease.token % RECHECKED_ONE_IN == 0
+
+
+def _has_gained(before: bytes, after: bytes) -> bool:
+    return len(read(after).text()) >= len(read(before).text()) + GAINED_CHARS
