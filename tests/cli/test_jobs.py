@@ -9,7 +9,7 @@ FIGURES = [
     *("id", "name", "state", "lane", "created_at", "started_at", "finished_at"),
     *("found", "queued", "leased", "pages", "redirects", "dead", "dropped", "skipped"),
     *("items", "bytes", "by_status", "hosts", "archive_bytes", "unarchived", "limiting", "why_slow"),
-    "traps",
+    *("traps", "shapes"),
     *("overrides", "user_agent", "version", "webhook", "owner", "rejected_items", "dropped_items"),
     *("no_items", "unmatched"),
     *("on_finish_error", "merged", "rendered", "nofollow_starts", "sinks"),
