@@ -28,6 +28,7 @@ from shoal.fleet.heartbeat_files import Heartbeat, machine
 from shoal.fleet.load_worker_jobs import FleetJobLoader
 from shoal.fleet.metric_counters import Counters
 from shoal.fleet.outage_log import OutageLog
+from shoal.fleet.proxy_channel import RedisHealthChannel
 from shoal.fleet.shared_stop_flag import stop_requested, stopping_since
 from shoal.fleet.slice_queue import is_work
 from shoal.fleet.wait_for_servers import ServerWait
@@ -136,6 +137,7 @@ class WorkerChild:
             self._heartbeat.id,
             source,
             browser_pages=lambda: self._browser_pages,
+            channel=RedisHealthChannel(frontier.connection, self._heartbeat.id),
         )
         self._connection = frontier.connection
         self._ready.set()

@@ -37,6 +37,7 @@ class ProxyHealth:
         self._keep_trying = outages.keep_trying
         self._channel = channel
         self._read_at: dict[str, float] = {}
+        self._unsaved: list[ProxyFigures] = []
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -65,9 +66,12 @@ class ProxyHealth:
             learn_rows(pools, [_without_results(row) for row in found])
 
     async def _save(self, pools: list[ProxyPool]) -> list[ProxyFigures]:
-        rows = _added(row for pool in pools for row in changed_rows(pool, time.time()))
+        rows = _added([*self._unsaved, *(row for pool in pools for row in changed_rows(pool, time.time()))])
+        # Kept until they are written: a full disk must not lose them.
+        self._unsaved = rows
         if rows:
             await self._writer.run(add_proxy_figures, rows)
+        self._unsaved = []
         return rows
 
 
