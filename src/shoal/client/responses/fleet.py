@@ -71,6 +71,8 @@ class Worker(TypedDict):
     unstored: int
     ended: int
     memory_bytes: int
+    browser_pages: int
+    """How many pages its browser may load at a time; 0: it has none."""
     waiting_for: str | None
     unloadable: dict[str, str]
     """By job, why this process cannot load it."""

@@ -47,6 +47,11 @@ def _form(kind: Kind) -> Any:
     return StringConstraints(pattern=TEXTS[kind].pattern.removesuffix(r"(?!\n)"))
 
 
+def _step(given: Any) -> Any:
+    """Other types are left to the check that follows."""
+    return step_text(given) if isinstance(given, dict) else given
+
+
 _TEXTS: dict[Kind, Any] = {
     Kind.FLAG: bool,
     Kind.NAME: Named,
@@ -64,7 +69,7 @@ _TEXTS: dict[Kind, Any] = {
     Kind.SINK: Annotated[str, Field(min_length=1, max_length=2000)],
     Kind.FORMAT: Annotated[Text, _one_of(FORMATS)],
     Kind.CSS: Annotated[str, Field(max_length=MOST_CHARS, pattern=r"\S")],
-    Kind.STEP: Annotated[str, BeforeValidator(step_text, json_schema_input_type=str | dict[str, Any])],
+    Kind.STEP: Annotated[str, BeforeValidator(_step, json_schema_input_type=str | dict[str, Any])],
     Kind.VIEWPORT: Annotated[str, _form(Kind.VIEWPORT)],
     Kind.LOCALE: Annotated[str, _form(Kind.LOCALE)],
     Kind.TIME_ZONE: Annotated[str, _form(Kind.TIME_ZONE)],
