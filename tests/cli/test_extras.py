@@ -54,6 +54,22 @@ def test_a_crawl_needs_no_extra(tmp_path: Path, bare: dict[str, str], site: Runn
     assert ran.code == 0 and len((tmp_path / "out.csv").read_text().splitlines()) == 6, ran.err
 
 
+def test_a_sink_says_which_extra_it_needs(tmp_path: Path, bare: dict[str, str]) -> None:
+    fields = {"title": "h1"}
+    rules = {"start": ["https://x.test/"], "items": [{"name": "Book", "fields": fields}]}
+    (tmp_path / "books.json").write_text(json.dumps(rules))
+    needed = {
+        "postgresql://host/db": "psycopg: pip install 'shoal[fleet]'",
+        "mysql://host/db": "pymysql: pip install 'shoal[mysql]'",
+        "redis://host/0?list=books": "redis: pip install 'shoal[fleet]'",
+        "s3://bucket/books/?format=jsonl": "obstore: pip install 'shoal[s3]'",
+        f"file://{tmp_path}/books/": "Parquet needs pyarrow (or add ?format=jsonl): pip install 'shoal[parquet]'",
+    }
+    commands = [f"crawl books.json --sink {url}" for url in needed]
+    for (words, code, said), need in zip(ran(tmp_path, bare, *commands), needed.values(), strict=True):
+        assert code == 2 and need in said and said.count("\n") == 1, (words, said)
+
+
 def test_a_command_of_a_fleet_says_in_one_line_which_extra_it_needs(tmp_path: Path, bare: dict[str, str]) -> None:
     for words, code, said in ran(tmp_path, bare, *OF_A_FLEET):
         assert code == 2 and NEEDED in said and said.count("\n") == 1, (words, said)

@@ -74,6 +74,23 @@ def test_items_arrive_while_the_crawl_runs_and_a_kill_leaves_each_once(shoal: Sh
     assert rows(file) == exported(shoal)
 
 
+def test_parts_have_each_item_once_after_a_kill(shoal: Shell, site: Running) -> None:
+    write(shoal, site, rate=8)
+    parts = shoal.folder / "parts"
+    sink = f"file://{parts}?format=jsonl&rows=4"
+    with shoal.start("crawl", "books.py", "--sink", sink) as process:
+        try:
+            until(lambda: list(parts.rglob("*.jsonl")))
+            assert process.poll() is None, "the crawl goes on"
+        finally:
+            process.kill()
+    shoal("hosts", f"{site.addresses[0]}:{site.port}", "--rate", "100")
+    assert shoal("resume", "last", "--quiet").code == 0
+    found = [json.loads(line) for file in parts.rglob("*.jsonl") for line in file.read_text().splitlines()]
+    assert len({row["_id"] for row in found}) == len(found)
+    assert sorted((row["title"], row["price"]) for row in found) == exported(shoal)
+
+
 def test_a_crawl_that_waits_for_its_sink_can_be_interrupted_and_resumed(shoal: Shell, site: Running) -> None:
     write(shoal, site, rate=8)
     file = shoal.folder / "books.db"

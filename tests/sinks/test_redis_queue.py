@@ -80,6 +80,19 @@ def test_a_stream_is_trimmed_only_of_what_all_groups_have_acknowledged(store: St
     assert left == ["b3", "b4", "b5"]
 
 
+def test_a_planned_batch_of_which_nothing_is_left_holds_nothing_up(store: Store, redis: RedisServer) -> None:
+    """A process was killed while it tried refused items again, and these are gone now."""
+    url = f"{redis.url}?list=books"
+    job_with_sink(store, url)
+    save_page(store, 1, 1, book("a"))
+    drain(store, opened(url))
+    with store.write() as db:
+        db.exec_driver_sql("UPDATE sinks SET planned = cursor")
+    save_page(store, 2, 1, book("b"))
+    drain(store, opened(url))
+    assert [entry["title"] for entry in listed(redis)] == ["a", "b"]
+
+
 def test_a_redis_that_is_away_delays_and_loses_nothing(store: Store, redis: RedisServer) -> None:
     url = f"{redis.url}?list=books"
     job_with_sink(store, url)

@@ -110,7 +110,12 @@ class SinkFeed:
             self._destination.close()
 
     def _deliver(self, state: SinkState, ends: bool) -> bool:
-        if self._planned(state).is_empty:
+        planned = self._planned(state)
+        if planned.is_empty and state.planned is not None and self._collected is None:
+            # Nothing of that batch is left: it only tried refused items again, and they are gone.
+            state = self._state = SinkState(state.key, state.cursor, None, state.batch)
+            planned = self._planned(state)
+        if planned.is_empty:
             # A batch that was planned has the end that it had before.
             ends = ends or state.planned is not None
             flushes = self._collected is not None and (ends or self._destination.is_full(idle=True))
