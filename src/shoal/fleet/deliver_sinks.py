@@ -27,7 +27,8 @@ from shoal.store.writer import Writer
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-AT_ONCE = 8
+AT_ONCE = 4
+"""Each holds a connection to the store while it delivers, and the store has eight for all of tend."""
 TURN_S = 10.0
 """After so long another sink gets the thread."""
 END_S = 10.0

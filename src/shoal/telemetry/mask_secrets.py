@@ -10,7 +10,7 @@ _SECRET_NAME = re.compile(r"password|passwd|secret|token|key(?!word)|signature",
 _SECRETS = (
     # Greedy up to the last @ of the word, because some passwords contain one.
     (re.compile(r"(://[^:/?#\s]*:)\S*@"), r"\1***@"),
-    (re.compile(r"([?&][^=&\s]*(?:password|secret|token|key|signature)[^=&\s]*=)[^&\s'\"]*", re.IGNORECASE), r"\1***"),
+    (re.compile(r"([?&#][^=&\s]*(?:password|secret|token|key|signature)[^=&\s]*=)[^&\s'\"]*", re.IGNORECASE), r"\1***"),
     (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{8,}", re.IGNORECASE), r"\1 ***"),
     (re.compile(r"\b((?:set-)?cookie2?|(?:proxy-)?authorization)(['\"]?\s*[:=]\s*).+", re.IGNORECASE), r"\1\2***"),
     (re.compile(r"\bshoal_[\w-]{16,}"), "shoal_***"),
