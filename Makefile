@@ -6,7 +6,7 @@ AXE := .venv/axe
 # Every command that the tests start would be compiled anew, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pytest servers bench soak simulate openapi tenants suites lint fmt clean
+.PHONY: demo test pytest servers bench soak simulate openapi tenants suites docs screenshots lint fmt clean
 
 demo: $(SETUP)
 	.venv/bin/shoal demo
@@ -62,6 +62,15 @@ tenants: $(SETUP)
 # DIR=folder: test suites of other projects, whose checkouts are in that folder (docs/conformance.md).
 suites: $(SETUP)
 	$(PY) -m tests.suites $(DIR)
+
+# The documentation as a site in build/site. To read it: python -m http.server -d build/site
+docs: $(SETUP)
+	$(PY) -m tests.docs_site build/docs
+	.venv/bin/zensical build --strict -f mkdocs.yml
+
+# Pictures of the docs, from the practice site; takes four minutes.
+screenshots: $(SETUP) servers
+	$(PY) -m tests.dashboard.screenshots docs/images
 
 lint: $(SETUP)
 	.venv/bin/ruff check .

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from flask import Blueprint, Response, abort, redirect, render_template, request, url_for
@@ -24,11 +25,13 @@ from shoal.dashboard.option_form import CHANGEABLE, changed_options, form_value,
 from shoal.dashboard.source import Source
 from shoal.errors import ShoalError, Unavailable, UnknownJob
 from shoal.jobs.job_data import job_data
+from shoal.jobs.job_overview import Overview
 from shoal.jobs.mask_secrets import without_secrets
 from shoal.model import ENDED
 from shoal.model.options import OPTIONS, check_options
 from shoal.store.jobs import Job
 from shoal.store.results.row_formats import chunks
+from shoal.store.results.time_series import Point
 from shoal.store.store import Store
 
 JOBS_SHOWN = 50
@@ -102,7 +105,7 @@ class _Pages:
             **self._heading(job),
             seen=seen,
             progress=progress(status, points),
-            charts=charts(points),
+            charts=charts(_with_queue(points, seen) if status.state not in ENDED else points),
             hosts=self._source.hosts(list(names)[:HOSTS_SHOWN] or sorted(seen.job.admitted)[:HOSTS_SHOWN]),
             queue=queue[:QUEUE_SHOWN],
             now=time.time(),
@@ -164,6 +167,11 @@ class _Pages:
     def _heading(self, job: Job) -> Mapping[str, Any]:
         status = self._source.status(job)
         return {"job": without_secrets(job), "status": status, "is_over": status.state in ENDED, "tabs": TABS}
+
+
+def _with_queue(points: list[Point], seen: Overview) -> list[Point]:
+    """The queue of the current minute is not recorded yet."""
+    return [*points[:-1], replace(points[-1], queue=seen.frontier.queued + seen.frontier.leased)] if points else []
 
 
 def _exported(store: Store, job: Job, what: str, format: str) -> Iterator[bytes]:
