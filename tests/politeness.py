@@ -26,13 +26,19 @@ def max_in_flight(log: Iterable[LogEntry], host: str) -> int:
     return max((entry.in_flight for entry in log if entry.host == host), default=0)
 
 
-def assert_polite(log: Sequence[LogEntry], rate: float, per_host: int) -> None:
-    """No host saw over `rate` + 1 requests in any second (rate 0: no matter), nor over `per_host` at once."""
+def assert_polite(log: Sequence[LogEntry], rate: float, per_host: int, delayed_s: float = 0.0) -> None:
+    """No host saw over `rate` + 1 requests in any second (rate 0: no matter), nor over `per_host` at once.
+
+    `delayed_s` is how long a request may take from its start to the site's log, when processes wait for the CPU: those
+    that follow a delayed one seem to come sooner. Over five seconds this hardly matters.
+    """
     hosts = {entry.host for entry in log}
     assert hosts, "nobody visited: there is nothing to judge"
     for host in sorted(hosts):
-        seen, at_once = max_in_window(log, host), max_in_flight(log, host)
-        assert not rate or seen <= rate + 1, f"{host} saw {seen} requests within a second, at rate {rate}"
+        for window_s in (1.0, 5.0):
+            seen, allowed = max_in_window(log, host, window_s), rate * (window_s + delayed_s) + 1
+            assert not rate or seen <= allowed, f"{host} saw {seen} requests in {window_s:g} s, at rate {rate}"
+        at_once = max_in_flight(log, host)
         assert at_once <= per_host, f"{host} had {at_once} requests in flight, over its cap of {per_host}"
 
 

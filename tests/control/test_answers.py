@@ -39,6 +39,7 @@ def whole(fleet: FleetShell) -> Iterator[tuple[Api, str]]:
         api = whole[0]
         schedule: Any = {**BODIES["add_schedule"], "name": "nightly"}
         assert api("POST", "/schedules", schedule).status_code == 201
+        assert api("PUT", "/proxies/fast", BODIES["set_proxy_pool"]).status_code == 200
         assert fleet.lease(), "a host becomes known by a lease"
         yield whole
 

@@ -111,7 +111,7 @@ def check(answered: TestResponse, sent: object) -> None:
 
 
 def filled(operation: Operation, job: str, **given: str) -> str:
-    known = {"id": job, "fingerprint": fingerprint_hex(1), "host": "example.com", **given}
+    known = {"id": job, "fingerprint": fingerprint_hex(1), "host": "example.com", "pool": "fast", **given}
     return "".join(f"{before}{known.get(name, '')}" for before, name in _parts(operation.path))
 
 

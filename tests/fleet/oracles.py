@@ -21,6 +21,9 @@ from tests.cli.conftest import Shell
 from tests.fleet.by_hand import FleetShell
 from tests.politeness import assert_polite, fetched_more_than_once
 
+DELAYED_S = 0.25
+"""A fleet's processes, its site and the other tests share two cores."""
+
 
 def assert_balanced(figures: dict[str, Any]) -> None:
     """I1."""
@@ -63,7 +66,7 @@ def assert_same_items(fleet: FleetShell, job: str, expected: list[str]) -> None:
 
 def assert_behaved(log: list[LogEntry], rate: float, per_host: int, repeats: int = 0) -> None:
     """I4; `repeats` is how many fetches may have been interrupted."""
-    assert_polite(log, rate, per_host)
+    assert_polite(log, rate, per_host, DELAYED_S)
     twice = fetched_more_than_once(log)
     assert sum(times - 1 for times in twice.values()) <= repeats, twice
 

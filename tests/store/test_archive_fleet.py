@@ -264,7 +264,7 @@ class TestLost:
         with store.read() as db:
             assert db.execute(select(pages.c.archive)).scalars().all() == [None, None]
         there = elsewhere(archive, tmp_path)
-        with pytest.raises(Unavailable, match="is lost: its machine, gone, has not"):
+        with pytest.raises(Unavailable, match="are lost, because machine gone never came back"):
             require_segment(store, there, segment.name)
         require_segments(store, there, JOB)
 

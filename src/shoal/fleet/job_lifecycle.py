@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from shoal.engine.job_finish import finish
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.outage_retry import OutageRetry
-from shoal.errors import Unavailable
+from shoal.errors import FrontierLost, Unavailable, UnknownJob
 from shoal.fleet.load_frontier import FrontierRestorer
 from shoal.fleet.patch_job import send_terms
 from shoal.frontier.redis import RedisFrontier
@@ -73,7 +74,10 @@ class JobLifecycle:
         await self._restore_if_lost(jobs)
         for job in jobs:
             if job.id not in self._bringing_in:
-                await self._advance(job)
+                try:
+                    await self._advance(job)
+                except UnknownJob:
+                    await self._erase_removed(job)
 
     def stop_counting(self) -> None:
         """Called when a server is away or another tend acts: this time does not count as run time."""
@@ -145,6 +149,11 @@ class JobLifecycle:
             if rest not in (None, "paused") and not (rest == "empty" and brought_back):
                 await self._finish(job, str(rest))
 
+    async def _erase_removed(self, job: Job) -> None:
+        """A job that was cancelled and removed since this round began. What the round did to it is undone."""
+        with suppress(FrontierLost):
+            await self._frontier.erase(job.id)
+
     async def _pause_frontier(self, job: Job) -> None:
         """Repeats a pause that the frontier missed because it did not know the job yet. Undoes it if the operator
         resumed the job since this round began."""
@@ -164,6 +173,8 @@ class JobLifecycle:
             except Unavailable as reason:
                 log.warning("job_waits", f"job {job.id} is waiting: {reason}", **job.about)
                 return False
+            except UnknownJob:
+                await self._erase_removed(job)
             finally:
                 del self._bringing_in[job.id]
             return True
