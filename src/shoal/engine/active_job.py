@@ -18,6 +18,7 @@ from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.given_cookies import GivenCookies
 from shoal.fetch.proxies.pool import Exit
+from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 from shoal.fetch.robots import product_token
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.model import ItemType, JobSpec, Lease, Render, RequestOptions, Target
@@ -256,6 +257,9 @@ class ActiveJob:
             cookies="; ".join(f"{name}={value}" for name, value in options.cookies),
             deadline_s=options.timeout_s or call.deadline_s,
         )
+
+    def fetcher_of(self, exit: Exit | None) -> Fetcher | ProviderFetcher:
+        return self.fetcher if exit is None or self.exits is None else self.exits.fetcher(exit, self.fetcher)
 
     def checks_type(self, lease: Lease) -> bool:
         """Whether the type of the answer decides if it is kept. A seed is kept unless the job chose types."""

@@ -151,7 +151,7 @@ class RequestPipeline:
                 return ReturnLease()
             late_s = timing.late_s(lease)
             try:
-                fetch = active_job.fetcher.fetch_packed if browser is None else browser.fetch
+                fetch = active_job.fetcher_of(exit).fetch_packed if browser is None else browser.fetch
                 answer = await fetch(call)
                 active_job.after_fetch(call)
             except FetchAborted:

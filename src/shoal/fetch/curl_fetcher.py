@@ -203,6 +203,14 @@ class Fetcher:
             transfer.forget()
             self._idle.append(transfer)
 
+    async def may_pass_on(self, call: Fetch) -> bool:
+        """Whether the target may be named to somebody else, who fetches it."""
+        place = place_of(call.url)
+        return self._guard.allows_target(call.url) and (place is None or await self._may_go_to_proxy(place, call))
+
+    def refusal(self) -> Failure:
+        return _refusal(self._guard, 0.0)
+
     def slow(self, after_s: float, bytes_per_s: float) -> int:
         """Requests that have run for at least `after_s` and brought less than `bytes_per_s` since they began."""
         now = time.time()

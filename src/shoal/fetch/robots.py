@@ -15,6 +15,7 @@ from types import MappingProxyType
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import NOTHING_SENT, Exchange, Failure, FailureKind, retry_after_s
+from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 from shoal.fetch.robots_rules import Rules
 
 MAX_REDIRECTS = 5
@@ -88,7 +89,7 @@ class RobotsFile:
 
 
 async def fetch_robots(
-    fetcher: Fetcher,
+    fetcher: Fetcher | ProviderFetcher,
     origin: str,
     proxy: str = "",
     credentials: str = "",

@@ -11,6 +11,7 @@ A password may be a reference, `{secret:NAME}`, to the settings of the process t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,8 +20,10 @@ from urllib.parse import quote, urlsplit
 
 from shoal.errors import UsageError
 from shoal.model.option import TEXTS, Kind
+from shoal.model.provider_recipe import ProviderRecipe, read_recipe
 from shoal.model.sink_url import SECRET
 
+PROVIDER = "provider://"
 POOL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 MOST_PROXIES = 100_000
 _PROVIDER_FORM = re.compile(r"(?P<place>[^\s/:@]+:\d+)(:(?P<user>[^\s:@]+):(?P<password>[^\s@]+))?")
@@ -49,16 +52,21 @@ class Proxy:
     """Requests at a time; 0: any number."""
     rate: float = 0.0
     """Requests per second; 0: any number."""
+    recipe: ProviderRecipe | None = None
+    """For a provider that takes the target as a parameter of its API."""
     remote_dns: bool = False
     """The proxy looks the names of targets up, and this machine does not."""
 
     @property
     def has_session(self) -> bool:
         """The proxy gives each session an address of its own."""
-        return "{session}" in self.url
+        return self._takes("session")
 
     def serves(self, region: str) -> bool:
-        return not region or self.region == region or "{region}" in self.url
+        return not region or self.region == region or self._takes("region")
+
+    def _takes(self, field: str) -> bool:
+        return field in self.recipe.takes if self.recipe else f"{{{field}}}" in self.url
 
     def cost(self, size: int) -> float:
         return self.price_per_request + self.price_per_byte * size
@@ -75,11 +83,11 @@ def read_proxies(text: str) -> list[Proxy]:
     proxies = []
     names: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        words = _COMMENT.sub("", line).split()
+        words = [line.strip()] if line.lstrip().startswith("{") else _COMMENT.sub("", line).split()
         if not words:
             continue
         try:
-            proxy = _entry(words)
+            proxy = _provider(words[0]) if words[0].startswith("{") else _entry(words)
         except ValueError as error:
             raise UsageError(f"line {number} of the proxies: {error}") from None
         names[proxy.name] = names.get(proxy.name, 0) + 1
@@ -97,22 +105,31 @@ def with_secrets(proxies: list[Proxy], secrets: Mapping[str, str]) -> list[Proxy
     """With the secrets in their places. Raises UsageError."""
 
     def value(found: re.Match[str]) -> str:
+        return quote(secret_of(found), safe="")
+
+    def secret_of(found: re.Match[str]) -> str:
         secret = secrets.get(found[1].lower())
         if secret is None:
             raise UsageError(
                 f"there is no secret {found[1]} for a proxy: set SHOAL_SECRET_{found[1].upper()}, "
                 f"or {found[1].lower()} under [secrets] in shoal.toml"
             )
-        return quote(secret, safe="")
+        return secret
 
-    return [replace(proxy, url=SECRET.sub(value, proxy.url)) for proxy in proxies]
+    def fill(text: str, is_url: bool) -> str:
+        return SECRET.sub(value if is_url else secret_of, text)
+
+    return [
+        replace(proxy, url=fill(proxy.url, True), recipe=proxy.recipe and proxy.recipe.with_secrets(fill))
+        for proxy in proxies
+    ]
 
 
 def check_no_password(proxies: list[Proxy]) -> None:
     """Raises UsageError if a proxy has a password that is no reference."""
     for proxy in proxies:
         password = urlsplit(proxy.url).password
-        if password and not SECRET.fullmatch(password):
+        if (password and not SECRET.fullmatch(password)) or (proxy.recipe and proxy.recipe.open_secrets):
             raise UsageError(
                 f"proxy {proxy.name} has a password: a stored pool only names it. Write {{secret:NAME}} in its "
                 "place, and set SHOAL_SECRET_NAME where the jobs run"
@@ -127,6 +144,18 @@ def _entry(words: list[str]) -> Proxy:
             raise ValueError(f"{{{field}}} cannot be filled in: there are {{session}}, {{region}} and {{secret:NAME}}")
     parts = urlsplit(url)
     return Proxy(url, attributes.pop("name", parts.netloc.rpartition("@")[2]), **attributes)
+
+
+def _provider(line: str) -> Proxy:
+    try:
+        given = json.loads(line)
+    except ValueError:
+        raise ValueError("it begins with {, and is not valid JSON on one line") from None
+    attributes = dict(_attributes([f"{name}={given.pop(name)}" for name in list(given) if name in _READ]))
+    recipe = read_recipe(given)
+    host = urlsplit(recipe.url).hostname or ""
+    # No scheme that anything could connect with: nothing goes around the recipe.
+    return Proxy(f"{PROVIDER}{host}", attributes.pop("name", host), recipe=recipe, **attributes)
 
 
 def _url(word: str) -> str:

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 
 from shoal.engine.request_result import RequestResult
 from shoal.fetch.blocks.find_block import Block
+from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.proxies.blame import Blame, Judgement, judge, judge_status
 from shoal.fetch.proxies.pool import Exit, NoProxy, ProxyPool
+from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 from shoal.fetch.robots import RobotsFile
 from shoal.model import DeadLetter, Lease
 
@@ -29,6 +31,13 @@ class JobExits:
 
     def choose(self, lease: Lease) -> Exit | NoProxy:
         return self.pool.choose(lease.target.host)
+
+    def fetcher(self, exit: Exit, direct: Fetcher) -> Fetcher | ProviderFetcher:
+        """What fetches through the exit."""
+        proxy = self.pool.proxies[exit.place] if exit.place >= 0 else None
+        if proxy is None or proxy.recipe is None:
+            return direct
+        return ProviderFetcher(direct, proxy.recipe, exit, self.pool.region or proxy.region)
 
     @contextmanager
     def used(self, exit: Exit) -> Iterator[None]:

@@ -187,7 +187,7 @@ async def _fetch_through_exit(origin: str, lease: Lease, active_job: ActiveJob) 
         return exit
     with exits.used(exit):
         way = exit.url, credentials, headers, timeout_s, exit.remote_dns
-        robots = await fetch_robots(active_job.fetcher, origin, *way)
+        robots = await fetch_robots(exits.fetcher(exit, active_job.fetcher), origin, *way)
         # Another proxy may reach the host at once.
         return NoProxy(ASKING_WAIT_S) if exits.failed_robots(exit, robots) else robots
 

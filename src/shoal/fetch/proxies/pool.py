@@ -53,7 +53,9 @@ class Exit(NamedTuple):
     name: str
     remote_dns: bool = False
     session: str = ""
-    """For which cookies and proxy stay together."""
+    """What a gateway or provider is told, so that it stays with one address."""
+    group: str = ""
+    """The session of the job's requests that this one belongs to."""
 
 
 class NoProxy(NamedTuple):
@@ -119,7 +121,9 @@ class ProxyPool:
         self._begin(index, of_host, now)
         proxy = self.proxies[index]
         token = token or (f"{self._chance.getrandbits(40):010x}" if proxy.has_session else "")
-        return Exit(index, proxy.url_for(token, region or self.region), host, proxy.name, proxy.remote_dns, session)
+        return Exit(
+            index, proxy.url_for(token, region or self.region), host, proxy.name, proxy.remote_dns, token, session
+        )
 
     def note(self, exit: Exit, judgement: Judgement) -> Blame:
         """Learns from a request. Returns who is to blame for a failure: a host that fails through several proxies is
@@ -319,7 +323,7 @@ class ProxyPool:
         record.warm_up()
         here.fail(cost, is_block=True)
         of_host.blocks_in_a_row += 1
-        for key in (f"session {exit.session}", f"host {exit.host}"):
+        for key in (f"session {exit.group}", f"host {exit.host}"):
             self._sticky.pop(f"{self.region} {key}", None)
             self._sticky.pop(f" {key}", None)
         if not self.proxies[exit.place].has_session or here.in_a_row >= DOWN_FAILURES:
