@@ -5,6 +5,7 @@ from __future__ import annotations
 from shoal.engine.shape_statistics import (
     DOUBTFUL_AFTER,
     LEAST_USEFUL_PAGES,
+    NEWS_EVERY_S,
     USELESS_AFTER,
     Doubt,
     ShapeStatistics,
@@ -62,6 +63,17 @@ def test_a_host_without_useful_pages_is_not_judged() -> None:
     shapes = ShapeStatistics()
     learn(shapes, LEAST_USEFUL_PAGES - 1, 10 * USELESS_AFTER)
     assert doubt(shapes) is Doubt.NONE
+
+
+def test_other_workers_are_called_soon_but_not_all_the_time() -> None:
+    now = 100.0
+    shapes = ShapeStatistics(clock=lambda: now)
+    learn(shapes, LEAST_USEFUL_PAGES, DOUBTFUL_AFTER)
+    assert (shapes.take_news(), shapes.take_news()) == (True, False)
+    learn(shapes, 0, USELESS_AFTER)
+    assert not shapes.take_news()
+    now += NEWS_EVERY_S
+    assert shapes.take_news()
 
 
 def test_an_allowed_shape_is_never_doubted() -> None:

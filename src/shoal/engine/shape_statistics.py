@@ -10,8 +10,9 @@ The counts are stored with the job's tallies. So they last over a restart, and t
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ LEAST_USEFUL_PAGES = 5
 SAMPLE_OF = 16
 """One of so many requests of a useless shape is made nevertheless, before the others are dropped."""
 OFTEN = 3
+NEWS_EVERY_S = 10.0
 MOST_SHAPES = 50_000
 """Of a job. Further ones are not learnt."""
 ONE_OF_THE_LAST, LAST_OF_ALL = LAST, LAST - 1
@@ -57,7 +59,7 @@ class Verdict(NamedTuple):
 class ShapeStatistics:
     """Of one job."""
 
-    def __init__(self, allowed: Iterable[str] = ()) -> None:
+    def __init__(self, allowed: Iterable[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
         """A URL of an allowed shape is never doubted, whatever its other shapes; `all`: none is."""
         self._allowed = frozenset(allowed)
         self._useless: Counter[str] = Counter()
@@ -67,7 +69,9 @@ class ShapeStatistics:
         self._changes: Changes = {}
         self._doubted: set[str] = set()
         self.has_news = False
-        """A shape became doubtful, useless or useful: other workers should know. The code that stores it resets it."""
+        """A shape became doubtful, useless or useful: other workers should know."""
+        self._clock = clock
+        self._next_news_at = 0.0
 
     @property
     def is_learning(self) -> bool:
@@ -85,6 +89,13 @@ class ShapeStatistics:
         """What to add to the stored counts."""
         changes, self._changes = self._changes, {}
         return changes
+
+    def take_news(self) -> bool:
+        """Whether to call the other workers now. Not often: a job of many hosts learns something all the time."""
+        if not self.has_news or self._clock() < self._next_news_at:
+            return False
+        self.has_news, self._next_news_at = False, self._clock() + NEWS_EVERY_S
+        return True
 
     def verdict(self, host: str, url: str) -> Verdict:
         """Names the most special of the shapes that are to blame: the one with the fewest pages."""

@@ -269,7 +269,7 @@ async def _extract(
     add_skips(done, {"nofollow": page.nofollowed, "link_type": page.for_programs, "too_many_links": page.beyond})
     canonical = note_head(active_job, record, page.head)
     record.content = _content(page, links if page.head.base else None)
-    found_by = learn_from_page(active_job, done, record, worth_of_page(active_job, record, canonical, page.text))
+    found_by = learn_from_page(active_job, done, record, worth_of_page(active_job, record, canonical, page))
     _follow(active_job, done, record, links, found_by)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ from shoal.urls.url_shapes import MOST_SHAPES, shapes_of
 
 if TYPE_CHECKING:
     from shoal.engine.active_job import ActiveJob
+    from shoal.engine.reading.parse_page import ParsedPage
     from shoal.model import PageRecord
 
 FOUND_BY = "found_by"
@@ -38,15 +40,27 @@ class SeenTexts:
         return self._seen.setdefault(key, fingerprint) != fingerprint
 
 
-def worth_of_page(active_job: ActiveJob, record: PageRecord, canonical: Link | None, text: str | None) -> Worth:
+def worth_of_page(active_job: ActiveJob, record: PageRecord, canonical: Link | None, page: ParsedPage) -> Worth:
     """Of a page that was read as HTML. `canonical` is the link to the URL that it names as its own."""
+    if active_job.shapes is None:
+        return Worth.UNKNOWN
     if record.noindex and active_job.spec.politeness.robots:
         return Worth.USELESS
     if canonical is not None and canonical.url is not None and canonical.url != record.url:
         return Worth.USELESS if _represents(canonical, record) else Worth.UNKNOWN
-    if text is not None and active_job.seen_texts.has_other(record.url, record.fingerprint, text):
-        return Worth.USELESS
+    if page.text is not None and _may_have_variants(record.url, page.hrefs):
+        is_copy = active_job.seen_texts.has_other(record.url, record.fingerprint, page.text)
+        return Worth.USELESS if is_copy else Worth.USEFUL
     return Worth.USEFUL
+
+
+def _may_have_variants(url: str, hrefs: Iterable[str]) -> bool:
+    """Whether the page is one of several queries at its path, or links to them. To compare the words of each page
+    would cost 0.1 ms."""
+    if "?" in url:
+        return True
+    own = url.rpartition("/")[2] + "?"
+    return any(own in href for href in hrefs)
 
 
 def _represents(canonical: Link, record: PageRecord) -> bool:

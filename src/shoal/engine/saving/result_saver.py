@@ -122,8 +122,8 @@ class ResultSaver:
                 await self._keep_trying(self._writer.run, forget_cookies, active_job.id, forgotten)
             if changed:
                 await self._keep_trying(self._writer.run, save_cookies, active_job.id, changed)
-        if active_job.shapes is not None and active_job.shapes.has_news:
-            active_job.shapes.has_news, touched = False, True
+        if active_job.shapes is not None and active_job.shapes.take_news():
+            touched = True
         if touched and active_job.keeps_offers:
             # Before the links are offered that may need these changes.
             await self._frontier_client.touch(active_job.id)
