@@ -108,3 +108,15 @@ def test_when_many_wait_already_the_next_does_not(api: Api) -> None:
 )
 def test_what_cannot_be_scraped_is_refused_with_the_field_named(api: Api, asked: dict[str, Any], said: str) -> None:
     assert said in problem(api("POST", "/scrape", asked), 422)["detail"]
+
+
+def test_a_page_can_be_rendered(api: Api) -> None:
+    steps = [{"wait": ".item"}]
+    order = {"url": URL, "render": "always", "rendering": {"steps": steps, "viewport": "mobile"}, "timeout_s": 0.01}
+    told = api("POST", "/scrape", order).get_json()
+    with api.bridge.apart() as fleet:
+        spec = load_job(fleet.store, told["id"]).spec
+    assert (spec.render, spec.rendering.viewport) == ("always", "mobile")
+    assert spec.rendering.rendering.steps[0].value == ".item"
+    wrong = api("POST", "/scrape", {**order, "rendering": {"steps": [{"wiat": ".item"}]}})
+    assert "did you mean wait" in problem(wrong, 422)["detail"]

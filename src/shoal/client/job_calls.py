@@ -134,12 +134,21 @@ class JobCalls(Transport):
         self._change("DELETE", f"/jobs/{quoted(id)}{query_of({'confirm': confirm})}")
 
     def scrape(
-        self, url: str, *formats: str, rules: Mapping[str, Any] | None = None, timeout_s: float = 30
+        self,
+        url: str,
+        *formats: str,
+        rules: Mapping[str, Any] | None = None,
+        timeout_s: float = 30,
+        render: str | None = None,
+        rendering: Mapping[str, Any] | None = None,
     ) -> Scraped | StillScraping:
-        """Fetches one page now. If it takes longer than `timeout_s`, returns only the job's `id` and `state`."""
+        """Fetches one page now. If it takes longer than `timeout_s`, returns only the job's `id` and `state`. `render`
+        and `rendering` are those of a job: whether a browser loads the page, and what it does there."""
         order: dict[str, Any] = {"url": url, "timeout_s": timeout_s}
         order |= {"formats": formats} if formats else {}
         order |= {"rules": rules} if rules is not None else {}
+        order |= {"render": render} if render is not None else {}
+        order |= {"rendering": dict(rendering)} if rendering is not None else {}
         return cast(Scraped | StillScraping, self._post("/scrape", order))
 
     def _steer(self, id: str, verb: str) -> str:

@@ -14,8 +14,8 @@ from shoal.model import Completion, Landing
 from shoal.model.options import MAX_GAP_S, RATE, bound_of
 
 MOST_SECONDS = 1e8
-MOST_CHARGED = 1_000_000
 """Three years: longer than any wait."""
+MOST_CHARGED = 1_000_000
 MOST = 10**15
 FURTHEST = 1e12
 """The latest time, in seconds since the epoch."""

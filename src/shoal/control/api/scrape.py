@@ -72,6 +72,7 @@ async def _submit(fleet: Fleet, body: ScrapeOrder, formats: tuple[str, ...], id:
         "lane": Lane.EXPRESS,
         "retries": RETRIES,
         "no_archive": "html" not in formats,
+        **body.rendering_options(),
     }
     # Replaces the start URLs of the rules.
     rules = None if body.rules is None else {**body.rules, "start": [body.url]}
