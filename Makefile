@@ -46,6 +46,7 @@ bench: $(SETUP)
 
 soak: $(SETUP)
 	$(PY) -m benchmarks soak fleet-soak
+	$(PY) -m benchmarks.render_soak
 
 # URLS=1000000 fills it with fewer than ten million.
 simulate: $(SETUP)
