@@ -47,7 +47,7 @@ class AutoRender:
 
     def at_once(self, lease: Lease) -> bool:
         """Whether to load the page in a browser without a plain fetch before."""
-        return self._of(lease).renders_at_once and not _is_rechecked(lease)
+        return self._experience(lease).renders_at_once and not _is_rechecked(lease)
 
     def is_shell(self, lease: Lease, answer: Exchange) -> bool:
         """Whether a page that was fetched without a browser is to be rendered before anybody reads it."""
@@ -69,28 +69,31 @@ class AutoRender:
         if answer.rendered is None or not _is_again(lease):
             return
         items = done.record.items if isinstance(done.record, PageRecord) else []
+        experience = self._experience(lease)
         if items or _has_gained(answer.rendered.document, answer.body):
-            self._of(lease).gained += 1
+            experience.gained += 1
         else:
-            self._of(lease).wasted += 1
+            experience.wasted += 1
+        if len(self._known) >= _MOST_PATTERNS:
+            self._known.clear()
+        self._known[_pattern(lease)] = experience
 
     def _may_judge(self, lease: Lease, answer: Exchange) -> bool:
         kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
         if not 200 <= answer.status < 300 or kind not in HTML_TYPES:
             return False
-        return not self._of(lease).is_left or _is_rechecked(lease)
+        return not self._experience(lease).is_left or _is_rechecked(lease)
 
     def _note_enough(self, lease: Lease) -> None:
         """A page of a pattern that is rendered at once was enough without a browser."""
-        experience = self._of(lease)
+        experience = self._experience(lease)
         if experience.renders_at_once:
             experience.gained //= 2
 
-    def _of(self, lease: Lease) -> Experience:
-        key = lease.target.host, path_pattern(lease.target.url)
-        if len(self._known) >= _MOST_PATTERNS and key not in self._known:
-            self._known.clear()
-        return self._known.setdefault(key, Experience())
+    def _experience(self, lease: Lease) -> Experience:
+        # Every page is asked about several times, and on most sites nothing was ever rendered.
+        known = self._known.get(_pattern(lease)) if self._known else None
+        return known or Experience()
 
 
 def render_again(lease: Lease) -> RequestResult:
@@ -98,6 +101,10 @@ def render_again(lease: Lease) -> RequestResult:
     options = (lease.trail.options or RequestOptions())._replace(render=Render.ALWAYS)
     trail = lease.trail._replace(options=options)
     return RequestResult(lease, Completion(lease.token, Outcome.RETRY, trail=trail, counted=False))
+
+
+def _pattern(lease: Lease) -> tuple[str, str]:
+    return lease.target.host, path_pattern(lease.target.url)
 
 
 def _is_again(lease: Lease) -> bool:
