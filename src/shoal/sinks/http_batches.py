@@ -41,7 +41,7 @@ class HttpSink(Destination):
     def __init__(self, key: SinkKey, address: str, options: Options) -> None:
         self._parts = urlsplit(address)
         self._key = key
-        self.address = f"{self._parts.scheme}://{self._parts.hostname}{self._parts.path}"
+        self.address = f"{self._parts.scheme}://{self._parts.netloc.rpartition('@')[2]}{self._parts.path}"
         self._secret = options.get("secret")
         self.items_at_once = _rows(self.address, options)
         self._sent: set[str] = set()

@@ -86,8 +86,9 @@ def is_file() -> Any:
 
 
 def file_path(digest: str, content_type: str) -> str:
-    """Where an export of files writes it."""
-    return f"{digest[:2]}/{digest}{_MIME.guess_extension(content_type) or ''}"
+    """Where an export of files writes it. The digest has the name of its algorithm: `sha256:977c…`."""
+    name = digest.rpartition(":")[2]
+    return f"{name[:2]}/{name}{_MIME.guess_extension(content_type) or ''}"
 
 
 def _outcomes(db: Connection, job: str, wanted: Iterable[int]) -> dict[int, Fields | int]:
