@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ import pytest
 
 from shoal.errors import Unavailable, UsageError
 from shoal.object_store.open_store import open_store
+from shoal.sinks.destination import SinkBatch
 from shoal.sinks.feed import SinkFeed, Step
 from shoal.sinks.parts import PartsSink
-from shoal.store.crawl.sink_state import list_refused
+from shoal.store.crawl.sink_state import Refusal, list_refused
 from shoal.store.store import Store
 from tests.object_store.fault_proxy import Fault, FaultProxy
 from tests.object_store.s3_server import S3Server
@@ -82,6 +84,46 @@ def test_a_part_that_is_written_twice_is_there_once(store: Store, tmp_path: Path
     drain(store, opened(url))
     files = sorted((tmp_path / "books" / "book").iterdir())
     assert [[json.loads(line)["title"] for line in file.read_text().splitlines()] for file in files] == [["a"], ["b"]]
+
+
+def test_a_delivery_that_fails_half_way_leaves_nothing_behind(store: Store, tmp_path: Path) -> None:
+    class Fails(PartsSink):
+        fault: Exception | None = Unavailable("the store is away")
+
+        def deliver(self, batch: SinkBatch) -> list[Refusal]:
+            refusals = super().deliver(batch)
+            fault, self.fault = self.fault, None
+            if fault is not None:
+                raise fault
+            return refusals
+
+    url = f"file://{tmp_path}/books"
+    job_with_sink(store, url)
+    save_page(store, 1, 1, book("a"))
+    feed = SinkFeed(store, KEY, Fails(JOB, url, {"format": "jsonl"}))
+    with pytest.raises(Unavailable, match="the store is away"):
+        feed.step()
+    while feed.step(ends=True) is Step.DELIVERED:
+        pass
+    feed.close()
+    assert [row["title"] for row in lines(tmp_path / "books")] == ["a"]
+
+
+def test_a_disk_that_fails_delays_and_loses_nothing(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"file://{tmp_path}/books"
+    job_with_sink(store, url)
+    save_page(store, 1, 1, book("a"))
+    feed = SinkFeed(store, KEY, opened(f"{url}?format=jsonl"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(Unavailable, match="gone cannot be used"):
+        feed.step()
+    monkeypatch.undo()
+    while feed.step(ends=True) is Step.DELIVERED:
+        pass
+    feed.close()
+    assert [row["title"] for row in lines(tmp_path / "books")] == ["a"]
 
 
 def test_changed_and_removed_items_follow_with_the_same_id(store: Store, tmp_path: Path) -> None:

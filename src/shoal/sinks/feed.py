@@ -113,6 +113,7 @@ class SinkFeed:
         planned = self._planned(state)
         if planned.is_empty and state.planned is not None and self._collected is None:
             # Nothing of that batch is left: it only tried refused items again, and they are gone.
+            plan_batch(self._store, self._key, self._holder, None)
             state = self._state = SinkState(state.key, state.cursor, None, state.batch)
             planned = self._planned(state)
         if planned.is_empty:
@@ -202,10 +203,9 @@ class SinkFeed:
         return self._state is not None
 
     def _drop_collected(self) -> None:
-        self._flushing = False
-        if self._collected is not None:
-            self._collected = None
-            self._destination.discard()
+        self._flushing, self._collected = False, None
+        # Also if nothing is noted as collected: a delivery may have failed half-way.
+        self._destination.discard()
 
     def _until(self) -> float:
         self._held_until = self._clock() + HOLD_S

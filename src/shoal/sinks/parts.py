@@ -12,12 +12,13 @@ import importlib.util
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, TYPE_CHECKING, Any
 
-from shoal.errors import MissingExtra, UsageError
+from shoal.errors import NO_ROOM, DiskFull, MissingExtra, Unavailable, UsageError
 from shoal.model import ItemType
 from shoal.model.field_type import TEXT, FieldType
 from shoal.object_store.open_store import open_store
@@ -84,16 +85,17 @@ class PartsSink(Destination):
         self._objects.check()
 
     def deliver(self, batch: SinkBatch) -> list[Refusal]:
-        if self._folder is None:
-            self._folder = TemporaryDirectory(prefix="shoal-sink-")
-            self._began = self._clock()
         types = {each.name: each.fields for each in batch.types}
         if types != self._types:
             self._types = types
             self._arrow.clear()
-        refusals = [found for chunk in batch.chunks for item in chunk if (found := self._collect(batch, item))]
-        for name in batch.removed:
-            self._write(name.type, {**removed_fields(batch.job, name), "_batch": batch.number})
+        with _on_disk():
+            if self._folder is None:
+                self._folder = TemporaryDirectory(prefix="shoal-sink-")
+                self._began = self._clock()
+            refusals = [found for chunk in batch.chunks for item in chunk if (found := self._collect(batch, item))]
+            for name in batch.removed:
+                self._write(name.type, {**removed_fields(batch.job, name), "_batch": batch.number})
         return refusals
 
     def is_full(self, idle: bool) -> bool:
@@ -105,9 +107,9 @@ class PartsSink(Destination):
 
     def flush(self, number: int) -> list[Refusal]:
         for type, spool in self._spools.items():
-            spool.file.flush()
             part = Path(self._made_folder) / "part"
-            with part.open("wb") as out:
+            with _on_disk(), part.open("wb") as out:
+                spool.file.flush()
                 for chunk in file_chunks(_rows(spool), _FORMATS[self._suffix], self._columns(type, spool)):
                     out.write(chunk.data)
             self._objects.put_file(f"{snake_case(type)}/part-{self._job}-{number:06}.{self._suffix}", part)
@@ -116,7 +118,9 @@ class PartsSink(Destination):
 
     def discard(self) -> None:
         for spool in self._spools.values():
-            spool.file.close()
+            # Closing writes what is buffered, and the disk may be full.
+            with suppress(OSError):
+                spool.file.close()
         self._spools.clear()
         self._rows = self._bytes = 0
         if self._folder is not None:
@@ -167,6 +171,18 @@ class PartsSink(Destination):
 
     def _columns(self, type: str, spool: _Spool) -> Columns:
         return {**_OWN, **self._types.get(type, spool.names), **_OWN}
+
+
+@contextmanager
+def _on_disk() -> Iterator[None]:
+    """Translates what a full disk raises."""
+    try:
+        yield
+    except OSError as error:
+        place = Path(gettempdir())
+        if error.errno in NO_ROOM:
+            raise DiskFull(place) from error
+        raise Unavailable(f"{place} cannot be used: {error.strerror}; check its disk and permissions") from error
 
 
 def _rows(spool: _Spool) -> Iterator[dict[str, Any]]:

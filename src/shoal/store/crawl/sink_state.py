@@ -106,10 +106,11 @@ def release_sink(store: Store, key: SinkKey, holder: str) -> None:
         db.execute(update(sinks).where(_is(key), sinks.c.holder == holder).values(holder=None, held_until=None))
 
 
-def plan_batch(store: Store, key: SinkKey, holder: str, end: Mapping[int, int]) -> bool:
-    """Fixes the end of the batch before it is sent, so that a repetition has the same content."""
+def plan_batch(store: Store, key: SinkKey, holder: str, end: Mapping[int, int] | None) -> bool:
+    """Fixes the end of the batch before it is sent, so that a repetition has the same content. None: forgets it."""
+    text = None if end is None else json.dumps(end)
     with store.write() as db:
-        planned = update(sinks).where(_is(key), sinks.c.holder == holder).values(planned=json.dumps(end))
+        planned = update(sinks).where(_is(key), sinks.c.holder == holder).values(planned=text)
         return db.execute(planned).rowcount > 0
 
 
