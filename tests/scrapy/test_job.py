@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -52,3 +54,10 @@ def _status(shoal: Here) -> dict[str, Any]:
     (line,) = shoal("--json", "jobs").out.splitlines()
     found: dict[str, Any] = json.loads(line)
     return found
+
+
+def test_items_go_to_sinks_while_the_crawl_runs(shop: Running, tmp_path: Path) -> None:
+    sink = f"sqlite:///{tmp_path}/items.db?table=products"
+    Spider("map", shop, tmp_path, SHOAL_SINKS=sink).wait()
+    with closing(sqlite3.connect(tmp_path / "items.db")) as db:
+        assert db.execute("SELECT count(DISTINCT url), count(*) FROM products").fetchone() == (30, 30)

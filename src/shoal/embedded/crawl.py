@@ -94,7 +94,7 @@ class Crawl:
         with self._lock.held():
             try:
                 job = load_job(self._home.store, self.job_id)
-                if job.spec.scrapy is not None:
+                if job.spec.scrapy is not None and job.state not in ENDED:
                     raise UsageError(f"job {job.id} is a Scrapy crawl: `scrapy crawl {job.spec.scrapy}` continues it")
                 if not job.spec.sinks:
                     return await self._run(job, on_result)

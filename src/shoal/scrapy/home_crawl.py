@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from contextlib import ExitStack
@@ -18,8 +19,13 @@ from shoal.model import ENDED, JobState
 from shoal.scrapy.cookie_jars import CookieKeeper
 from shoal.scrapy.crawl_job import CrawlPlan, existing_or_new, unfinished_job
 from shoal.settings import Settings
+from shoal.sinks.run_sinks import JobSinks
 from shoal.store.jobs import Job, set_state, set_state_unless_ended
 from shoal.store.store import Store
+
+SINKS_S = 10.0
+"""How long a crawl that has ended waits for its sinks."""
+log = logging.getLogger("shoal.scrapy")
 
 
 class HomeCrawl:
@@ -33,6 +39,7 @@ class HomeCrawl:
         self.caller = caller_of(job.id)
         self.cookies = cookies
         self.start_scope = "start"
+        self._sinks: JobSinks | None = None
 
     @classmethod
     async def open(cls, settings: Settings, plan: CrawlPlan) -> HomeCrawl:
@@ -42,6 +49,7 @@ class HomeCrawl:
         try:
             if not crawl.has_ended:
                 await crawl._take_over(plan)
+                crawl._start_sinks(settings)
         except BaseException:
             await crawl.close()
             raise
@@ -54,6 +62,11 @@ class HomeCrawl:
         await self.frontier.open_job(self.id, terms_of(plan.spec, 0.0))
         await self._home.take_over(self.id)
         set_state(self.store, self.id, JobState.RUNNING, time.time())
+
+    def _start_sinks(self, settings: Settings) -> None:
+        if self._job.spec.sinks:
+            self._sinks = JobSinks(self.store, self._job, settings.secrets)
+            self._sinks.start()
 
     @property
     def has_ended(self) -> bool:
@@ -70,10 +83,20 @@ class HomeCrawl:
             await finish(self.frontier, self.store, self._job, idle_reason)
             self._home.lock_of(self.id).remove_when_released()
             self.cookies.forget()
+            await self._drain_sinks()
         else:
             set_state_unless_ended(self.store, self.id, state or JobState.INTERRUPTED, time.time(), reason)
 
+    async def _drain_sinks(self) -> None:
+        if self._sinks is None:
+            return
+        self._sinks.end()
+        if not await self._sinks.ended(SINKS_S):
+            log.warning("its sinks are behind: `shoal resume %s` delivers the rest", self.id)
+
     async def close(self) -> None:
+        if self._sinks is not None:
+            await self._sinks.stop()
         self._stack.close()
         self._home.close()
 

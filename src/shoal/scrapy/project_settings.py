@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from urllib.parse import quote
 from shoal import settings
 from shoal.model import JobSpec, Politeness
 from shoal.model.options import bound_of
+from shoal.model.sink_url import absolute_sink, check_sink
 from shoal.scrapy.crawl_job import CrawlPlan, check_job_id
 
 _PARAMS = ("password", "username", "db")
@@ -47,8 +49,15 @@ def crawl_plan(scrapy: Any, spider: Any) -> CrawlPlan:
     politeness = Politeness(rate=rate, per_host=_per_host(scrapy), robots=scrapy.getbool("ROBOTSTXT_OBEY"))
     name = f"{spider.name}"
     spec = JobSpec(name=name, scrapy=name, politeness=politeness, archive=False, text=False, agent=_agent(scrapy))
+    spec = replace(spec, sinks=_sinks(scrapy))
     flush, persist = (scrapy.getbool(f"SCHEDULER_{name}") for name in ("FLUSH_ON_START", "PERSIST"))
     return CrawlPlan(spec, check_job_id(scrapy["SHOAL_JOB"]), flush, persist)
+
+
+def _sinks(scrapy: Any) -> tuple[str, ...]:
+    for text in scrapy.getlist("SHOAL_SINKS"):
+        check_sink(text)
+    return tuple(absolute_sink(text, Path.cwd()) for text in scrapy.getlist("SHOAL_SINKS"))
 
 
 def _per_host(scrapy: Any) -> int:

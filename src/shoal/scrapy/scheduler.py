@@ -94,20 +94,19 @@ class Scheduler(BaseScheduler):
     def enqueue_request(self, request: Any) -> bool:
         parent = self._hooks.parents.pop(request, None)
         replaced = self._replaced(request) if parent is None else None
-        try:
-            packed = pack(request, self._spider)
-        except NotSerializable as error:
-            return self._refuse(request, parent or replaced, error)
-        if replaced is not None and replaced.line == (request.method, request.url, request.body):
-            replaced.retry = _retry_trail(packed, replaced.lease.trail)
-            return True
         origin = parent or replaced
+        if replaced is not None and replaced.line == (request.method, request.url, request.body):
+            return self._retry(request, replaced)
         found = self._fingerprint(request, origin)
         if replaced is not None:
             replaced.redirect = (request.url, found)
+        # Before the request is packed: most links of a page are known.
         young, old = self._recent.of("")
         if found in young or found in old or self._is_filtered(request):
             self._stats.inc_value("dupefilter/filtered")
+            return False
+        packed = self._packed(request, origin)
+        if packed is None:
             return False
         self._offer(
             FoundRequest(packed, found, None if origin is None else origin.fingerprint), has_origin=bool(origin)
@@ -147,12 +146,22 @@ class Scheduler(BaseScheduler):
         held = self._by_token.get(request.meta.get(TOKEN, 0))
         return None if held is None or held.received or held.retry or held.redirect else held
 
-    def _refuse(self, request: Any, origin: HeldRequest | None, error: NotSerializable) -> bool:
-        log.error("%s", error)
-        self._stats.inc_value("scheduler/unserializable")
-        if origin is not None:
-            origin.failure, origin.detail = SPIDER_ERROR, str(error)
-        return False
+    def _retry(self, request: Any, replaced: HeldRequest) -> bool:
+        packed = self._packed(request, replaced)
+        if packed is not None:
+            replaced.retry = _retry_trail(packed, replaced.lease.trail)
+        return packed is not None
+
+    def _packed(self, request: Any, origin: HeldRequest | None) -> PackedRequest | None:
+        """None if the request cannot be kept: then the page that led to it becomes a dead letter."""
+        try:
+            return pack(request, self._spider)
+        except NotSerializable as error:
+            log.error("%s", error)
+            self._stats.inc_value("scheduler/unserializable")
+            if origin is not None:
+                origin.failure, origin.detail = SPIDER_ERROR, str(error)
+            return None
 
     def _fingerprint(self, request: Any, origin: HeldRequest | None) -> int:
         if self._filters and not request.dont_filter:
