@@ -32,6 +32,7 @@ def ended(empty: Overview, state: JobState, pages: int = 0, **stored: Any) -> Ov
     return replace(empty, job=job, state=state, frontier=frontier, stored=replace(empty.stored, **stored))
 
 
+UNANSWERED = Failures("timeout", None, "localhost:8000", 1, "https://localhost:8000/: robots.txt: timed out")
 REFUSED = Failures("http", 403, "a.example", 3, "https://a.example/")
 
 
@@ -66,6 +67,8 @@ def test_the_exit_code_tells_how_a_job_ended(
         ({"failures": [REFUSED]}, "every response was a refusal"),
         ({"failures": [replace(REFUSED, kind="callback", status=200)]}, "the spider failed"),
         ({"failures": [replace(REFUSED, kind="connect", status=None)]}, "no page could be fetched"),
+        ({"failures": [UNANSWERED]}, "fetched; if localhost:8000 speaks plain http, write http://localhost:8000/"),
+        ({"failures": [replace(UNANSWERED, sample="http://localhost:8000/")]}, "no page could be fetched"),
         ({}, "no page could be fetched"),
     ],
 )

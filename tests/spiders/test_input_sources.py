@@ -113,12 +113,17 @@ def test_a_directory_named_like_a_host_does_not_hide_the_host(tmp_path: Path, mo
         ("spiders", "spiders is a directory: name a file in it; for a host write https://spiders/"),
         ("spiders/", "spiders/ is a directory: name a file in it; for a host write https://spiders/"),
         ("..", ".. is a directory: name a file in it"),
+        ("books", "there is no file books: did you mean books.py? For a host write https://"),
+        ("books:old", "there is no file books:old: did you mean books.py:old? For a host write https://"),
+        ("spiders/shop", "there is no file spiders/shop: did you mean spiders/shop.yaml? For a host write https://"),
     ],
 )
 def test_a_missing_file_and_a_directory_are_not_hosts(
     word: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "spiders").mkdir()
+    for name in ("books.py", "spiders/shop.yaml"):
+        (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as refusal:
         sources("example.com", word)

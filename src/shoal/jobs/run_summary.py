@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from shoal.engine.job_finish import SPIDER_FAILED
 from shoal.jobs.job_overview import Overview
 from shoal.jobs.no_items import is_blocked
 from shoal.model import JobState
+from shoal.store.results.job_figures import Failures
 
 EXIT_DONE = 0
 EXIT_FAILURES = 3
@@ -16,6 +18,7 @@ EXIT_UNAVAILABLE = 5
 EXIT_LIMIT = 6
 EXIT_BLOCKED = 7
 EXIT_INTERRUPTED = 130
+_PORT = re.compile(r":\d+\Z")
 
 
 def summary(overview: Overview) -> dict[str, Any]:
@@ -94,4 +97,11 @@ def why_nothing(overview: Overview) -> str:
         return "every response was a refusal (403, 429, 503): lower --rate, try later, or ask for access"
     if any(group.kind == "callback" for group in overview.failures):
         return SPIDER_FAILED
-    return "no page could be fetched"
+    return f"no page could be fetched{_other_scheme(overview.failures)}"
+
+
+def _other_scheme(failures: list[Failures]) -> str:
+    """Servers at an unusual port often speak plain http, and without a scheme `https` is assumed."""
+    asked = (one.host for one in failures if _PORT.search(one.host) and (one.sample or "").startswith("https://"))
+    host = next(asked, None)
+    return f"; if {host} speaks plain http, write http://{host}/" if host else ""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from pathlib import Path
 
@@ -13,10 +14,13 @@ from shoal.spiders.spider_reference import RULES_SUFFIXES, SPIDER_FILE
 
 _SUFFIXES = (".py", *RULES_SUFFIXES, ".html", ".csv", ".txt")
 """Suffixes of files that commands accept."""
+_STEM = re.compile(r"[\w/-]{1,200}", re.ASCII)
 
 
 def check_is_no_file(word: str) -> None:
     """Raises UsageError. Call it only for a word that is not the name of an existing file."""
+    if meant := _without_suffix(word):
+        raise UsageError(f"there is no file {word}: did you mean {meant}? For a host write https://")
     path = _path(word)
     if not path:
         return
@@ -26,6 +30,14 @@ def check_is_no_file(word: str) -> None:
         raise UsageError(f"there is no file {path}{as_host}")
     if _is_directory(path):
         raise UsageError(f"{path} is a directory: name a file in it{as_host}")
+
+
+def _without_suffix(word: str) -> str | None:
+    """`books`, or `books:name`, if there is a books.py or the like: a host is seldom called that."""
+    stem, colon, name = word.partition(":")
+    if not _STEM.fullmatch(stem) or name.isdecimal():
+        return None
+    return next((f"{stem}{suffix}{colon}{name}" for suffix in _SUFFIXES if Path(stem + suffix).is_file()), None)
 
 
 def _path(word: str) -> str | None:
