@@ -14,8 +14,8 @@ GAP_MARGIN = 1.02
 """Starts are planned this much further apart than the job asks, because they jitter on their way to the host."""
 SLOW_FACTOR = 3.2
 """Answers this many times slower than usual count as slow: the geometric mean of 1 and 10."""
-LATENCY_FLOOR_S = 0.005
-"""Below this, a multiple of the usual latency is noise of our own process."""
+LATENCY_FLOOR_S = 0.015
+"""Below this, a multiple of the usual latency is noise: of our own process, or of a host on the same busy machine."""
 RECENT_WEIGHT = 0.3
 STRETCH = 1.15
 LATENCY_SLOWDOWN_MAX = 4.0

@@ -2,7 +2,7 @@
 
 local GAP_MARGIN = 1.02
 local SLOW_FACTOR = 3.2
-local LATENCY_FLOOR_S = 0.005
+local LATENCY_FLOOR_S = 0.015
 local RECENT_WEIGHT = 0.3
 local STRETCH = 1.15
 local LATENCY_SLOWDOWN_MAX = 4
