@@ -13,7 +13,8 @@ from typing import Any
 
 from shoal.engine.proxies.learn_rows import changed_rows, learn_rows
 from shoal.fetch.proxies.blame import Blame, Judgement
-from shoal.fetch.proxies.pool import Exit, ProxyPool
+from shoal.fetch.proxies.exits import Exit
+from shoal.fetch.proxies.pool import ProxyPool
 from shoal.fleet.proxy_channel import RedisHealthChannel
 from shoal.frontier.redis import RedisFrontier
 from shoal.model.proxy_list import read_proxies

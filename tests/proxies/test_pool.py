@@ -9,7 +9,8 @@ import pytest
 
 from shoal.errors import UsageError
 from shoal.fetch.proxies.blame import Blame, Judgement
-from shoal.fetch.proxies.pool import Exit, NoProxy, ProxyPool
+from shoal.fetch.proxies.exits import Exit, NoProxy
+from shoal.fetch.proxies.pool import ProxyPool
 from shoal.fetch.proxies.proxy_record import FIRST_COOL_S, MOST_COOL_S
 from shoal.model.proxy_list import read_proxies
 

@@ -63,7 +63,7 @@ def _proxy(session: Session, fields: Mapping[str, Any]) -> str:
     """One proxy of those that are given; empty if there is none."""
     # Only here: most commands use no proxy.
     from shoal.engine.proxies.load_pool import ProxySettings, load_pool
-    from shoal.fetch.proxies.pool import Exit
+    from shoal.fetch.proxies.exits import Exit
     from shoal.model import JobSpec
 
     named = {name: fields[name] for name in ("proxies", "proxy_pool", "region") if fields.get(name)}

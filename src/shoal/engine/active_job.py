@@ -17,7 +17,7 @@ from shoal.fetch.cookie_jar import CookieJar
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.given_cookies import GivenCookies
-from shoal.fetch.proxies.pool import Exit
+from shoal.fetch.proxies.exits import Exit
 from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 from shoal.fetch.robots import product_token
 from shoal.fetch.tls_policy import TlsPolicy

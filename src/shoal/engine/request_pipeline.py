@@ -6,15 +6,14 @@ Whatever a host or a page does leads to a result. A request that cannot be start
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from typing import NamedTuple
 
 from shoal.engine import request_result, unfetched_requests
 from shoal.engine.active_job import ActiveJob
-from shoal.engine.charge_rendering import charged_requests
 from shoal.engine.leasing.frontier_client import FrontierClient
+from shoal.engine.leasing.landing_of_answer import block_landing, landing_of
 from shoal.engine.leasing.landings import Landings
 from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
@@ -36,21 +35,18 @@ from shoal.engine.saving.build_capture import capture, pack_small
 from shoal.errors import FrontierLost
 from shoal.fetch.blocks.find_block import find_block
 from shoal.fetch.curl_transfer import Fetch
-from shoal.fetch.exchange import NOTHING_SENT, Exchange, Failure, FailureKind, FetchAborted, retry_after_s
-from shoal.fetch.proxies.pool import Exit, NoProxy
+from shoal.fetch.exchange import Exchange, Failure, FailureKind, FetchAborted
+from shoal.fetch.proxies.exits import Exit, NoProxy
 from shoal.frontier.contract import Frontier
-from shoal.model import Landing, Lease, Offer
+from shoal.model import Lease, Offer
 from shoal.telemetry import EventLogger
-from shoal.urls import domain_of, origin_of
+from shoal.urls import origin_of
 
 WORTH_WAITING_S = 0.5
 """A lease that would have to wait longer for its start is returned instead."""
 
 NO_ROOM_WAIT_S = 0.25
 """Used when a job has enough pages that wait for a reader. Short, because other jobs may fetch from the same host."""
-
-BLOCKED_STATUS = 429
-"""What the host's clock takes a block for."""
 
 log = EventLogger(__name__)
 
@@ -216,7 +212,7 @@ class RequestPipeline:
         exits = active_job.exits
         again = exits is not None and exit is not None and exits.goes_elsewhere(exit, lease, answer, block)
         if block is not None and isinstance(answer, Exchange):
-            self._land_block(lease, answer, late_s)
+            self._landings.add(block_landing(lease, answer, late_s))
             return request_result.elsewhere(lease) if again else blocked(active_job, lease, answer, block)
         if again:
             was_sent = isinstance(answer, Exchange) or answer.kind is not FailureKind.PROXY
@@ -281,23 +277,9 @@ class RequestPipeline:
         await self._offer_log.keep(active_job, offer)
         await self._overflow.offer([offer])
 
-    def _land_block(self, lease: Lease, answer: Exchange, late_s: float) -> None:
-        """Slows the host down, whatever status it gives its refusal."""
-        wait_s = retry_after_s(answer.headers.get("retry-after"), time.time())
-        self._landings.add(Landing(lease.token, answer.latency_s, BLOCKED_STATUS, None, wait_s, late_s))
-
     def _land(self, lease: Lease, answer: Exchange | Failure, late_s: float) -> None:
-        if isinstance(answer, Failure) and answer.kind in NOTHING_SENT:
-            return
-        if isinstance(answer, Failure):
-            landing = Landing(lease.token, answer.latency_s, None, answer.kind.value, late_s=late_s)
-        else:
-            wait_s = retry_after_s(answer.headers.get("retry-after"), time.time())
-            place = (answer.ip, domain_of(lease.target.host)) if answer.ip else ()
-            landing = Landing(lease.token, answer.latency_s, answer.status, None, wait_s, late_s, *place)
-            landing.network_s = answer.network_s
-            landing.charged = charged_requests(lease.target.host, answer)
-        self._landings.add(landing)
+        if landing := landing_of(lease, answer, late_s):
+            self._landings.add(landing)
 
     async def _interpret(
         self, lease: Lease, active_job: ActiveJob, answer: Exchange | Failure, known: KnownPage | None

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from shoal.engine.robots.check import MAX_CRAWL_DELAY_S, failure_of
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_fetcher import Fetcher
-from shoal.fetch.proxies.pool import NoProxy, ProxyPool
+from shoal.fetch.proxies.exits import NoProxy
+from shoal.fetch.proxies.pool import ProxyPool
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.model import Input, JobSpec, Limits

@@ -11,7 +11,8 @@ from shoal.fetch.blocks.find_block import Block
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.proxies.blame import Blame, Judgement, judge, judge_status
-from shoal.fetch.proxies.pool import Exit, NoProxy, ProxyPool
+from shoal.fetch.proxies.exits import Exit, NoProxy
+from shoal.fetch.proxies.pool import ProxyPool
 from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 from shoal.fetch.robots import RobotsFile
 from shoal.model import DeadLetter, Lease

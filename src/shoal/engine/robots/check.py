@@ -19,7 +19,7 @@ from shoal.engine.robots.cache import RobotsCache
 from shoal.engine.saving.group_commit import GroupCommit
 from shoal.errors import FrontierLost
 from shoal.fetch.exchange import Failure, FailureKind
-from shoal.fetch.proxies.pool import NoProxy
+from shoal.fetch.proxies.exits import NoProxy
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.frontier.contract import Frontier
 from shoal.model import Lease

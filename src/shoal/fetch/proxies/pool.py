@@ -14,9 +14,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import NamedTuple
 
 from shoal.fetch.proxies.blame import Blame, Judgement
+from shoal.fetch.proxies.exits import DIRECT, Exit, NoProxy
 from shoal.fetch.proxies.host_record import HostRecord, IndexSet
 from shoal.fetch.proxies.proxy_record import ProxyRecord
 from shoal.fetch.proxies.tiers import Tier, tiers_of
@@ -41,31 +41,6 @@ TIER_S = 600.0
 STICKY_S = 600.0
 STICKY_USES = 500
 BUSY_WAIT_S = 0.25
-
-
-class Exit(NamedTuple):
-    """The proxy of one request."""
-
-    place: int
-    """Of the proxy in the pool; negative without a proxy."""
-    url: str
-    host: str
-    name: str
-    remote_dns: bool = False
-    session: str = ""
-    """What a gateway or provider is told, so that it stays with one address."""
-    group: str = ""
-    """The session of the job's requests that this one belongs to."""
-
-
-class NoProxy(NamedTuple):
-    """No proxy may be used now."""
-
-    wait_s: float
-
-
-DIRECT = "direct"
-"""Name of the way without a proxy, which a job must ask for."""
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from shoal.errors import InvalidURL
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, Headers
-from shoal.fetch.proxies.pool import Exit
+from shoal.fetch.proxies.exits import Exit
 from shoal.model.provider_recipe import ProviderRecipe
 from shoal.urls import canonical
 
