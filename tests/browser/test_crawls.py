@@ -23,6 +23,7 @@ from tests.cli.conftest import Here
 
 pytestmark = pytest.mark.usefixtures("program")
 HOST = "127.0.0.1"
+SMALL = Shop(seed=7, hosts=1, categories=2, products=10, per_page=5)
 PAGES = ("plain", "list", "scroll", "more", "late", "either", "shadow-open", "shadow-closed")
 STEPS: dict[str, list[Any]] = {
     "scroll": ["scroll"],
@@ -151,11 +152,14 @@ def test_rules_name_steps_and_the_archive_has_what_the_browser_saw(
 def test_without_a_browser_one_line_says_what_to_install(shop_site: Running, tmp_path: Path) -> None:
     shoal = Here(tmp_path)
     url = shop_site.url("/app/list.html")
-    ran = shoal("crawl", url, "--render", "always", "--allow-private", env={"SHOAL_BROWSER": "/no/such"})
+    ran = shoal(
+        "crawl", url, "--render", "always", "--allow-private", "--max-depth", "0", env={"SHOAL_BROWSER": "/no/such"}
+    )
     assert ran.code == 2
     assert ran.err.splitlines()[-1].startswith("error: SHOAL_BROWSER is '/no/such', which is not a program: install it")
     resumed = shoal("resume", "last", "--json")
     assert resumed.code == 0 and resumed.summary["pages"] > 0
+    assert "rendering   always" in shoal("job", "last").out
 
 
 def browser_of(process: int) -> int | None:
@@ -170,7 +174,8 @@ def browser_of(process: int) -> int | None:
     return None
 
 
-def test_kills_of_the_crawl_and_of_its_browser_lose_and_leave_nothing(shop: Shop, tmp_path: Path) -> None:
+def test_kills_of_the_crawl_and_of_its_browser_lose_and_leave_nothing(tmp_path: Path) -> None:
+    shop = SMALL
     (tmp_path / "shop.py").write_text(SPIDER)
     shoal = Here(tmp_path)
     with running(shop, log=tmp_path / "visits.jsonl") as site:
@@ -184,7 +189,7 @@ def test_kills_of_the_crawl_and_of_its_browser_lose_and_leave_nothing(shop: Shop
             killed = browser_of(process.pid)
             assert killed is not None
             os.killpg(killed, signal.SIGKILL)
-            wait_until(lambda: products_seen() >= 9, "no product was fetched after the browser's end")
+            wait_until(lambda: products_seen() >= 6, "no product was fetched after the browser's end")
             browser = browser_of(process.pid)
             assert browser is not None
             process.send_signal(signal.SIGKILL)
@@ -213,8 +218,9 @@ def test_a_host_rests_for_what_its_pages_call(shop_site: Running, tmp_path: Path
     assert starts["/app/plain.html"] - starts["/app/chain.html"] >= 0.9
 
 
-def test_auto_renders_what_shows_too_little_and_learns_where(shop: Shop, tmp_path: Path) -> None:
-    with running(shop, log=tmp_path / "visits.jsonl") as site:
+def test_auto_renders_what_shows_too_little_and_learns_where(tmp_path: Path) -> None:
+    count = len(SMALL.items(HOST))
+    with running(SMALL, log=tmp_path / "visits.jsonl") as site:
 
         @spider(site.url("/app/plain.html"), rate=0, per_host=1, allow_private=True, render="auto")
         def auto(page: Page) -> Iterator[Any]:
@@ -229,10 +235,10 @@ def test_auto_renders_what_shows_too_little_and_learns_where(shop: Shop, tmp_pat
 
         report = auto.run(tmp_path / "home")
         log = Counter(entry.path for entry in site.log())
-    assert Counter(item["_type"] for item in report.items()) == {"Product": 2 * 24, "dict": 24}
+    assert Counter(item["_type"] for item in report.items()) == {"Product": 2 * count, "dict": count}
     assert {page["url"].rpartition("/")[2]: page["via"] for page in report.pages()}["plain.html"] == "http"
     # The script that leads to the list ran in a browser, and so does the list.
-    assert report.overview.stored.rendered == {"/app/product/*.html": 24, "/app/*.html": 1}
+    assert report.overview.stored.rendered == {"/app/product/*.html": count, "/app/*.html": 1}
     assert (log["/app/plain.html"], log["/app/moved.html"], log["/app/list.html"]) == (1, 2, 1)
     twice = sum(n == 2 for path, n in log.items() if path.startswith("/app/product/"))
     assert 2 <= twice <= 6

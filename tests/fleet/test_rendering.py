@@ -17,7 +17,7 @@ from tests.fleet.running import Role, Running
 from tests.politeness import max_in_window
 
 HOST = "127.0.0.1"
-SHOP = Shop(seed=7, hosts=1, categories=2, products=16, per_page=8)
+SHOP = Shop(seed=7, hosts=1, categories=2, products=10, per_page=5)
 RATE = 4.0
 
 
@@ -38,13 +38,13 @@ def test_a_job_waits_for_workers_with_a_browser_and_survives_their_ends(tmp_path
         needed = "no worker has a browser, and its pages need one: shoal worker --browsers 1"
         assert fleet.figures(job)["limiting"] == needed and fleet.standing(job).figures.pages == 0
         first, second = (fleet.start_worker("--browsers", "1") for _ in range(2))
-        fleet.until_pages(job, 3)
+        fleet.until_pages(job, 2)
         browsers = [browser for worker in (first, second) for browser in browsers_of(fleet, worker)]
         first.kill()
-        fleet.until_pages(job, 6)
+        fleet.until_pages(job, 4)
         for child in fleet.children(second):
             os.kill(child, signal.SIGKILL)
-        fleet.until_pages(job, 9)
+        fleet.until_pages(job, 6)
         for browser in browsers_of(fleet, second):
             browsers.append(browser)
             os.killpg(browser, signal.SIGKILL)

@@ -6,7 +6,7 @@ from shoal.cli.humanize import count, duration, plural, size
 from shoal.cli.job_flags import METAVARS
 from shoal.cli.terminal_text import safe
 from shoal.jobs.mask_secrets import shown_arguments
-from shoal.model import JobSpec, Limits, Politeness, reached_limit
+from shoal.model import JobSpec, Limits, Politeness, Render, reached_limit
 from shoal.model.options import FIELDS, OPTIONS
 from shoal.model.proxy_list import POOL_NAME
 from shoal.store.jobs import Job
@@ -34,6 +34,7 @@ def terms(spec: JobSpec) -> dict[str, str]:
         "scope": _scope(spec),
         "limits": _limits(spec.limits),
         "politeness": _politeness(spec.politeness),
+        "rendering": _rendering(spec),
         "overrides": _overrides(spec),
         "user agent": safe(spec.user_agent),
         "sends": _sends(spec),
@@ -70,6 +71,16 @@ def _politeness(politeness: Politeness) -> str:
         else "any number of requests/s"
     )
     return f"{rate} and {politeness.per_host} in flight per {politeness.group}"
+
+
+def _rendering(spec: JobSpec) -> str:
+    """Which pages a browser loads, and what it does there; what a step types may be secret."""
+    if spec.render is Render.NEVER:
+        return ""
+    rendering = spec.rendering.rendering
+    parts = [spec.render.value, *(safe(str(step)) for step in rendering.steps)]
+    view = (spec.rendering.viewport, rendering.locale, rendering.time_zone)
+    return ", ".join([*parts, *(safe(text) for text in view if text), *["with images"] * rendering.load_images])
 
 
 def _overrides(spec: JobSpec) -> str:
