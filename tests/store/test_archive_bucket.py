@@ -124,6 +124,24 @@ def test_a_bucket_that_is_away_delays_no_page_until_the_spool_is_full(
     assert all(body_at(archive, reference) for reference in references)
 
 
+def test_a_segment_is_reported_before_it_can_be_uploaded(store: Store, archive: Archive) -> None:
+    """Otherwise the row of an uploaded segment could be open again, and the segment be taken for lost."""
+    sealed_then: list[bool] = []
+
+    def clock() -> float:
+        # Read when a row is written.
+        sealed_then.append(any(archive.spools.rglob("*.warc.gz")))
+        return time.time()
+
+    writing = Writing(store, archive, clock=clock)
+    for n in range(2):
+        writing.append([capture(n)])
+    sealed_then.clear()
+    seal(writing)
+    writing.spools.close()
+    assert sealed_then == [False]
+
+
 def until_note(writing: Writing) -> str:
     until(lambda: writing.spools.note is not None)
     return writing.spools.note or ""

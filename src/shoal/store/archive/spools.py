@@ -212,11 +212,13 @@ class Spools:
 
     def _seal(self, store: Store, job: str) -> None:
         segment = self._open.pop(job)
-        # If it cannot be sealed or reported now, `_send` seals it, and its row gets the size when it is stored.
+        # If it cannot be sealed or reported now, `_send` seals it, and its row gets the size when it is stored. The row
+        # comes first: the uploader may store a sealed segment at once, and its row must not be open again after that.
         with suppress(Unavailable):
-            segment.spool.seal()
             if segment.spool.size != segment.reported_bytes:
                 self._save(store, segment)
+        with suppress(Unavailable):
+            segment.spool.seal()
 
     def _send(self, store: Store) -> None:
         writing = {segment.reference for segment in self._open.values()}
