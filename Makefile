@@ -6,7 +6,7 @@ AXE := .venv/axe
 # Every command that the tests start would be compiled anew, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pytest servers bench soak simulate openapi tenants suites docs screenshots lint fmt clean
+.PHONY: demo test pytest servers bench soak simulate openapi tenants suites docs screenshots bench-dashboard lint fmt clean
 
 demo: $(SETUP)
 	.venv/bin/shoal demo
@@ -51,6 +51,10 @@ soak: $(SETUP)
 # URLS=1000000 fills it with fewer than ten million.
 simulate: $(SETUP)
 	$(PY) -m benchmarks.frontier $(if $(URLS),--urls $(URLS))
+
+# The dashboard over 500 jobs, a million pages and 5,000 hosts in PostgreSQL.
+bench-dashboard: $(SETUP) servers
+	$(PY) -m benchmarks.dashboard
 
 # OPTIONS="--seed 7": any of schemathesis.
 openapi: $(SETUP) servers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -13,11 +14,13 @@ from werkzeug.test import TestResponse
 from shoal import __version__
 from shoal.control.login_links import login_link
 from shoal.fleet.fleet import Fleet
+from shoal.fleet.series_recorder import SeriesRecorder
 from shoal.frontier.contract import Caller
 from shoal.model import JobState, Landing, PageContent
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.tokens import TokenScope, remove_token
 from shoal.store.jobs import load_job, set_state
+from shoal.store.writer import Writer
 from shoal.telemetry.log_files import path_of
 from tests.control.calling import Api
 from tests.fleet.by_hand import FleetShell
@@ -303,3 +306,31 @@ def test_the_fleet_page_has_processes_with_their_heartbeat_lanes_and_hosts_in_ba
     assert "0 of 64 5.0 MB" in shown and "s ago" in shown and __version__ in shown
     assert re.search(r"Hosts in backoff Host .* example\.com .* \d\d:\d\d:\d\d", shown)
     assert re.search(r"Redis ✓ up [0-9.]+ ms", shown) and re.search(r"Database ✓ up [0-9.]+ ms", shown)
+
+
+def test_the_charts_of_a_running_job_grow_by_the_minute(api: Api, fleet: FleetShell, browser: Browser) -> None:
+    """Tend's rounds are played with a clock of the test; the pages come at one a second."""
+    job = api.submit(PAGE)
+    fleet.begin(job)
+    began = int(time.time()) // 60 * 60 - 300
+    now = float(began)
+
+    async def play(opened: Fleet) -> None:
+        nonlocal now
+        writer = Writer(opened.store)
+        recorder = SeriesRecorder(opened.frontier, writer, lambda: now)
+        for second in range(0, 240, 2):
+            now = float(began + second)
+            fetched = [replace(page(n), job=job, fetched_at=float(began + n)) for n in (second, second + 1)]
+            save(opened.store, Batch(job, pages=fetched))
+            await recorder.record(load_job(opened.store, job))
+        writer.close()
+
+    assert "Charts appear" in browser.page(f"/jobs/{job}")
+    fleet.by_hand(play)
+    points = api.get(f"/jobs/{job}/series")["points"]
+    # The last minute and its pages are not recorded yet: they are counted when somebody looks.
+    assert [point["pages"] for point in points] == [60, 60, 60, 60]
+    assert [point["queue"] for point in points] == [1, 1, None, None]
+    shown = browser.page(f"/jobs/{job}")
+    assert shown.count('class="chart"') == 4 and "Pages a second: 1.0 pages/s" in shown

@@ -30,6 +30,9 @@ COUNTED_SHARE = 0.05
 TOO_OLD = 2.0
 """Counts older than this many times the cache time are not returned. Younger ones are returned and refreshed in the
 background, so that a client that polls never waits."""
+ENDED_S = 600.0
+"""A job that has ended changes only if somebody retries it, which gives it another state or end, or purges its dead
+letters."""
 AWAY_S = 5.0
 """How long readers do not try a Redis that did not answer: each try would take two seconds."""
 _REMEMBERED = 1_000
@@ -68,6 +71,7 @@ class Overviews:
         self._away_until = 0.0
         self._away = ""
         self._counted: dict[str, _Counted] = {}
+        self._ended: dict[str, tuple[float | None, float, JobStatus]] = {}
         self._counting: set[str] = set()
         self._lock = threading.Lock()
         self._background = ThreadPoolExecutor(1, "counting")
@@ -109,6 +113,18 @@ class Overviews:
         return seen
 
     def job_status(self, job: Job) -> JobStatus:
+        """Of a job that has ended, at most ENDED_S old: if Redis no longer has its figures, they are counted."""
+        if job.state not in ENDED:
+            return self._current(job)
+        finished_at, until, status = self._ended.get(job.id) or (None, 0.0, None)
+        if status is None or finished_at != job.finished_at or time.monotonic() > until:
+            status = self._current(job)
+            if len(self._ended) >= _REMEMBERED:
+                self._ended.clear()
+            self._ended[job.id] = job.finished_at, time.monotonic() + ENDED_S, status
+        return status._replace(job=job)
+
+    def _current(self, job: Job) -> JobStatus:
         if time.monotonic() < self._away_until:
             return self._by_store(job)
         try:

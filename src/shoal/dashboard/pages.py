@@ -24,6 +24,7 @@ from shoal.dashboard.login import Login, say, viewer
 from shoal.dashboard.option_form import CHANGEABLE, changed_options, form_value, submitted_job
 from shoal.dashboard.source import Source
 from shoal.errors import ShoalError, Unavailable, UnknownJob
+from shoal.jobs.deployment import JobStatus
 from shoal.jobs.job_data import job_data
 from shoal.jobs.job_overview import Overview
 from shoal.jobs.mask_secrets import without_secrets
@@ -102,7 +103,7 @@ class _Pages:
         names = dict.fromkeys([*(target.host for target, _ in queue), *(group.host for group in seen.failures)])
         return render_template(
             "job.html",
-            **self._heading(job),
+            **self._heading(job, status),
             seen=seen,
             progress=progress(status, points),
             charts=charts(_with_queue(points, seen) if status.state not in ENDED else points),
@@ -164,8 +165,8 @@ class _Pages:
     def _found(self, id: str) -> Job:
         return self._source.find(viewer(), id)
 
-    def _heading(self, job: Job) -> Mapping[str, Any]:
-        status = self._source.status(job)
+    def _heading(self, job: Job, status: JobStatus | None = None) -> Mapping[str, Any]:
+        status = status or self._source.status(job)
         return {"job": without_secrets(job), "status": status, "is_over": status.state in ENDED, "tabs": TABS}
 
 

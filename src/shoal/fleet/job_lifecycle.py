@@ -19,13 +19,13 @@ from shoal.engine.outage_retry import OutageRetry
 from shoal.errors import FrontierLost, Unavailable, UnknownJob
 from shoal.fleet.load_frontier import FrontierRestorer
 from shoal.fleet.patch_job import send_terms
+from shoal.fleet.series_recorder import SeriesRecorder
 from shoal.frontier.redis import RedisFrontier
 from shoal.model import JobState
 from shoal.model.options import bound_of
 from shoal.store.crawl.offer_log import forget_offers
 from shoal.store.fleet.host_overrides import stored_overrides
 from shoal.store.jobs import Job, add_seconds, load_job
-from shoal.store.results.time_series import MINUTE_S, record_series
 from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 
@@ -53,7 +53,7 @@ class JobLifecycle:
         self.fault: BaseException | None = None
         """An unexpected exception of a background task: tend exits with it, and its supervisor restarts it."""
         self._counted_at: dict[str, float] = {}
-        self._recorded_at: dict[str, float] = {}
+        self._series = SeriesRecorder(frontier, writer)
 
     @property
     def running(self) -> Collection[asyncio.Task[bool]]:
@@ -69,7 +69,7 @@ class JobLifecycle:
         """Advances each of the unfinished jobs by one step. Raises Unavailable."""
         ids = {job.id for job in jobs}
         self._counted_at = {id: at for id, at in self._counted_at.items() if id in ids}
-        self._recorded_at = {id: at for id, at in self._recorded_at.items() if id in ids}
+        self._series.forget_others(ids)
         await self._compare_if_restarted(jobs)
         await self._restore_if_lost(jobs)
         for job in jobs:
@@ -138,12 +138,12 @@ class JobLifecycle:
                 self._bring_in(now, "seeded", self._restoring.seed(now, self._ring))
         elif job.spec.scrapy is not None:
             # Its own processes decide when it has ended.
-            await self._record_series(job)
+            await self._series.record(job)
         elif job.seeded:
             if job.frontier_version != job.version:
                 # The process that changed the job could not reach the frontier, or died.
                 await send_terms(self._frontier, self._writer.store, job.id)
-            await self._record_series(job)
+            await self._series.record(job)
             rest = await self._frontier.idle_reason(job.id)
             brought_back = await self._overflow.offer_again(job.id)
             if rest not in (None, "paused") and not (rest == "empty" and brought_back):
@@ -196,15 +196,6 @@ class JobLifecycle:
         log.info("job_ended", f"job {job.id} is {state}", state=state.value, **job.about)
         if state in (JobState.DONE, JobState.CANCELLED):
             await self._writer.run(forget_offers, job.id)
-
-    async def _record_series(self, job: Job) -> None:
-        """Once a minute, and not while the job is paused."""
-        now = time.monotonic()
-        if job.state is JobState.PAUSED or now - self._recorded_at.setdefault(job.id, now) < MINUTE_S:
-            return
-        self._recorded_at[job.id] = now
-        figures = await self._frontier.figures(job.id)
-        await self._writer.run(record_series, job.id, time.time(), figures.queued + figures.leased)
 
     async def _count_seconds(self, job: Job, every_s: float) -> None:
         """Adds to the job's run time, which does not count pauses or times without a tend process."""

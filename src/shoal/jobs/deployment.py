@@ -18,7 +18,7 @@ from shoal.frontier.contract import Frontier
 from shoal.model import Figures, JobState
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.jobs import Job
-from shoal.store.results.job_figures import stored_figures
+from shoal.store.results.job_figures import outcome_counts
 from shoal.store.store import Store
 from shoal.telemetry import EventLogger
 
@@ -83,16 +83,9 @@ class Deployment(Protocol):
 
 def figures_from_store(store: Store, job_id: str) -> Figures:
     """The figures of a job that is not in the frontier, as far as the store knows them."""
-    stored = stored_figures(store, job_id)
-    ended = stored.pages + stored.redirects + stored.dead + sum(stored.dropped.values())
-    return Figures(
-        found=ended,
-        pages=stored.pages,
-        redirects=stored.redirects,
-        dead=stored.dead,
-        dropped=stored.dropped,
-        pending_known=False,
-    )
+    counts = outcome_counts(store, job_id)
+    ended = counts.pages + counts.redirects + counts.dead + sum(counts.dropped.values())
+    return Figures(found=ended, **counts._asdict(), pending_known=False)
 
 
 def nothing_to(action: str, job: Job, state: JobState) -> str:
