@@ -25,6 +25,7 @@ from shoal.model import Lane
 from shoal.store.fleet.schedules import list_schedules
 from shoal.store.fleet.tokens import list_tokens
 from shoal.store.jobs import count_jobs
+from shoal.wording import plural
 
 T = TypeVar("T")
 KEPT_S = 5.0
@@ -106,7 +107,7 @@ class FleetViewReader:
         broker = self._broker.get() if settings.broker_url else None
         return [
             Server("Redis", settings.shown("redis_url"), seen.redis_fault or redis[0], memory, redis[1]),
-            _server("Database", self._bridge.store.name, self._database.get(), f"{seen.jobs:,} unfinished jobs"),
+            _server("Database", self._bridge.store.name, self._database.get(), plural(seen.jobs, "unfinished job")),
             _server("Archive", settings.shown("archive_url"), self._archive.get(), _archive_note(seen)),
             *([_server("Broker", settings.shown("broker_url"), broker, "")] if broker else []),
         ]

@@ -1,0 +1,42 @@
+"""The pages of a home in a real Chromium: the link logs in, every page is well, and a dead letter is queued again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from shoal.cli.home_dashboard import make_home_server
+from shoal.settings import Settings
+from tests.cli.crawled import crawled
+from tests.dashboard.chromium import Chromium
+from tests.dashboard.test_pages_in_browser import check, pages_of
+
+
+@contextmanager
+def serving_home(home: Path) -> Iterator[str]:
+    """The link that logs in."""
+    server, link = make_home_server(Settings(home), None)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield link
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_the_pages_of_a_home_have_no_error_and_pass_axe(tmp_path: Path, browser: Chromium) -> None:
+    with crawled(tmp_path) as shop, serving_home(shop.shoal.home) as link:
+        tab = browser.tab()
+        tab.open(link)
+        tab.follow("main button")
+        url = link.partition("/login")[0]
+        for page in (f"{url}/", f"{url}/fleet", *pages_of(tab, url, shop.summary["job"])):
+            check(tab, page)
+        tab.open(f"{url}/jobs/{shop.summary['job']}/errors")
+        tab.follow("main tbody button")
+        assert "queued again" in tab.text
+        assert tab.problems == []
