@@ -224,8 +224,10 @@ def test_many_jobs_come_in_parts(api: Api, browser: Browser) -> None:
 def test_the_fleet_page_has_servers_lanes_schedules_and_tokens(api: Api, browser: Browser) -> None:
     schedule = {"name": "nightly", "cron": "0 3 * * *", "job": {"urls": [PAGE]}}
     assert api("POST", "/schedules", schedule).status_code == 201
+    assert api("PUT", "/proxies/europe", {"text": "http://proxy.example:3128"}).status_code == 200
     shown = browser.page("/fleet")
-    assert all(words in shown for words in ("Redis", "Database", "express", "nightly", "0 3 * * *", "admin"))
+    assert all(words in shown for words in ("Redis", "Database", "express", "nightly", "0 3 * * *", "admin", "europe"))
+    assert "europe" not in with_scope(api, TokenScope.READ).page("/fleet")
     assert api.tokens[TokenScope.ADMIN] not in shown
 
 

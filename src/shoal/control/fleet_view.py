@@ -21,6 +21,7 @@ from shoal.fleet.roster import RosterEntry, entries
 from shoal.fleet.schedule_view import schedule_record
 from shoal.frontier.contract import HostState
 from shoal.frontier.redis.inspection import FrontierSurvey
+from shoal.jobs.proxy_view import view_pools
 from shoal.model import Lane
 from shoal.store.fleet.schedules import list_schedules
 from shoal.store.fleet.tokens import list_tokens
@@ -61,6 +62,7 @@ class FleetViewReader:
         self._status = Cached(lambda: over.run(self._reader.read()), STATUS_KEPT_S)
         self._survey = Cached(lambda: over.run(over.frontier.survey()), KEPT_S)
         self._hosts = Cached(lambda: over.run(over.frontier.hosts()), KEPT_S)
+        self._proxies = Cached(lambda: view_pools(over.store, over.settings.proxies), KEPT_S)
         self._redis = Cached(lambda: _timed(lambda: over.run(over.connection.command("PING"))), KEPT_S)
         self._database = Cached(lambda: _timed(over.store.is_current), KEPT_S)
         self._archive = Cached(lambda: _timed(over.archive.stored.check), ARCHIVE_KEPT_S)
@@ -78,6 +80,7 @@ class FleetViewReader:
             backoff_count=len(backoff),
             schedules=self._schedules(viewer),
             tokens=_tokens(self._bridge) if viewer.is_admin else [],
+            proxies=self._proxies.get() if viewer.is_admin else [],
         )
 
     def workers(self) -> str | None:

@@ -90,6 +90,8 @@ class FleetView:
     schedules: Sequence[Mapping[str, Any]]
     tokens: Sequence[Mapping[str, Any]]
     """Empty unless the viewer is an admin."""
+    proxies: Sequence[Mapping[str, Any]]
+    """Pools of proxies with how they work; empty unless the viewer is an admin."""
 
 
 class Source(Protocol):
