@@ -14,6 +14,7 @@ from shoal.cli import COMMANDS, shoal
 from shoal.cli.session import OPTIONS
 from shoal.fleet.celery_config import configuration
 from shoal.settings import NAMES, Settings
+from tests.docs_site import JOINED
 from tests.options_page import page
 
 ROOT = Path(__file__).parents[1]
@@ -151,3 +152,10 @@ def test_every_test_that_the_security_page_names_exists() -> None:
     named = set(re.findall(r"`(tests/[\w/.]+)`", (ROOT / "docs" / "security.md").read_text()))
     assert len(named) > 20
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_every_page_has_a_place_in_the_navigation_of_the_site() -> None:
+    config = (ROOT / "mkdocs.yml").read_text()
+    named = set(re.findall(r"^ +- ([\w/-]+\.md)$", config, flags=re.MULTILINE))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert named == pages | set(JOINED.values()), "list the page in mkdocs.yml, under `nav`"

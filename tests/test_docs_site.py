@@ -1,8 +1,7 @@
-"""The documentation as a site: it builds without a warning, has every page, and is searched without a network."""
+"""The documentation as a site: it builds without a warning, and is searched without a network."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import threading
@@ -15,15 +14,9 @@ from typing import Any
 
 from tests.browser.installed_browser import installed_browser
 from tests.dashboard.chromium import chromium
-from tests.docs_site import JOINED, ROOT, write_pages
+from tests.docs_site import ROOT, write_pages
 
 CONFIG = (ROOT / "mkdocs.yml").read_text()
-
-
-def test_every_page_has_a_place_in_the_navigation() -> None:
-    named = set(re.findall(r"^ +- ([\w/-]+\.md)$", CONFIG, flags=re.MULTILINE))
-    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
-    assert named == pages | set(JOINED.values()), "mkdocs.yml lists the pages of docs/ under `nav`"
 
 
 class Quiet(SimpleHTTPRequestHandler):
