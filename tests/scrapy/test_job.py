@@ -37,6 +37,9 @@ def test_an_interrupted_spider_continues_and_shoal_says_how(large_shop: Running,
     shoal = Here(tmp_path)
     spider = Spider("map", large_shop, tmp_path, SHOAL_HOME=shoal.home, DOWNLOAD_DELAY=0.05)
     eventually(lambda: len(large_shop.log()) > 5)
+    second = Spider("map", large_shop, tmp_path, SHOAL_HOME=shoal.home, output="second.jsonl")
+    assert "is running in process" in second.wait(succeeds=False)
+    assert second.items() == []
     os.kill(spider.process.pid, signal.SIGINT)
     assert "Closing spider (shutdown)" in spider.wait()
     job = _status(shoal)

@@ -69,7 +69,7 @@ class CrawlJob(Protocol):
 
 
 async def open_crawl(settings: Settings, plan: CrawlPlan) -> CrawlJob:
-    """Raises Unavailable if Redis is away, or if another process of this home works on the job."""
+    """Raises Unavailable if Redis is away, and UsageError if another process of this home works on the job."""
     if settings.redis_url is None:
         from shoal.scrapy.home_crawl import HomeCrawl
 

@@ -64,6 +64,7 @@ class EngineHooks:
         def remove_request(request: Any) -> None:
             held = self.held.pop(request, None)
             if held is not None:
+                self._forget_found(held)
                 self._done(held)
             remove(request)
 
@@ -90,13 +91,23 @@ class EngineHooks:
     def _noted(self, output: Any, held: HeldRequest) -> Iterator[Any]:
         for each in output:
             if isinstance(each, Request):
-                self.parents[each] = held
+                self._note_parent(each, held)
             yield each
+
+    def _note_parent(self, request: Any, held: HeldRequest) -> None:
+        self.parents[request] = held
+        held.found.append(request)
+
+    def _forget_found(self, held: HeldRequest) -> None:
+        """Some never reach the scheduler: the offsite middleware drops them before."""
+        for request in held.found:
+            self.parents.pop(request, None)
+        held.found.clear()
 
     async def _noted_async(self, output: Any, held: HeldRequest) -> AsyncIterator[Any]:
         async for each in output:
             if isinstance(each, Request):
-                self.parents[each] = held
+                self._note_parent(each, held)
             yield each
 
     def _hook_downloader(self, downloader: Any) -> None:

@@ -96,6 +96,8 @@ class FrontierThread:
             crawl = self.crawl = await self._opened()
         except BaseException as error:
             self._reactor.opened(error)
+            # Scrapy closes the scheduler also if it could not be opened.
+            self._reactor.closed()
             return
         # One for all tasks: no two of them use the same verb.
         self._caller = Caller(crawl.caller)
@@ -119,8 +121,7 @@ class FrontierThread:
             try:
                 return await self._open_job()
             except Unavailable as error:
-                # Another process of this home works on the job, and waiting for it is not what anybody wants.
-                if "is running in process" in str(error) or self._closing is not None:
+                if self._closing is not None:
                     raise
                 if not said:
                     log.warning("waiting: %s", error)

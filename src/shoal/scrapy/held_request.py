@@ -55,6 +55,8 @@ class HeldRequest:
     """The error that made it a dead letter, as text for a person."""
     repeated: dict[int, int] = field(default_factory=dict)
     items: list[ItemRecord] = field(default_factory=list)
+    found: list[Any] = field(default_factory=list)
+    """The requests that its callback has yielded, while it is held."""
 
     @property
     def fingerprint(self) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from shoal.embedded.home import Home, caller_of
 from shoal.engine.job_finish import finish
 from shoal.engine.job_start import terms_of
-from shoal.errors import FrontierLost
+from shoal.errors import FrontierLost, UsageError
 from shoal.frontier.contract import Frontier
 from shoal.jobs.job_id import new_job_id
 from shoal.model import ENDED, JobState
@@ -57,6 +57,11 @@ class HomeCrawl:
 
     async def _take_over(self, plan: CrawlPlan) -> None:
         lock = self._home.lock_of(self.id)
+        if (holder := lock.holder()) is not None:
+            raise UsageError(
+                f"job {self.id} is running in process {holder.pid}: a home has one process for each spider; several "
+                "need Redis (SHOAL_REDIS_URL)"
+            )
         self._stack.enter_context(lock.held())
         lock.keep_when_released()
         await self.frontier.open_job(self.id, terms_of(plan.spec, 0.0))
