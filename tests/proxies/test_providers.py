@@ -18,8 +18,9 @@ import shoal
 from shoal.embedded.crawl import Crawl
 from shoal.embedded.home import Home
 from shoal.errors import UsageError
+from shoal.jobs.try_proxies import try_proxies
 from shoal.model import JobState
-from shoal.model.proxy_list import check_no_password, read_proxies
+from shoal.model.proxy_list import check_no_password, read_proxies, with_secrets
 from shoal.store.results.listings import list_pages
 from shoal.urls import Exclusions
 from tests.fetch.site import Asked, Site, answer, serving
@@ -90,6 +91,15 @@ async def test_a_recipe_of_the_docs_fetches_a_site_and_nothing_goes_direct(tmp_p
         assert {page["title"] for page in pages} >= {"/", "/p0"}
     assert {key for _, key in asked} == {SECRETS[name]} and asked[0][0].endswith("/robots.txt")
     assert SECRETS[name] not in repr(pages)
+
+
+async def test_the_providers_of_a_list_are_tested_like_proxies() -> None:
+    asked: list[tuple[str, str]] = []
+    async with listening(LoggedSite()) as site, stand_in("scrapeops", asked) as api:
+        recipe = re.sub(r"https://[^/\"]+/", f"{api.url}/", RECIPES["scrapeops"], count=1)
+        listed = with_secrets(read_proxies(recipe), SECRETS)
+        (trial,) = [one async for one in try_proxies(listed, site.url, "shoal", True, "de", 20)]
+        assert (trial.proxy, trial.ok, trial.status) == ("scrapeops", True, 200) and site.addresses == {"127.0.0.7"}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from shoal.cli.job_flags import flag, with_options
 from shoal.cli.job_request import given_options
 from shoal.cli.session import Session
+from shoal.errors import UsageError
 from shoal.fetch.cookie_file import read_cookies
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.jobs.fetch_one_page import FetchOptions
@@ -65,9 +66,12 @@ def _proxy(session: Session, fields: Mapping[str, Any]) -> str:
     from shoal.engine.proxies.load_pool import ProxySettings, load_pool
     from shoal.fetch.proxies.exits import Exit
     from shoal.model import JobSpec
+    from shoal.model.proxy_list import PROVIDER
 
     named = {name: fields[name] for name in ("proxies", "proxy_pool", "region") if fields.get(name)}
     settings = ProxySettings(session.settings.proxies, session.settings.secrets)
     pool = load_pool(JobSpec("one page", **named), "", None, settings)
     exit = pool.choose("") if pool else None
+    if isinstance(exit, Exit) and exit.url.startswith(PROVIDER):
+        raise UsageError(f"{exit.name} is a provider, which only a crawl can use: name a proxy for one page")
     return exit.url if isinstance(exit, Exit) else ""

@@ -11,8 +11,11 @@ from shoal.fetch.blocks.find_block import find_block
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Failure
+from shoal.fetch.proxies.exits import Exit
+from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 from shoal.model.proxy_list import Proxy
 
+SESSION = "test"
 AT_ONCE = 8
 """The site sees no more requests at a time."""
 
@@ -26,6 +29,13 @@ class ProxyTrial:
     detail: str
 
 
+def _fetcher_of(proxy: Proxy, fetcher: Fetcher, region: str) -> Fetcher | ProviderFetcher:
+    if proxy.recipe is None:
+        return fetcher
+    exit = Exit(0, proxy.url, "", proxy.name, session=SESSION)
+    return ProviderFetcher(fetcher, proxy.recipe, exit, region or proxy.region)
+
+
 async def try_proxies(
     proxies: Sequence[Proxy], url: str, agent: str, allow_private: bool, region: str, timeout_s: float
 ) -> AsyncGenerator[ProxyTrial, None]:
@@ -37,13 +47,13 @@ async def try_proxies(
         async with slots:
             call = Fetch(
                 url,
-                proxy=proxy.url_for("test", region),
+                proxy=proxy.url_for(SESSION, region),
                 remote_dns=proxy.remote_dns,
                 deadline_s=timeout_s,
                 max_bytes=1_000_000,
                 truncate=True,
             )
-            answer = await fetcher.fetch(call)
+            answer = await _fetcher_of(proxy, fetcher, region).fetch(call)
         if isinstance(answer, Failure):
             return ProxyTrial(proxy.name, False, None, answer.latency_s, answer.detail)
         block = find_block(answer)
