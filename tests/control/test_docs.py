@@ -12,11 +12,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 
 from shoal import client
 from shoal.control.app import ROUTES
 from shoal.store.fleet.tokens import TokenScope
 from tests.control.live import Live
+from tests.practice.bare_browser import dump_dom, profile_folder
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDE, BULK, REFERENCE = DOCS / "guide.md", DOCS / "bulk.md", DOCS / "reference" / "api.md"
@@ -72,6 +74,18 @@ def test_the_examples_of_the_reference_run(live: Live, tmp_path: Path) -> None:
     begin = blocks(BULK, "sh")[0].splitlines(keepends=True)[:2]
     printed = typed(live, tmp_path, "".join([*begin, more, one]))
     assert '"accepted": 1' in printed and "Pebble & Pine" in printed
+
+
+def test_in_a_browser_a_call_is_open_with_a_form_and_the_address_of_this_server(live: Live) -> None:
+    with profile_folder() as folder:
+        page = LexborHTMLParser(dump_dom(f"{live.url}/docs#submit", folder))
+    call = page.css_first("details#submit")
+    assert call is not None and "open" in call.attributes
+    assert [button.text() for button in call.css(".try form button")] == ["Send POST"]
+    assert call.css_first(".try textarea[name=body]") is not None
+    shown = [code.text() for code in page.css("pre > code")]
+    assert f"export SHOAL_API_URL={live.url} SHOAL_TOKEN=shoal_…" in shown
+    assert not any("127.0.0.1:8000" in text for text in shown)
 
 
 def test_the_client_in_the_reference_runs(live: Live, tmp_path: Path) -> None:

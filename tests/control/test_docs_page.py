@@ -97,7 +97,7 @@ def test_style_and_script_are_served_as_such(api: Api) -> None:
 
 
 def test_the_script_finds_what_it_looks_for(api: Api) -> None:
-    """Nothing here runs it: at least its names are those of the page."""
+    """A browser runs a part of it in test_docs.py."""
     script, page = api.client.get("/docs/docs.js").text, Page(api.client.get("/docs").text)
     ids = set(re.findall(r'getElementById\("(\w+)"\)', script))
     classes = set(re.findall(r'querySelector(?:All)?\("[^"]*\.(\w+)"\)', script))

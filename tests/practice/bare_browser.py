@@ -8,8 +8,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,14 @@ def find_browser() -> str:
     if os.environ.get("CI") == "true":
         pytest.fail("no browser: apt-get install chromium-headless-shell")
     pytest.skip("no browser: apt-get install chromium-headless-shell")
+
+
+@contextmanager
+def profile_folder() -> Iterator[Path]:
+    """Which another user may enter: pytest's own folders are closed to others."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o755)
+        yield Path(name) / "profile"
 
 
 def dump_dom(url: str, folder: Path, budget_ms: int = 6_000, flags: Sequence[str] = ()) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from shoal.practice import Answer, Running, Shop, Visit, running, scripted
 from shoal.practice.account import PASSWORD, USER
-from tests.practice.bare_browser import dump_dom
+from tests.practice.bare_browser import dump_dom, profile_folder
 
 SHOP = Shop(seed=7, hosts=1, products=10, per_page=4, troubled=False)
 HOST = "127.0.0.1"
@@ -51,10 +50,8 @@ def site() -> Iterator[Running]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Which another user may enter: pytest's own folders are closed to others."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        yield Path(name) / "profile"
+    with profile_folder() as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("path", scripted.LIST_PAGES)

@@ -1,5 +1,6 @@
 "use strict";
-// The docs page can be read without this. It adds a search, opens what a link names, and sends calls with a token.
+// The docs page can be read without this. It adds a search, opens what a link names, sends calls with a token,
+// and gives the examples the address of this server.
 
 const root = new URL(".", document.baseURI);
 const token = document.getElementById("token");
@@ -122,7 +123,20 @@ async function shown(answer) {
   return whole.length > SHOWN ? `${whole.slice(0, SHOWN)}\n… ${whole.length.toLocaleString()} characters` : whole;
 }
 
+// Examples.
+
+const USUAL = "http://127.0.0.1:8000";
+
+function nameThisServer() {
+  const here = root.href.replace(/\/$/, "");
+  for (const example of document.querySelectorAll("pre > code")) {
+    if (example.textContent.includes(USUAL)) example.textContent = example.textContent.replaceAll(USUAL, here);
+  }
+}
+
 // Start.
+
+nameThisServer();
 
 document.querySelector(".tools").hidden = false;
 document.querySelector(".tools").addEventListener("submit", (event) => event.preventDefault());
