@@ -40,11 +40,12 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FleetShell]:
 
 @pytest.fixture(scope="module")
 def api(fleet: FleetShell) -> Iterator[Api]:
-    """With what the examples speak of: a job, a host, a schedule and a token."""
+    """With what the examples speak of: a job, a host, a schedule, a token and a pool of proxies."""
     with api_with_job(fleet) as (api, _):
         assert fleet.lease()
         assert api("POST", "/schedules", EXAMPLES["add_schedule"].bodies["every night"]).status_code == 201
         assert api("POST", "/tokens", {"name": "ann", "scope": "submit"}).status_code == 201
+        assert api("PUT", "/proxies/europe", {"text": "http://proxy.example:3128"}).status_code == 200
         yield api
 
 

@@ -53,6 +53,11 @@ EXAMPLES: Mapping[str, Example] = {
         f'shoal.scrape("{SITE}", "markdown", "links")',
         {
             "markdown and links": {"url": SITE, "formats": ["markdown", "links"]},
+            "a page that scripts make": {
+                "url": "https://shop.example/",
+                "render": "always",
+                "rendering": {"steps": [{"wait": ".product"}, {"click": "#more", "until_gone": 20}]},
+            },
             "items by rules": {"url": "https://books.example/", "rules": _RULES, "timeout_s": 60},
         },
     ),
