@@ -71,6 +71,8 @@ async def test_a_proxy_that_does_not_work_is_a_proxy_failure(fetcher: Fetcher, s
             failure = await failed(fetcher, url, proxy=proxy)
             assert failure.kind == "proxy", (url, proxy)
             assert "secret" not in failure.detail
+            # Only what arrives in place of a page can come from the site.
+            assert failure.is_refused_by_proxy == (proxy == site.url and url.startswith("http:"))
 
 
 def proxied_by(site: Site) -> str:

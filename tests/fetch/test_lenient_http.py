@@ -64,6 +64,9 @@ async def test_the_request_is_the_same_and_cookies_are_kept(fetcher: Fetcher, si
         (b"Content-Length: 100000\r\n\r\n", FailureKind.TOO_LARGE),
         (b"Transfer-Encoding: chunked\r\n\r\nffffff\r\n", FailureKind.TOO_LARGE),
         (b"Transfer-Encoding: chunked\r\n\r\nmany\r\n", FailureKind.PROTOCOL),
+        (b"Transfer-Encoding: chunked\r\n\r\n-5\r\n", FailureKind.PROTOCOL),
+        (b"Transfer-Encoding: chunked\r\n\r\n%s\r\n" % (b"f" * 5000), FailureKind.PROTOCOL),
+        (b"Content-Length: %s\r\n\r\n" % (b"9" * 5000), FailureKind.PROTOCOL),
         (b"Transfer-Encoding: cow\r\n\r\nmoo", FailureKind.PROTOCOL),
         (b"X-More: %s\r\n" % (b"x" * 1000) * 400, FailureKind.TOO_LARGE),
         (b"\r\n" + b"x" * 100_000, FailureKind.TOO_LARGE),
@@ -74,6 +77,21 @@ async def test_a_worse_answer_is_a_failure(fetcher: Fetcher, site: Site, rest: b
     await got(fetcher, site.url + "/bad")
     site.otherwise = bad(rest)
     assert (await failed(fetcher, site.url + "/", max_bytes=50_000)).kind is kind
+
+
+async def test_a_chunk_without_end_is_cut_at_the_limit(fetcher: Fetcher, site: Site) -> None:
+    site.otherwise = bad(b"Transfer-Encoding: chunked\r\n\r\nffffffffff\r\n" + b"x" * 200_000)
+    answer = await got(fetcher, site.url + "/", max_bytes=50_000, truncate=True)
+    assert answer.body == b"x" * 50_000
+
+
+@pytest.mark.parametrize("attribute", ["Max-Age=--5", "Max-Age=" + "9" * 5000, "Expires=Mon, 01 Jan 0001 00:00:00 GMT"])
+async def test_an_attribute_of_a_cookie_that_makes_no_sense_is_ignored(
+    fetcher: Fetcher, site: Site, attribute: str
+) -> None:
+    site.otherwise = bad(f"Set-Cookie: a=b; Path=/; {attribute}\r\nContent-Length: 2\r\n\r\nok".encode())
+    jar = CookieJar()
+    assert (await got(fetcher, site.url + "/", jar=jar)).body == b"ok"
 
 
 async def test_a_drip_ends_at_the_deadline(fetcher: Fetcher, site: Site) -> None:

@@ -26,6 +26,8 @@ class LoggedSite:
     """Pages that link to others. `blocked` are the addresses that get a challenge."""
 
     pages: int = 20
+    forged: tuple[str, str] = ("", "")
+    """Status and header of all pages, as if a proxy had answered."""
     blocked: set[str] = field(default_factory=set)
     visits: list[Visit] = field(default_factory=list)
     port: int = 0
@@ -55,6 +57,8 @@ class LoggedSite:
         if path == "/sitemap.xml":
             locations = "".join(f"<url><loc>{self.url}listed{n}</loc></url>" for n in range(3))
             return response(f"<urlset>{locations}</urlset>".encode(), kind="text/xml")
+        if self.forged[0]:
+            return response(b"no", self.forged[0], extra=f"{self.forged[1]}\r\n")
         if address in self.blocked:
             return response(CHALLENGE, "403 Forbidden", extra="cf-mitigated: challenge\r\nServer: cloudflare\r\n")
         links = "".join(f'<a href="/p{n}">{n}</a>' for n in range(self.pages - 1))
@@ -141,7 +145,7 @@ Server = TypeVar("Server", LoggedSite, BadProxy)
 
 @asynccontextmanager
 async def listening(server: Server) -> AsyncIterator[Server]:
-    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    listener = await asyncio.start_server(server.serve, "127.0.0.1", server.port)
     server.port = listener.sockets[0].getsockname()[1]
     try:
         yield server

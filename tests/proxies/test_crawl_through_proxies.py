@@ -15,11 +15,13 @@ import pytest
 from shoal.embedded.crawl import Crawl
 from shoal.embedded.home import Home
 from shoal.jobs.job_overview import Overview
+from shoal.jobs.proxy_view import view_pool
 from shoal.jobs.run_summary import EXIT_BLOCKED, exit_code
 from shoal.model import Input, JobSpec, JobState, Politeness
 from shoal.store.jobs import create_job
 from shoal.store.results.listings import list_dead, list_pages
 from shoal.urls import Exclusions, Params, target
+from tests.frontier.redis_server import free_port
 from tests.proxies.bad_proxy import BadProxy, LoggedSite, listening
 from tests.proxies.proxy_servers import dante, microsocks, tinyproxy
 
@@ -109,8 +111,7 @@ async def test_without_a_working_proxy_the_job_waits_and_says_so(tmp_path: Path)
     with Home(tmp_path / "home") as home:
         async with AsyncExitStack() as stack:
             site = await stack.enter_async_context(listening(LoggedSite(pages=5)))
-            proxy = await stack.enter_async_context(listening(BadProxy("refuses")))
-            proxy.manner = "407"
+            proxy = BadProxy("good", port=free_port())
             job = make_job(home, site, proxies=(proxy.url,))
             running = Crawl(home, job, 8, Exclusions())
             task = asyncio.create_task(running.run())
@@ -119,11 +120,35 @@ async def test_without_a_working_proxy_the_job_waits_and_says_so(tmp_path: Path)
                 running.note
                 and f"no proxy works: 0 of 1 proxy; 127.0.0.1:{proxy.port} is tried again in" in running.note
             )
-            assert "refuses our credentials" in running.note and not site.visits
-            proxy.manner = "good"
+            assert not site.visits
+            await stack.enter_async_context(listening(proxy))
             async with asyncio.timeout(60):
                 seen = (await task).overview
             assert seen.frontier.pages == 5 and OWN not in site.addresses
+
+
+@pytest.mark.parametrize(
+    ("status", "field", "outcome"),
+    [
+        ("407 Proxy Authentication Required", "Proxy-Authenticate: Basic", "proxy"),
+        ("401 Unauthorized", "Server: squid", "proxy"),
+        ("404 Not Found", "Server: squid", 404),
+    ],
+)
+async def test_a_site_that_answers_like_a_proxy_stops_neither_the_proxies_nor_the_job(
+    tmp_path: Path, status: str, field: str, outcome: str | int
+) -> None:
+    with Home(tmp_path / "home") as home:
+        async with AsyncExitStack() as stack:
+            site = await stack.enter_async_context(listening(LoggedSite(forged=(status, field))))
+            several = [await stack.enter_async_context(listening(BadProxy("good"))) for _ in range(4)]
+            options = {"proxies": tuple(proxy.url for proxy in several), "retries": 0}
+            job, _ = await crawl(home, site, **options)
+            dead = [letter["reason"] for letter in list_dead(home.store, job, {})]
+            pages = [page["status"] for page in list_pages(home.store, job, {})]
+            assert [*dead, *pages] == [outcome]
+            pool = view_pool(home.store, {}, f"job {job}")
+            assert not any(proxy["cooling_until"] for proxy in pool["proxies"])
 
 
 async def test_only_a_job_that_asks_for_it_goes_direct(tmp_path: Path) -> None:

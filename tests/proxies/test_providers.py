@@ -118,6 +118,17 @@ def test_a_fault_in_a_recipe_is_named(change: dict[str, Any], why: str) -> None:
         read_proxies(json.dumps(recipe))
 
 
+@pytest.mark.parametrize(("told", "status"), [((), 503), (("X-Status: 500",), None)])
+async def test_the_status_of_an_answer_is_the_sites_unless_a_header_has_that(
+    told: tuple[str, ...], status: int | None
+) -> None:
+    busy = Site(otherwise=answer(b"busy", "503 Service Unavailable", told))
+    async with serving(busy) as api:
+        recipe = {"url": f"{api.url}/?u={{url}}", **({"status_header": "X-Status"} if told else {})}
+        (trial,) = [one async for one in try_proxies(read_proxies(json.dumps(recipe)), api.url, "shoal", True, "", 20)]
+    assert trial.status == status, trial
+
+
 def test_a_kept_recipe_names_its_key() -> None:
     with pytest.raises(UsageError, match=r"api\.example has a password"):
         check_no_password(read_proxies('{"url": "https://api.example/", "query": {"api_key": "hush", "url": "{url}"}}'))

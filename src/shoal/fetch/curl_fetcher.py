@@ -379,9 +379,9 @@ class Fetcher:
             return Failure(FailureKind.PROTOCOL, "the host closed the connection within the response head", latency_s)
         reason, headers = parse_head(head)
         if call.proxy and is_from_proxy(call.url, status, headers):
-            refused = status not in (401, 407)
-            words = f"the proxy itself answered {status}" if refused else "the proxy refuses our credentials"
-            return Failure(FailureKind.PROXY, words, latency_s, is_refused_by_proxy=refused)
+            words = "the proxy refuses our credentials" if status == 407 else f"the proxy itself answered {status}"
+            # The site may have forged the answer, and must not stop the proxy for other hosts.
+            return Failure(FailureKind.PROXY, words, latency_s, is_refused_by_proxy=True)
         raw = transfer.body.getvalue()
         version = _VERSIONS[info(pycurl.INFO_HTTP_VERSION)]
         hold, transfer.hold = transfer.hold, None

@@ -21,7 +21,8 @@ _BLANKS = (b"\n\r\n", b"\n\n")
 _FOLD = re.compile(r"\r?\n[ \t]+")
 _NO_CODING = re.compile(rb"\ntransfer-encoding:[ \t,]*+(?:identity|\r?\n)", re.IGNORECASE)
 _CONTENT_TYPE = re.compile(rb"\ncontent-type:[ \t]*+([^\r\n]*+)", re.IGNORECASE)
-_MOST_DIGITS = 15
+MOST_DIGITS = 15
+"""Of a Content-Length that is believed."""
 _ASCII = "".join(map(chr, range(128)))
 
 
@@ -206,7 +207,7 @@ def length_despite_coding(received: bytes) -> int | None:
     length = headers.get("content-length")
     if "transfer-encoding" not in headers or codings.strip(" \t,") or not length.isdecimal():
         return None
-    return int(length) if len(length) <= _MOST_DIGITS else None
+    return int(length) if len(length) <= MOST_DIGITS else None
 
 
 def parse_head(head: bytes) -> tuple[str, Headers]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 import ssl
 import time
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.cookie_jar import CookieJar
 from shoal.fetch.curl_transfer import Fetch, header_lines
 from shoal.fetch.dns import DnsResolver, place_of
-from shoal.fetch.exchange import Exchange, Failure, FailureKind, Headers, parse_head
+from shoal.fetch.exchange import MOST_DIGITS, Exchange, Failure, FailureKind, Headers, parse_head
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.urls.fingerprint import is_address
 
@@ -30,6 +31,8 @@ MAX_HEAD_BYTES = 300 * 1024
 _READ_BYTES = 1 << 16
 _INTERIM = range(100, 200)
 _NO_BODY = frozenset({204, 304})
+_CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,16}")
+_MAX_AGE = re.compile(r"-?[0-9]{1,12}")
 
 
 class BrokenAnswer(Exception):
@@ -70,7 +73,7 @@ class LenientFetcher:
             words = "the host closed the connection within the answer"
         except ssl.SSLError as error:
             failure, words = partial(Failure, FailureKind.TLS), f"TLS: {error.reason or error}"
-        except (BrokenAnswer, OSError) as error:
+        except (BrokenAnswer, OSError, ValueError) as error:
             words = str(error)
         else:
             reason, headers = parse_head(head)
@@ -167,21 +170,19 @@ async def _body(call: Fetch, reader: asyncio.StreamReader, headers: Headers) -> 
     if coding not in ("", "identity"):
         raise BrokenAnswer(f"the transfer coding {coding[:40]!r} is unknown")
     if not length.isdecimal():
-        return await _up_to(call, reader, None)
+        return await _until_closed(call, reader)
+    if len(length) > MOST_DIGITS:
+        raise BrokenAnswer(f"the Content-Length has {len(length)} digits")
     if int(length) > call.max_bytes and not call.truncate:
         raise AnswerTooLarge(f"the body is larger than {call.max_bytes} bytes")
-    return await _up_to(call, reader, int(length))
-
-
-async def _up_to(call: Fetch, reader: asyncio.StreamReader, length: int | None) -> bytes:
-    """Reads `length` bytes, or until the host closes the connection."""
     body = bytearray()
-    while length is None or len(body) < length:
-        piece = await reader.read(_READ_BYTES if length is None else min(_READ_BYTES, length - len(body)))
-        if not piece and length is not None:
-            raise asyncio.IncompleteReadError(b"", length)
-        if not piece:
-            break
+    await _fills(call, body, reader, int(length))
+    return bytes(body)
+
+
+async def _until_closed(call: Fetch, reader: asyncio.StreamReader) -> bytes:
+    body = bytearray()
+    while piece := await reader.read(_READ_BYTES):
         if _is_full(call, body, piece):
             break
     return bytes(body)
@@ -191,17 +192,28 @@ async def _chunks(call: Fetch, reader: asyncio.StreamReader) -> bytes:
     body = bytearray()
     while True:
         size_line = (await reader.readuntil(b"\n")).partition(b";")[0].strip()
-        try:
-            size = int(size_line, 16)
-        except ValueError:
-            raise BrokenAnswer("a chunk of the body has no size") from None
+        if not _CHUNK_SIZE.fullmatch(size_line):
+            raise BrokenAnswer("a chunk of the body has no size")
+        size = int(size_line, 16)
         if size == 0:
             return bytes(body)
         if not call.truncate and len(body) + size > call.max_bytes:
             raise AnswerTooLarge(f"the body is larger than {call.max_bytes} bytes")
-        if _is_full(call, body, await reader.readexactly(size)):
+        if await _fills(call, body, reader, size):
             return bytes(body)
         await reader.readuntil(b"\n")
+
+
+async def _fills(call: Fetch, body: bytearray, reader: asyncio.StreamReader, size: int) -> bool:
+    """Adds the next `size` bytes, piece by piece: a host may promise more than memory holds. True as for `_is_full`."""
+    while size:
+        piece = await reader.read(min(_READ_BYTES, size))
+        if not piece:
+            raise asyncio.IncompleteReadError(b"", size)
+        if _is_full(call, body, piece):
+            return True
+        size -= len(piece)
+    return False
 
 
 def _is_full(call: Fetch, body: bytearray, piece: bytes) -> bool:
@@ -228,9 +240,9 @@ def _keep_cookies(jar: CookieJar, url: str, fields: list[str]) -> None:
 
 def _expires(morsel: Mapping[str, str]) -> int:
     """0: at the end of the session. 1: it is removed."""
-    if (age := morsel["max-age"]).lstrip("-").isdecimal():
-        return max(1, int(time.time()) + int(age[:12])) if int(age) > 0 else 1
+    if _MAX_AGE.fullmatch(age := morsel["max-age"]):
+        return int(time.time()) + int(age) if int(age) > 0 else 1
     if morsel["expires"]:
-        with suppress(ValueError):
+        with suppress(ValueError, OverflowError):
             return max(1, int(parsedate_to_datetime(morsel["expires"]).timestamp()))
     return 0

@@ -19,7 +19,8 @@ from shoal.model.sink_url import SECRET
 from shoal.telemetry.mask_secrets import is_secret
 
 _FILLED = re.compile(r"\{(url|session|region)\}")
-_STATUSES = (401, 402, 407, 429, 500, 502, 503, 504)
+_STATUSES_OF_API = (401, 402, 407, 429, 500, 502, 503, 504)
+_NEVER_OF_A_SITE = (402, 407)
 Texts = Mapping[str, str]
 
 
@@ -41,7 +42,7 @@ class ProviderRecipe:
     url_field: str = ""
     is_base64: bool = False
     """The page is in base64."""
-    their_fault: tuple[int, ...] = _STATUSES
+    their_fault: tuple[int, ...] = _NEVER_OF_A_SITE
     """Statuses of the API itself that mean: no answer of the site, try again later."""
     takes: frozenset[str] = frozenset()
     """Which of session and region the API is told."""
@@ -99,7 +100,8 @@ def read_recipe(given: Mapping[str, Any]) -> ProviderRecipe:
     takes = set(_FILLED.findall(json.dumps(given)))
     if "url" not in takes:
         raise ValueError("a recipe names the target as {url}, in its url, query, headers or body")
-    their_fault = tuple(given.get("their_fault", _STATUSES))
+    tells_status = given.get("status_header") or given.get("status_field")
+    their_fault = tuple(given.get("their_fault", _STATUSES_OF_API if tells_status else _NEVER_OF_A_SITE))
     return ProviderRecipe(**{**given, "their_fault": their_fault}, takes=frozenset(takes - {"url"}))
 
 
