@@ -94,4 +94,5 @@ def test_a_fleet_keeps_the_rate_over_all_proxies_and_never_goes_direct(tmp_path:
     assert sum(after - before < 0.04 for before, after in pairwise(times)) <= 2, times
     assert pool is not None
     used = {proxy["proxy"]: proxy for proxy in pool["proxies"]}
-    assert used[f"127.0.0.1:{dead.port}"]["state"] in ("cooling", "failed") and dead.requests < 15
+    # "new" if only the worker that was killed met it.
+    assert used[f"127.0.0.1:{dead.port}"]["state"] != "works" and dead.requests < 15
