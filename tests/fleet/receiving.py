@@ -18,6 +18,8 @@ class Receiver:
     answers: list[int] = field(default_factory=list)
     """Statuses to come; 204 after the last."""
     got: list[tuple[Message, bytes]] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    """Paths and queries, as they arrived."""
 
     @property
     def told(self) -> list[dict[str, Any]]:
@@ -34,6 +36,7 @@ def receiving() -> Iterator[Receiver]:
 
     class Note(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            receiver.targets.append(self.path)
             receiver.got.append((self.headers, self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(receiver.answers.pop(0) if receiver.answers else 204)
             self.send_header("Location", receiver.url)

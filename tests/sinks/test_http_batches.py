@@ -102,6 +102,12 @@ def test_an_item_that_the_endpoint_refuses_is_put_aside(store: Store, receiver: 
     assert refused["data"]["title"] == "a" and refused["reason"] == "422"
 
 
+def test_a_path_may_have_any_letters(receiver: Receiver) -> None:
+    address = receiver.url.replace("/hook?b=2&a=1", "/bücher neu/%20?ort=Köln&a=1")
+    opened(address).prepare([BOOK])
+    assert receiver.targets == ["/b%C3%BCcher%20neu/%20?ort=K%C3%B6ln&a=1"]
+
+
 def test_what_somebody_has_to_mend_is_named(receiver: Receiver, url: str) -> None:
     for code, words in {401: "answered 401: check", 301: "301, and redirects are not followed"}.items():
         receiver.answers.append(code)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar, TypeVarTuple, Unpack
 
-from shoal.errors import Unavailable, UnknownJob, UsageError
+from shoal.errors import UnknownJob, UsageError
 from shoal.model import ENDED
 from shoal.settings import Settings
 from shoal.sinks import THREADS
@@ -23,9 +21,6 @@ from shoal.sinks.run_sinks import RETRY_S, make_feed, note_sink_fault
 from shoal.store.crawl.sink_state import SinkKey, sinks_behind
 from shoal.store.jobs import load_job
 from shoal.store.writer import Writer
-
-T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
 
 AT_ONCE = 4
 """Each holds a connection to the store while it delivers, and the store has eight for all of tend."""
@@ -51,6 +46,9 @@ class FleetSinks:
         self._settings = settings
         self._writer = writer
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=THREADS)
+        # Apart from the deliveries, all of which may hang.
+        self._closer = ThreadPoolExecutor(1, thread_name_prefix=THREADS)
+        self._closing: set[asyncio.Future[None]] = set()
         self._open: dict[SinkKey, _OpenSink] = {}
 
     async def deliver(self) -> None:
@@ -59,7 +57,7 @@ class FleetSinks:
         for key in behind:
             self._open.setdefault(key, _OpenSink())
         for key in [key for key, sink in self._open.items() if key not in behind and not sink.is_busy]:
-            await self._in_thread(self._close, self._open.pop(key))
+            self._begin_close(self._open.pop(key))
         free = AT_ONCE - sum(sink.is_busy for sink in self._open.values())
         now = time.monotonic()
         due = [(sink.due_at, key) for key, sink in self._open.items() if not sink.is_busy and sink.due_at <= now]
@@ -73,14 +71,17 @@ class FleetSinks:
         left = (await asyncio.wait(running, timeout=END_S))[1] if running else set()
         for sink in self._open.values():
             if not sink.is_busy:
-                await self._in_thread(self._close, sink)
+                self._begin_close(sink)
+        unclosed = (await asyncio.wait(self._closing, timeout=END_S))[1] if self._closing else set()
         self._threads.shutdown(wait=not left, cancel_futures=True)
+        self._closer.shutdown(wait=not unclosed, cancel_futures=True)
 
     async def _take_turn(self, key: SinkKey, sink: _OpenSink) -> None:
         try:
-            await self._in_thread(self._deliver, key, sink)
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._deliver, key, sink)
             sink.due_at, sink.delay_s = time.monotonic(), RETRY_S[0]
-        except (Unavailable, UsageError):
+        except Exception:
+            # Whatever fails in a destination or its library, the other sinks go on, and this one is tried again.
             sink.due_at = time.monotonic() + sink.delay_s
             sink.delay_s = min(2 * sink.delay_s, RETRY_S[1])
 
@@ -94,7 +95,7 @@ class FleetSinks:
                         self._writer.store, job, key.place, secrets, alone=True, fleet_modules=modules
                     )
                 self._feed(sink.feed, ends=job.state in ENDED)
-            except (Unavailable, UsageError) as error:
+            except Exception as error:
                 note_sink_fault(self._writer.store, job, key.place, error, isinstance(error, UsageError))
                 raise
 
@@ -103,11 +104,15 @@ class FleetSinks:
         while feed.step(ends) is Step.DELIVERED and time.monotonic() < until:
             pass
 
-    def _close(self, sink: _OpenSink) -> None:
-        # A hold that cannot be given back ends by itself.
-        with suppress(Unavailable):
-            if sink.feed is not None:
-                sink.feed.close()
+    def _begin_close(self, sink: _OpenSink) -> None:
+        """Nobody waits for it: a destination may hang."""
+        if sink.feed is not None:
+            closing = asyncio.get_running_loop().run_in_executor(self._closer, self._close, sink.feed)
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
-    async def _in_thread(self, call: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *args)
+    def _close(self, feed: SinkFeed) -> None:
+        # Everything is delivered, and a hold that cannot be given back ends by itself. So whatever fails here, in a
+        # user's class too, must not end tend.
+        with suppress(Exception):
+            feed.close()

@@ -13,7 +13,7 @@ import time
 from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from shoal import __version__
 from shoal.errors import Unavailable, UsageError
@@ -28,6 +28,8 @@ _ANSWER_S = 30.0
 _READ_BYTES = 2_000
 _REFUSED = (400, 413, 422)
 _PASSING = (408, 409, 425, 429)
+_AS_WRITTEN = "%/?:@!$&'()*+,;=[]"
+"""Of a URL; other characters than these, ASCII letters and digits are quoted."""
 
 
 class _Answer(NamedTuple):
@@ -40,6 +42,8 @@ class HttpSink(Destination):
 
     def __init__(self, key: SinkKey, address: str, options: Options) -> None:
         self._parts = urlsplit(address)
+        target = self._parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
+        self._target = quote(target, safe=_AS_WRITTEN)
         self._key = key
         self.address = f"{self._parts.scheme}://{self._parts.netloc.rpartition('@')[2]}{self._parts.path}"
         self._secret = options.get("secret")
@@ -98,8 +102,7 @@ class HttpSink(Destination):
     def _post(self, id: str, body: bytes) -> _Answer:
         connection = self._connection()
         try:
-            target = self._parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
-            connection.request("POST", target, body, self._headers(id, body))
+            connection.request("POST", self._target, body, self._headers(id, body))
             answer = connection.getresponse()
             words = answer.read(_READ_BYTES).decode("utf-8", "replace")
             return _Answer(answer.status, " ".join(words.split())[:200])

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shoal.errors import MissingExtra
-from shoal.model.sink_url import resolve_sink
+from shoal.model.sink_url import check_fleet_sink, resolve_sink
 from shoal.sinks.destination import Destination
 from shoal.store.crawl.sink_state import SinkKey
 
@@ -20,8 +20,11 @@ _PACKAGES = {
 
 
 def open_sink(key: SinkKey, text: str, secrets: Mapping[str, str], allowed: Sequence[str] | None = None) -> Destination:
-    """Connects to nothing yet. `allowed`: the modules that a sink's class may be in; None: any. Raises UsageError."""
+    """Connects to nothing yet. `allowed`: for a fleet, the modules that a class may be in. Raises UsageError."""
     url = resolve_sink(text, secrets)
+    if allowed is not None:
+        # Only now is it known what a secret holds, and the modules may have changed since the job was submitted.
+        check_fleet_sink(url, allowed)
     package, extra = _PACKAGES.get(url.scheme, ("json", ""))
     if importlib.util.find_spec(package) is None:
         raise MissingExtra(f"{url.scheme}:// sinks need {package}", extra)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from shoal.errors import Unavailable, UsageError
+from shoal.errors import ShoalError, Unavailable, UsageError
 from shoal.sinks import THREADS
 from shoal.sinks.feed import SinkFeed, Step
 from shoal.sinks.open_sink import open_sink
@@ -106,7 +106,8 @@ class JobSinks:
             ends = self._over.is_set()
             try:
                 if feed is None:
-                    feed = make_feed(self._store, self._job, place, self._secrets, alone=True)
+                    # It may import a user's module and run its code.
+                    feed = await self._in_thread(make_feed, self._store, self._job, place, self._secrets, alone=True)
                 step = await self._in_thread(feed.step, ends)
             except (Unavailable, UsageError) as error:
                 stuck = isinstance(error, UsageError)
@@ -147,7 +148,7 @@ class JobSinks:
 
 
 def note_sink_fault(store: Store, job: Job, place: int, error: Exception, stuck: bool) -> None:
-    text = masked(str(error))
+    text = masked(str(error) if isinstance(error, ShoalError) else f"{type(error).__name__}: {error}")
     [known] = [one.fault for one in sink_statuses(store, job.id, time.time()) if one.place == place] or [None]
     if known != text:
         log.warning("sink_waits", f"job {job.id}: its sink waits: {text}", job=job.id, sink=place)
