@@ -6,10 +6,11 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Engine, event, select
 
 from shoal.model import PageRecord
 from shoal.store.crawl.change_log import next_changes
+from shoal.store.crawl.item_files import file_requests
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.store import Store
 from shoal.store.tables import items
@@ -96,3 +97,52 @@ def test_files_of_one_page_that_are_saved_at_once_all_arrive(store: Store) -> No
         for each in (first, *others):
             each.result()
     assert all(image["bytes"] == 1000 for image in images_of(store, 1))
+
+
+def test_files_that_redirect_to_the_same_one_are_all_completed(store: Store) -> None:
+    job_with(store)
+    saved(store, pages=[book(1, 10, 11, 12)])
+    saved(store, redirects=[redirect(10, 20), redirect(11, 20)])
+    saved(store, redirects=[redirect(12, 20)])
+    saved(store, pages=[image(20)])
+    assert [image["bytes"] for image in images_of(store, 1)] == [1000] * 3
+    saved(store, pages=[book(2, 10, 11)])
+    assert [image["bytes"] for image in images_of(store, 2)] == [1000] * 2
+
+
+def test_redirects_in_a_circle_complete_nothing(store: Store) -> None:
+    job_with(store)
+    saved(store, pages=[book(1, 10)], redirects=[redirect(10, 11), redirect(11, 10)])
+    assert images_of(store, 1) == [{"url": url(10), **EMPTY}]
+
+
+def test_a_file_that_many_pages_share_is_looked_up_for_the_new_page_only(store: Store) -> None:
+    job_with(store)
+    saved(store, pages=[image(10)])
+
+    def statements(n: int) -> int:
+        seen: list[str] = []
+
+        def note(_db: object, _cursor: object, statement: str, *_: object) -> None:
+            seen.append(statement)
+
+        event.listen(Engine, "before_cursor_execute", note)
+        try:
+            saved(store, pages=[book(n, 10)])
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+        return len(seen)
+
+    first = statements(1)
+    for n in range(2, 9):
+        assert statements(n) <= first
+    assert images_of(store, 8)[0]["bytes"] == 1000
+
+
+def test_a_batch_may_link_more_files_than_a_server_has_locks(store: Store) -> None:
+    job_with(store)
+    pages = [page(n) for n in range(1, 31)]
+    for record in pages:
+        record.files = {record.fingerprint * 1_000_000 + n: ["https://site.test/"] for n in range(1_000)}
+    saved(store, pages=pages)
+    assert len(file_requests(store, JOB)) == 30_000

@@ -1,7 +1,7 @@
 """Completes the file fields of items when their files have been fetched.
 
-The table `files` says which page's items refer to which request. Either may be saved first. Both lock the request of
-the file, so the later one sees the other.
+The table `files` says which page's items refer to which request. Either may be saved first. Both take the
+lock of the file, which it shares with others, so the later one sees the other.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from mimetypes import MimeTypes
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, exists, select, update
+from sqlalchemy import ColumnElement, Connection, exists, select, update
 
 from shoal.model import PageRecord
 from shoal.store.crawl.change_log import PageChange
 from shoal.store.database.storable_text import json_text, storable
-from shoal.store.database.upsert import Upsert, keep_first
+from shoal.store.database.upsert import Upsert, replace
 from shoal.store.store import Store
 from shoal.store.tables import dead, drops, files, items, pages, redirects
 
 T = TypeVar("T")
 
-_FILES = Upsert(files, keep_first)
+_FILES = Upsert(files, replace)
 _FIELDS = {"url", "path", "bytes", "digest", "content_type", "error"}
 """By these a file is known in the JSON of an item."""
 _AT_ONCE = 500
@@ -33,39 +33,53 @@ _MIME = MimeTypes()
 Fields = Mapping[str, Any]
 
 
-def link_files(db: Connection, job: str, found: Sequence[PageRecord]) -> list[int]:
-    """Stores to which requests the items of these pages refer, and returns these."""
+class FileLink(NamedTuple):
+    """Items of the page have these URLs, which stand for the request `file`."""
+
+    file: int
+    page: int
+    urls: Sequence[str]
+
+
+def link_files(db: Connection, job: str, found: Sequence[PageRecord]) -> list[FileLink]:
+    """Stores to which requests the items of these pages refer, and returns it."""
     for page in found:
         if page.file_faults:
             _fill_page(db, job, page.fingerprint, {url: {"error": why} for url, why in page.file_faults.items()})
-    rows = [(job, file, page.fingerprint, json.dumps(urls)) for page in found for file, urls in page.files.items()]
-    _FILES.write(db, [(*row[:3], storable(row[3])) for row in rows])
-    return [file for _, file, _, _ in rows]
+    links = [FileLink(file, page.fingerprint, urls) for page in found for file, urls in page.files.items()]
+    _store(db, job, links)
+    return links
 
 
-def fill_files(db: Connection, job: str, ended: Iterable[int]) -> list[PageChange]:
-    """Completes the fields that refer to these requests, as far as they have ended. Returns the pages that changed."""
+def fill_files(db: Connection, job: str, ended: Iterable[int], linked: Sequence[FileLink] = ()) -> list[PageChange]:
+    """Completes the fields that refer to requests that have ended: those of `linked`, and all that refer to `ended`.
+
+    Returns the pages that changed.
+    """
     by_page: dict[int, dict[str, Fields]] = {}
-    waiting, seen = list(dict.fromkeys(ended)), set[int]()
+    # Not all that refer to the files of `linked`: one file may be in the items of every page.
+    waiting, seen = [*linked, *_links_to(db, job, ended)], set[tuple[int, int, str]]()
     while waiting:
-        some, waiting = waiting[:_AT_ONCE], waiting[_AT_ONCE:]
-        seen.update(some)
-        linked = db.execute(select(files).where(files.c.job == job, files.c.file.in_(some))).all()
-        outcomes = _outcomes(db, job, {row.file for row in linked}) if linked else {}
-        for row in linked:
-            outcome = outcomes.get(row.file)
+        outcomes = _outcomes(db, job, {link.file for link in waiting})
+        moved: dict[tuple[int, int], list[str]] = {}
+        for link in waiting:
+            outcome = outcomes.get(link.file)
             if isinstance(outcome, int):
-                _FILES.write(db, [(job, outcome, row.page, row.urls)])
-                waiting += [outcome] if outcome not in seen else []
+                new = [url for url in link.urls if (outcome, link.page, url) not in seen]
+                seen.update((outcome, link.page, url) for url in new)
+                moved.setdefault((outcome, link.page), []).extend(new)
             elif outcome is not None:
-                by_page.setdefault(row.page, {}).update(dict.fromkeys(json.loads(row.urls), outcome))
-    return [change for page, known in by_page.items() if (change := _fill_page(db, job, page, known)) is not None]
+                by_page.setdefault(link.page, {}).update(dict.fromkeys(link.urls, outcome))
+        waiting = [FileLink(*key, urls) for key, urls in moved.items() if urls]
+        _store(db, job, waiting)
+    # In order: another save may complete the same pages.
+    filled = [_fill_page(db, job, page, by_page[page]) for page in sorted(by_page)]
+    return [change for change in filled if change is not None]
 
 
 def fill_all_files(db: Connection, job: str) -> None:
     """After all items of the job were replaced."""
-    found = iter(db.execute(select(files.c.file).where(files.c.job == job).distinct()).scalars().all())
-    while some := list(islice(found, _AT_ONCE)):
+    for some in _parts(db.execute(select(files.c.file).where(files.c.job == job).distinct()).scalars().all()):
         fill_files(db, job, some)
 
 
@@ -91,9 +105,35 @@ def file_path(digest: str, content_type: str) -> str:
     return f"{name[:2]}/{name}{_MIME.guess_extension(content_type) or ''}"
 
 
+def _store(db: Connection, job: str, links: Iterable[FileLink]) -> None:
+    """Adds to the URLs that are stored: several files of a page may lead to the same request."""
+    for some in _parts(sorted(links)):
+        these = files.c.file.in_({link.file for link in some}), files.c.page.in_({link.page for link in some})
+        known = {(link.file, link.page): link.urls for link in _stored(db, job, *these)}
+        all_urls = [dict.fromkeys((*known.get(link[:2], ()), *link.urls)) for link in some]
+        texts = [storable(json.dumps(list(urls))) for urls in all_urls]
+        _FILES.write(db, [(job, link.file, link.page, text) for link, text in zip(some, texts, strict=True)])
+
+
+def _links_to(db: Connection, job: str, requests: Iterable[int]) -> Iterator[FileLink]:
+    for some in _parts(dict.fromkeys(requests)):
+        yield from _stored(db, job, files.c.file.in_(some))
+
+
+def _stored(db: Connection, job: str, *conditions: ColumnElement[bool]) -> list[FileLink]:
+    found = db.execute(select(files).where(files.c.job == job, *conditions)).all()
+    return [FileLink(row.file, row.page, json.loads(row.urls)) for row in found]
+
+
 def _outcomes(db: Connection, job: str, wanted: Iterable[int]) -> dict[int, Fields | int]:
     """What fills a field, or the request to which a redirect leads."""
-    of = sorted(wanted)
+    found: dict[int, Fields | int] = {}
+    for some in _parts(sorted(wanted)):
+        found |= _some_outcomes(db, job, some)
+    return found
+
+
+def _some_outcomes(db: Connection, job: str, of: Sequence[int]) -> dict[int, Fields | int]:
     found: dict[int, Fields | int] = {}
     columns = pages.c.fingerprint, pages.c.status, pages.c.digest, pages.c.bytes, pages.c.content_type, pages.c.archive
     for row in db.execute(select(*columns).where(pages.c.job == job, pages.c.fingerprint.in_(of))):
@@ -150,3 +190,9 @@ def _fill(file: dict[str, Any], known: Mapping[str, Fields]) -> bool:
     changed = any(file[name] != value for name, value in new.items())
     file.update(new)
     return changed
+
+
+def _parts(values: Iterable[T]) -> Iterator[list[T]]:
+    left = iter(values)
+    while some := list(islice(left, _AT_ONCE)):
+        yield some

@@ -135,6 +135,8 @@ _UPSERTS = {
 }
 _CONTENTS = Upsert(tables.contents, replace_unless_older)
 _TALLIES = Upsert(tables.tallies, add_count)
+_FILE_LOCKS = 64
+"""Files with the same remainder share a lock."""
 
 
 def failure_key(kind: str, status: int | None, host: str) -> str:
@@ -171,7 +173,7 @@ def save(store: Store, batch: Batch) -> None:
         changed = changed_items(old_items, new_items, fresh if batch.refreshes else ()) if batch.has_sinks else None
         if batch.has_files:
             saved = [record for _, record in fresh.values() if isinstance(record, PageRecord)]
-            filled = fill_files(db, batch.job, [*link_files(db, batch.job, saved), *fresh])
+            filled = fill_files(db, batch.job, fresh, link_files(db, batch.job, saved))
             changed = changed and changed.with_pages(filled)
         counts = _tally_counts(batch, fresh, stored)
         if changed is not None and changed.pages:
@@ -188,12 +190,15 @@ def save(store: Store, batch: Batch) -> None:
 
 
 def _locked(batch: Batch, newest: Found) -> Iterable[int]:
-    """With the requests of the files that are linked, or that a redirect leads to."""
+    """With the files that end, are linked, or that a redirect leads to.
+
+    Not a lock for each file: a batch may link 100,000, and PostgreSQL's table of locks has room for some thousands.
+    """
     if not batch.has_files:
         return newest
     linked = {file for page in batch.pages for file in page.files}
     moved = {record.target_fingerprint for record in batch.redirects if record.target_fingerprint is not None}
-    return {*newest, *linked, *moved}
+    return {*newest, *(file % _FILE_LOCKS for file in (*newest, *linked, *moved))}
 
 
 def _merged(db: Connection, job: str, fresh: Found, stored: Mapping[int, StoredOutcome]) -> set[int]:
