@@ -84,7 +84,7 @@ def test_a_folder_with_files_is_kept_unless_the_user_says_so(job: Crawled) -> No
         (["--mirror", "x", "--pages"], "--mirror DIR goes with --assets and --overwrite only"),
         (["--mirror", "x", "--assets"], "was crawled without --assets, so its archive lacks the images"),
         (["--assets", "-o", "y.csv"], "--assets needs --mirror DIR"),
-        ([], "give -o FILE, or --mirror DIR"),
+        ([], "give -o FILE, --mirror DIR or --files DIR"),
         (["--mirror", "no/such/x"], ".part: No such file or directory"),
     ],
 )

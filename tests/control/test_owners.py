@@ -35,6 +35,7 @@ OF_NO_JOB = {
     *("submit", "jobs", "scrape", "schedules", "add_schedule", "stats", "workers"),
     *("hosts", "host", "change_host", "exclusions", "set_exclusions"),
     *("tokens", "make_token", "change_token", "revoke_token"),
+    *("proxy_pools", "proxy_pool", "set_proxy_pool", "remove_proxy_pool"),
 }
 """Operations that name none; what some of them tell of jobs has tests of its own here."""
 OPERATIONS = [one for routes in ROUTES for one in routes.operations if one.path.startswith(API)]

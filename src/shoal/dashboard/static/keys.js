@@ -1,5 +1,5 @@
 // Keys for people who keep their hands on the keyboard. The dialog of `?` lists them.
-const WAIT_MS = 1000;
+const WAIT_MS = 2000;
 let wentAt = -WAIT_MS;
 
 function links() {
@@ -30,8 +30,8 @@ const PLACES = { j: "/", f: "/fleet" };
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select, dialog *")) return;
-  const place = performance.now() - wentAt < WAIT_MS && PLACES[event.key];
-  wentAt = event.key === "g" ? performance.now() : -WAIT_MS;
+  const place = event.timeStamp - wentAt < WAIT_MS && PLACES[event.key];
+  wentAt = event.key === "g" ? event.timeStamp : -WAIT_MS;
   const act = place ? () => location.assign(place) : KEYS[event.key];
   if (!act) return;
   event.preventDefault();
