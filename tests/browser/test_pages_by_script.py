@@ -72,6 +72,12 @@ async def test_pictures_are_loaded_if_asked_for(fetcher: BrowserFetcher, shop_si
     assert any(entry.path.startswith("/app/photo/") for entry in shop_site.log())
 
 
+async def test_a_cookie_that_the_browser_refuses_costs_no_page(fetcher: BrowserFetcher, shop_site: Running) -> None:
+    # Chromium takes none of several cookies if it refuses one of them: here, one with a control character.
+    page = await rendered(fetcher, shop_site.url("/app/list.html"), cookies="bad=\x01; good=1")
+    assert page.status == 200
+
+
 async def test_a_login_by_steps_serves_later_requests_of_the_jar(fetcher: BrowserFetcher, shop_site: Running) -> None:
     jar = CookieJar()
     steps = [

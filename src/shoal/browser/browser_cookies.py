@@ -45,6 +45,9 @@ def _cookie(line: str) -> Cookie:
     }
     if int(expires):
         cookie["expires"] = int(expires)
+    if name.startswith("__Host-"):
+        # Such a cookie has no domain, only an origin.
+        cookie["url"] = f"https://{cookie.pop('domain')}/"
     return cookie
 
 

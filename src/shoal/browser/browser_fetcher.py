@@ -17,7 +17,8 @@ from shoal.browser.asset_cache import AssetCache
 from shoal.browser.browser_cookies import changes, named_cookies, to_browser
 from shoal.browser.browser_pool import BrowserPool
 from shoal.browser.browser_process import BrowserProcess
-from shoal.browser.devtools import BrowserGone, DevToolsError
+from shoal.browser.devtools import BrowserGone, DevToolsError, Session
+from shoal.browser.find_browser import BrowserMissing
 from shoal.browser.guarded_dial import GuardedDial
 from shoal.browser.main_document import DocumentAnswer
 from shoal.browser.navigation_errors import navigation_failure
@@ -31,12 +32,16 @@ from shoal.fetch.dns import DnsResolver
 from shoal.fetch.exchange import RENDERED_TYPE, Exchange, Failure, FailureKind, FetchAborted, Headers
 from shoal.fetch.rendered_page import RenderedPage
 from shoal.model.rendering import Rendering
+from shoal.telemetry import EventLogger
 
+RESTART_WAIT_S = 5.0
 SALVAGE_S = 3.0
 DISPOSE_S = 5.0
 ASSET_BYTES = 30_000_000
 """What a page may bring over the wire besides its document."""
 UNFINISHED = "the page was still busy when its time ended"
+
+log = EventLogger(__name__)
 
 
 class BrowserFetcher:
@@ -58,19 +63,28 @@ class BrowserFetcher:
         self._assets = AssetCache()
 
     async def fetch(self, call: Fetch) -> Exchange | Failure:
-        """Call it within a slot of the pool. Raises FetchAborted if the browser was lost through another page, and
-        BrowserMissing if there is none."""
+        """Call it within a slot of the pool. Raises FetchAborted if the browser was lost through another page or does
+        not start again, and BrowserMissing if none ever started."""
         if urlsplit(call.url).scheme not in ("http", "https"):
             return Failure(FailureKind.PROTOCOL, "a browser opens only http and https", 0.0)
         if not self._guard.allows_target(call.url):
             return Failure(FailureKind.ADDRESS_REFUSED, self._guard.refusal, 0.0)
         if self.pool.is_to_blame(call.url):
             return Failure(FailureKind.RENDER, "the browser was lost each time that it loaded the page", 0.0)
-        async with self.pool.browser(call.url) as process:
-            try:
+        try:
+            async with self.pool.browser(call.url) as process:
                 return await self._fetch_in(process, call)
-            except BrowserGone as error:
-                raise FetchAborted("the browser ended while the page was open") from error
+        except BrowserGone as error:
+            raise FetchAborted("the browser ended while the page was open") from error
+        except DevToolsError as error:
+            return Failure(FailureKind.RENDER, f"the browser refused: {error}", 0.0)
+        except BrowserMissing as missing:
+            if not self.pool.started:
+                raise
+            # One started here before: the machine may be out of memory, or too busy for the moment.
+            log.warning("browser_not_started", f"no browser for {call.url}, trying again: {missing}")
+            await asyncio.sleep(RESTART_WAIT_S)
+            raise FetchAborted(str(missing)) from missing
 
     async def aclose(self) -> None:
         await self._names.aclose()
@@ -120,8 +134,7 @@ class BrowserFetcher:
         given = to_browser(cookies) + named_cookies(call.cookies, call.url)
         try:
             await browser.call("Browser.setDownloadBehavior", behavior="deny", browserContextId=context)
-            if given:
-                await browser.call("Storage.setCookies", cookies=given, browserContextId=context)
+            await _give_cookies(browser, context, given)
             await self._load_in_time(visit, context, proxy)
         except PageFailed as failed:
             return Failure(failed.kind, str(failed), time.monotonic() - began)
@@ -151,6 +164,24 @@ class BrowserFetcher:
             async with asyncio.timeout(SALVAGE_S):
                 found = await visit.process.browser.call("Storage.getCookies", browserContextId=context)
                 call.jar.set_lines(changes(before, [each for each in found["cookies"] if each["name"] not in own]))
+
+
+async def _give_cookies(browser: Session, context: str, given: list[dict[str, Any]]) -> None:
+    """A browser that refuses one of several cookies takes none, and a site may choose any. So each gets its own try."""
+    if not given:
+        return
+    try:
+        await browser.call("Storage.setCookies", cookies=given, browserContextId=context)
+    except BrowserGone:
+        raise
+    except DevToolsError:
+        for cookie in given:
+            try:
+                await browser.call("Storage.setCookies", cookies=[cookie], browserContextId=context)
+            except BrowserGone:
+                raise
+            except DevToolsError:
+                continue
 
 
 async def _load(visit: PageVisit, context: str, proxy: SocksProxy) -> None:

@@ -213,7 +213,9 @@ class RequestPipeline:
         again = exits is not None and exit is not None and exits.goes_elsewhere(exit, lease, answer, block)
         if block is not None and isinstance(answer, Exchange):
             self._landings.add(block_landing(lease, answer, late_s))
-            return request_result.elsewhere(lease) if again else blocked(active_job, lease, answer, block)
+            if again:
+                return request_result.elsewhere(lease)
+            return await self._with_errors_callback(lease, active_job, blocked(active_job, lease, answer, block))
         if again:
             was_sent = isinstance(answer, Exchange) or answer.kind is not FailureKind.PROXY
             return request_result.elsewhere(lease, was_sent)

@@ -16,7 +16,7 @@ from shoal.engine.job_finish import finish
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.outage_retry import OutageRetry
-from shoal.errors import FrontierLost, Unavailable, UnknownJob
+from shoal.errors import Unavailable, UnknownJob
 from shoal.fleet.load_frontier import FrontierRestorer
 from shoal.fleet.patch_job import send_terms
 from shoal.fleet.series_recorder import SeriesRecorder
@@ -151,7 +151,7 @@ class JobLifecycle:
 
     async def _erase_removed(self, job: Job) -> None:
         """A job that was cancelled and removed since this round began. What the round did to it is undone."""
-        with suppress(FrontierLost):
+        with suppress(Unavailable):
             await self._frontier.erase(job.id)
 
     async def _pause_frontier(self, job: Job) -> None:

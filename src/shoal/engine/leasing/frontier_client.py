@@ -29,7 +29,11 @@ class FrontierClient:
         return await self._numbered(self._frontier.lease, n, lanes, HORIZON_S, None, browsers)
 
     async def require_browser(self, job: str) -> None:
-        await self._outages.keep_trying(self._frontier.require_browser, job)
+        try:
+            await self._outages.keep_trying(self._frontier.require_browser, job)
+        except FrontierLost:
+            # The job is being rebuilt or was removed. If its request is leased again, it is asked again.
+            pass
 
     async def landed(self, landings: Sequence[Landing]) -> None:
         await self._numbered(self._frontier.landed, landings)
