@@ -87,6 +87,10 @@ def test_every_answer_is_a_documented_one(
             for name, kind, value in (("id", "(?s).+", job), ("fingerprint", "[0-9a-f]{16}", fingerprint_hex(1))):
                 if re.fullmatch(kind, str(case.path_parameters.get(name, ""))):
                     case.path_parameters[name] = value
+        given_id = str(case.path_parameters.get("id", ""))
+        if mode is GenerationMode.POSITIVE and given_id != job and job.startswith(given_id or "-"):
+            # Several ids begin with it, which is an error of its own.
+            case.path_parameters["id"] = "unknown"
         if operation.name == "scrape" and isinstance(case.body, dict):
             # There is no worker to wait for.
             wait_s = case.body.get("timeout_s", 30)

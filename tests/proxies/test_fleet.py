@@ -65,6 +65,7 @@ def in_thread(site: LoggedSite, *proxies: BadProxy) -> Iterator[None]:
         asyncio.run_coroutine_threadsafe(stack.aclose(), loop).result(30)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(30)
+        loop.close()
 
 
 def _saved(fleet: Running, successes: int) -> dict[str, Any] | None:
