@@ -11,12 +11,12 @@ import json
 import threading
 import time
 from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from shoal.browser.browser_process import BrowserProcess
-from shoal.browser.devtools import Session
+from shoal.browser.devtools import DevToolsError, Session
 
 T = TypeVar("T")
 WITHIN_S = 60.0
@@ -78,6 +78,11 @@ class Tab:
 
         return self._chromium.run(ask())
 
+    def _input(self, method: str, **params: Any) -> None:
+        """A click or key may lead to another page before the browser answers."""
+        with suppress(DevToolsError):
+            self.call(f"Input.{method}", **params)
+
     def js(self, expression: str) -> Any:
         """The value, as JSON has it; waits for a promise."""
         found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
@@ -88,9 +93,11 @@ class Tab:
         """The first true value. Also over a navigation."""
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
-            found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-            if "exceptionDetails" not in found and (value := found["result"].get("value")):
-                return value
+            # An answer that a navigation cut off is asked for again.
+            with suppress(DevToolsError):
+                found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+                if "exceptionDetails" not in found and (value := found["result"].get("value")):
+                    return value
             time.sleep(LOOK_EVERY_S)
         raise AssertionError(f"not within {within_s} s: {expression}\n{self.text}\n{self.problems}")
 
@@ -123,7 +130,7 @@ class Tab:
         )
         assert place, f"{selector} cannot be clicked"
         for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
+            self._input("dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
 
     def follow(self, selector: str, nth: int = 0) -> None:
         """Clicks what leads to another page, and waits for it."""
@@ -143,7 +150,7 @@ class Tab:
         elif len(key) == 1:
             about["text"] = key
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, **about)
+            self._input("dispatchKeyEvent", type=kind, **about)
 
     def hurry(self, times: int) -> None:
         """Timers of the pages that are opened from now on go faster, so that a test need not wait for a refresh."""
