@@ -142,6 +142,20 @@ async def test_a_job_with_a_socks_proxy_goes_through_it() -> None:
     assert asked == [b"shop.example.com\x01\xbb"]
 
 
+@pytest.mark.parametrize("scheme", ["https", "provider"])
+async def test_a_proxy_that_browsers_cannot_use_is_not_dialled(scheme: str) -> None:
+    dialled = []
+
+    async def serve(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        dialled.append(scheme)
+        writer.close()
+
+    async with upstream(serve) as place, proxying(AddressGuard(), f"{scheme}://127.0.0.1:{place}") as (socks, port):
+        assert await refusal(port, "shop.example.com", 443) == UNREACHABLE
+        assert f"cannot use a proxy over {scheme}" in str(socks.traffic.refusals["shop.example.com"])
+    assert not dialled
+
+
 async def test_a_proxy_that_refuses_is_named() -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

@@ -43,6 +43,16 @@ def test_a_named_pool_is_kept_used_shown_tested_and_removed(shoal: Shell, site: 
     assert "there is no pool of proxies named 'europe'" in shoal("proxies", "europe").err
 
 
+def test_a_bad_list_in_the_settings_hides_no_other_pool(shoal: Shell) -> None:
+    (shoal.folder / "bad.txt").write_text("gate:8000 ann:hush")
+    (shoal.folder / "good.txt").write_text("http://a:1")
+    env = {"SHOAL_PROXIES_BAD": "bad.txt", "SHOAL_PROXIES_GOOD": "good.txt"}
+    shown = shoal("proxies", env=env)
+    assert shown.code == 0 and "good" in shown.out, shown.err
+    assert "pool bad cannot be used: line 1 of the proxies" in shown.err and "hush" not in shown.err
+    assert "pool bad cannot be used" in shoal("proxies", "bad", env=env).err
+
+
 def test_a_list_with_a_password_is_not_kept_and_a_fault_is_named(shoal: Shell, site: Running) -> None:
     (shoal.folder / "bad.txt").write_text("http://ann:hush@a:1")
     refused = shoal("proxies", "add", "bad", "bad.txt")

@@ -10,6 +10,8 @@ import pytest
 
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_fetcher import Fetcher
+from shoal.fetch.exchange import Headers
+from shoal.fetch.proxies.proxy_answers import is_from_proxy
 from tests.fetch.asking import failed, got
 from tests.fetch.conftest import AGENT, Lookup
 from tests.fetch.site import Site, answer
@@ -55,6 +57,13 @@ async def test_a_proxy_carries_the_request_and_hides_its_own_credentials(site: S
     assert (await failed(fetcher, f"{site.url}/")).kind == "address_refused"
     assert len(site.asked) == 1
     await fetcher.aclose()
+
+
+def test_inside_a_tunnel_every_answer_is_the_sites() -> None:
+    forged = Headers([("Proxy-Authenticate", "Basic"), ("Server", "squid"), ("X-Squid-Error", "ERR_DNS_FAIL 0")])
+    for status in (401, 407, 503):
+        assert is_from_proxy("http://shop.example/", status, forged)
+        assert not is_from_proxy("https://shop.example/", status, forged)
 
 
 async def test_a_proxy_that_does_not_work_is_a_proxy_failure(fetcher: Fetcher, site: Site) -> None:

@@ -108,7 +108,7 @@ async def test_the_providers_of_a_list_are_tested_like_proxies() -> None:
         ({"url": "ftp://a/"}, "needs the url of the API"),
         ({"query": {}}, "names the target as {url}"),
         ({"colour": "red"}, "'colour' is no part of a recipe"),
-        ({"their_fault": "all"}, "their_fault of a recipe is 'all'"),
+        ({"their_fault": "all"}, "their_fault of a recipe must be a list"),
         ({"price": "free"}, "price=0.001/request"),
     ],
 )

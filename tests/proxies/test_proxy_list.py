@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shoal.engine.proxies.load_pool import ProxySettings, load_pool
 from shoal.errors import UsageError
+from shoal.model import JobSpec, Render
 from shoal.model.proxy_list import check_no_password, read_proxies, with_secrets
 
 
@@ -38,17 +40,39 @@ def test_every_form_of_a_line_is_read() -> None:
     ("text", "why"),
     [
         ("", "is empty"),
-        ("http://a:1\nftp://ann:hush@b:1", "line 2 of the proxies: 'b:1' is no proxy"),
-        ("http://a:1 colour=red", "'colour' is no attribute"),
+        ("http://a:1\nftp://ann:hush@b:1", "line 2 of the proxies: it begins with no proxy"),
+        ("http://gate:8000:ann:hush", "line 1 of the proxies: it begins with no proxy"),
+        ("gate:8000 ann:hush", "region="),
+        ("gate:8000 ann:hush=", "region="),
+        ("http://ann:{hush}@a:1", "cannot be filled in"),
+        ('{"url": "https://a/{url}", "headers": "Authorization: hush"}', "headers of a recipe must be an object"),
+        ("http://a:1 colour=red", "is no attribute"),
         ("http://a:1 price=free", "price=0.001/request"),
         ("http://a:1 tier=0", "tier=2"),
-        ("http://{user}@a:1", "{user} cannot be filled in"),
     ],
 )
 def test_a_fault_names_the_line_and_no_password(text: str, why: str) -> None:
     with pytest.raises(UsageError) as refused:
         read_proxies(text)
     assert why in str(refused.value) and "hush" not in str(refused.value)
+
+
+PROVIDER = '{"url": "https://api.example/", "query": {"url": "{url}"}}'
+
+
+def test_a_job_that_renders_uses_only_proxies_that_carry_browsers() -> None:
+    def pool(render: Render, *proxies: str) -> list[str]:
+        spec = JobSpec("site", render=render, proxy_pool="\n".join(proxies))
+        found = load_pool(spec, "1", None, ProxySettings())
+        assert found is not None
+        return [proxy.name for proxy in found.proxies]
+
+    unusable = (PROVIDER, "https://a:1")
+    for render in (Render.ALWAYS, Render.AUTO):
+        assert pool(render, *unusable, "http://b:1", "socks4a://c:1") == ["b:1", "c:1"]
+        with pytest.raises(UsageError, match="no proxy of job 1 can be used for rendering"):
+            pool(render, *unusable)
+    assert len(pool(Render.NEVER, *unusable)) == 2
 
 
 def test_a_stored_pool_names_its_passwords() -> None:

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_fetcher import CONNECT_TIMEOUT_S
 
-_PORTS = {"http": 80, "https": 443}
-_SOCKS_PORT = 1080
+_PORTS = {"http": 80, "socks5": 1080, "socks5h": 1080, "socks4": 1080, "socks4a": 1080}
+"""Usual ports by scheme."""
 _MOST_HEAD_BYTES = 16_384
 _NO_AUTH, _BY_PASSWORD = 0, 2
 _IPV4, _NAME, _IPV6 = 1, 3, 4
@@ -29,7 +29,7 @@ class UpstreamProxy:
     def __init__(self, url: str, guard: AddressGuard) -> None:
         parts = urlsplit(url)
         self._scheme, self._host = parts.scheme, parts.hostname or ""
-        self._port = parts.port or _PORTS.get(parts.scheme, _SOCKS_PORT)
+        self._port = parts.port or _PORTS.get(parts.scheme, 0)
         self._user, self._password = unquote(parts.username or ""), unquote(parts.password or "")
         self._guard = guard
 
@@ -40,8 +40,8 @@ class UpstreamProxy:
 
     async def connect(self, host: str, port: int) -> socket.socket:
         """Raises UpstreamRefused, whose text names no address."""
-        if self._scheme == "https":
-            raise UpstreamRefused("rendering cannot use a proxy over https: give one over http or socks5")
+        if self._scheme not in _PORTS:
+            raise UpstreamRefused(f"rendering cannot use a proxy over {self._scheme}: give one over http or socks5")
         try:
             async with asyncio.timeout(2 * CONNECT_TIMEOUT_S):
                 opened = await self._open()
@@ -78,7 +78,7 @@ class UpstreamProxy:
                 await self._ask_http(opened, host, port)
             case "socks5" | "socks5h":
                 await self._ask_socks5(opened, host, port)
-            case _:
+            case "socks4" | "socks4a":
                 await self._ask_socks4(opened, host, port)
 
     async def _ask_http(self, opened: socket.socket, host: str, port: int) -> None:

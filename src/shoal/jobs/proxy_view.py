@@ -33,17 +33,26 @@ def view_pool(store: Store, settings_pools: Mapping[str, str], name: str) -> Rec
     text = (settings_pools.get(name) or load_proxy_list(store, name)) if is_name else None
     if text is None and not rows:
         raise UsageError(f"there is no pool of proxies named {name!r}: `shoal proxies` lists them")
-    listed = {proxy.name: proxy for proxy in read_proxies(text)} if text else {}
+    listed, error = _read(text) if text else ({}, None)
     overall = {row.proxy: row for row in rows if not row.host}
     names = [*listed, *(proxy for proxy in overall if proxy not in listed)]
     proxies = [_proxy(proxy, listed.get(proxy), overall.get(proxy), time.time()) for proxy in names]
     return {
         "pool": name,
         "source": "settings" if name in settings_pools else "store" if text else "job",
+        "error": error,
         "proxies": proxies,
         "providers": _providers(listed, overall.values()),
         "hosts": _hosts(listed, rows),
     }
+
+
+def _read(text: str) -> tuple[dict[str, Proxy], str | None]:
+    """Nobody checks a list in the settings before it is used."""
+    try:
+        return {proxy.name: proxy for proxy in read_proxies(text)}, None
+    except UsageError as error:
+        return {}, str(error)
 
 
 def _summary(pool: Record) -> Record:
@@ -52,6 +61,7 @@ def _summary(pool: Record) -> Record:
     return {
         "pool": pool["pool"],
         "source": pool["source"],
+        "error": pool["error"],
         "proxies": len(proxies),
         "cooling": sum(proxy["state"] == "cooling" for proxy in proxies),
         "requests": requests,

@@ -91,7 +91,7 @@ def read_recipe(given: Mapping[str, Any]) -> ProviderRecipe:
         if name not in _KINDS:
             raise ValueError(f"{name!r} is no part of a recipe; there are {', '.join(_KINDS)}")
         if not isinstance(value, _KINDS[name]):
-            raise ValueError(f"{name} of a recipe is {value!r}, which cannot be used")
+            raise ValueError(f"{name} of a recipe must be {_WORDS[_KINDS[name]]}")
     texts = [text for name in ("query", "headers") for text in given.get(name, {}).values()]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("query and headers of a recipe have texts as values")
@@ -120,3 +120,4 @@ _KINDS: dict[str, type] = {
     "is_base64": bool,
     "their_fault": list,
 }
+_WORDS = {str: "a text", dict: "an object", bool: "true or false", list: "a list"}

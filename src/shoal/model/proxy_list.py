@@ -62,6 +62,11 @@ class Proxy:
         """The proxy gives each session an address of its own."""
         return self._takes("session")
 
+    @property
+    def carries_browsers(self) -> bool:
+        """A browser can connect through it: not through TLS to the proxy, nor through a provider's API."""
+        return self.url.startswith(("http://", "socks"))
+
     def serves(self, region: str) -> bool:
         return not region or self.region == region or self._takes("region")
 
@@ -141,7 +146,8 @@ def _entry(words: list[str]) -> Proxy:
     attributes = dict(_attributes(words[1:]))
     for field in _FIELD.findall(url):
         if field not in ("session", "region") and not field.startswith("secret:"):
-            raise ValueError(f"{{{field}}} cannot be filled in: there are {{session}}, {{region}} and {{secret:NAME}}")
+            # It may be a password.
+            raise ValueError("a part in braces cannot be filled in: there are {session}, {region} and {secret:NAME}")
     parts = urlsplit(url)
     return Proxy(url, attributes.pop("name", parts.netloc.rpartition("@")[2]), **attributes)
 
@@ -164,8 +170,8 @@ def _url(word: str) -> str:
         return f"http://{secret}{found['place']}"
     form = TEXTS[Kind.PROXY]
     if not re.search(form.pattern, word):
-        shown = word.rpartition("@")[2]
-        raise ValueError(f"{shown!r} is no proxy; write {form.wants}, or HOST:PORT, or HOST:PORT:USER:PASSWORD")
+        # Not shown: wherever the password is, it is in a form that we do not know.
+        raise ValueError(f"it begins with no proxy; write {form.wants}, or HOST:PORT, or HOST:PORT:USER:PASSWORD")
     return word.rstrip("/")
 
 
@@ -173,7 +179,8 @@ def _attributes(words: list[str]) -> Iterator[tuple[str, Any]]:
     for word in words:
         name, equals, value = word.partition("=")
         if not equals or name not in _READ:
-            raise ValueError(f"{name!r} is no attribute of a proxy; there are {', '.join(f'{n}=' for n in _READ)}")
+            known = ", ".join(f"{known}=" for known in _READ)
+            raise ValueError(f"what follows the proxy is no attribute of it; there are {known}")
         read = _READ[name](value)
         if read is None:
             raise ValueError(f"{word!r} cannot be used: write {_EXAMPLES[name]}")

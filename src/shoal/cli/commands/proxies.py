@@ -174,6 +174,8 @@ def _show_pools(session: Session, pools: list[Record]) -> None:
             for pool in pools
         )
         _print(session, rows, POOLS, 6)
+        for pool in pools:
+            _warn_of(session, pool)
 
 
 def _show_pool(session: Session, pool: Record) -> None:
@@ -181,6 +183,7 @@ def _show_pool(session: Session, pool: Record) -> None:
         session.data(pool)
         return
     found = pool["proxies"]
+    _warn_of(session, pool)
     _print(session, map(_proxy_row, found), PROXIES, 8)
     for proxy in found:
         if proxy["reason"]:
@@ -192,6 +195,11 @@ def _show_pool(session: Session, pool: Record) -> None:
     if pool["hosts"]:
         session.show("")
         _print(session, map(_host_row, pool["hosts"]), HOSTS, 4)
+
+
+def _warn_of(session: Session, pool: Record) -> None:
+    if pool["error"]:
+        session.say(f"pool {safe(pool['pool'])} cannot be used: {safe(pool['error'])}")
 
 
 def _proxy_row(one: Record) -> tuple[str, ...]:

@@ -55,6 +55,8 @@ class ProxyPool(TypedDict):
 
     pool: str
     source: Literal["settings", "store", "job"]
+    error: str | None
+    """Why its list cannot be used."""
     proxies: list[ProxyReport]
     providers: list[ProviderReport]
     """Best first."""
@@ -65,6 +67,8 @@ class ProxyPool(TypedDict):
 class ProxyPoolSummary(TypedDict):
     pool: str
     source: Literal["settings", "store", "job"]
+    error: str | None
+    """Why its list cannot be used."""
     proxies: int
     cooling: int
     requests: int

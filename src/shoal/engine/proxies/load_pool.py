@@ -9,8 +9,8 @@ from shoal.engine.proxies.job_exits import JobExits
 from shoal.engine.proxies.learn_rows import learn_rows
 from shoal.errors import UsageError
 from shoal.fetch.proxies.pool import ProxyPool
-from shoal.model import JobSpec
-from shoal.model.proxy_list import POOL_NAME, read_proxies, with_secrets
+from shoal.model import JobSpec, Render
+from shoal.model.proxy_list import POOL_NAME, Proxy, read_proxies, with_secrets
 from shoal.store.proxies.figures import load_proxy_figures
 from shoal.store.proxies.pools import load_proxy_list, proxy_list_names
 from shoal.store.store import Store
@@ -45,11 +45,20 @@ def load_pool(spec: JobSpec, job: str, store: Store | None, settings: ProxySetti
     proxies = with_secrets(read_proxies("\n".join([text, *spec.proxies])), settings.secrets)
     return ProxyPool(
         name,
-        proxies,
+        proxies if spec.render is Render.NEVER else _for_browsers(name, proxies),
         region=spec.region or "",
         sticky=spec.sticky_proxy,
         direct_fallback=spec.direct_fallback,
     )
+
+
+def _for_browsers(name: str, proxies: list[Proxy]) -> list[Proxy]:
+    usable = [proxy for proxy in proxies if proxy.carries_browsers]
+    if not usable:
+        raise UsageError(
+            f"no proxy of {name} can be used for rendering: give one over http or socks5, or crawl with --render never"
+        )
+    return usable
 
 
 def pool_name(spec: JobSpec, job: str) -> str:
