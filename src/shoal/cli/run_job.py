@@ -88,7 +88,7 @@ def run_job(
 ) -> int:
     """Runs or continues the job to its end and returns the exit code. A given spider is not loaded again."""
     telemetry.set_up(session.verbose)
-    threads = set(threading.enumerate())
+    threads, coroutines = set(threading.enumerate()), _coroutines_given_up()
     job = load_job(home.store, job_id)
     file = output_of(job)
     stream = None if file is None else OutputStream(home.store, job, file)
@@ -116,7 +116,10 @@ def run_job(
         _report(session, home, report, written)
     if report.overview.job.spec.spider is not None:
         _end_with_threads(session, set(threading.enumerate()) - threads, exit_code(report.overview))
-        _end_with_coroutines(exit_code(report.overview))
+        if _coroutines_given_up() > coroutines:
+            # They ignored their end, and Python might wait for them.
+            sys.stdout.flush()
+            os._exit(exit_code(report.overview))
     return exit_code(report.overview)
 
 
@@ -141,13 +144,10 @@ def _end_with_threads(session: Session, new: set[threading.Thread], code: int) -
         os._exit(code)
 
 
-def _end_with_coroutines(code: int) -> None:
-    """Ends the process if coroutines of the spider ignored their end: Python might wait for them."""
-    from shoal.spiders.callback_tasks import given_up
-
-    if given_up:
-        sys.stdout.flush()
-        os._exit(code)
+def _coroutines_given_up() -> int:
+    """Without importing the module, which only a spider needs."""
+    module = sys.modules.get("shoal.spiders.callback_tasks")
+    return len(module.given_up) if module is not None else 0
 
 
 def _event_loop_run(main: Any) -> Any:

@@ -12,7 +12,6 @@ import threading
 import time
 import types
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, Protocol
 
 from shoal.spiders.thread_exception import raise_in, withdraw
@@ -88,12 +87,16 @@ def _callback_frames(frame: types.FrameType | None) -> Iterator[types.FrameType]
 
 
 class _WatchThread:
-    """For any other thread: a second thread checks the time and raises the exception in the first."""
+    """For any other thread: a second thread checks the time and raises the exception in the first.
+
+    It ends with the first one. A later thread may get the same identifier, and must not get its exception.
+    """
 
     CHECK_EVERY_S = 0.25
 
-    def __init__(self, watched: int) -> None:
-        self._watched = watched
+    def __init__(self, thread: threading.Thread) -> None:
+        self._thread = thread
+        self._watched = thread.ident or 0
         self._deadline: float | None = None
         self._raised = False
         self._turn = threading.Lock()
@@ -111,10 +114,11 @@ class _WatchThread:
                 withdraw(self._watched)
 
     def _watch(self) -> None:
-        while True:
+        while self._thread.is_alive():
             time.sleep(self.CHECK_EVERY_S)
             with self._turn:
-                if self._deadline is not None and time.monotonic() > self._deadline:
+                is_up = self._deadline is not None and time.monotonic() > self._deadline
+                if is_up and self._thread.is_alive():
                     self._deadline, self._raised = time.monotonic() + AGAIN_S, True
                     raise_in(self._watched, CallbackTimeout)
 
@@ -123,13 +127,12 @@ def timer_of_this_thread() -> Timer:
     if threading.current_thread() is threading.main_thread():
         _alarm.install()
         return _alarm
-    return _watch_thread_of(threading.get_ident())
+    if not hasattr(_of_thread, "timer"):
+        _of_thread.timer = _WatchThread(threading.current_thread())
+    timer: _WatchThread = _of_thread.timer
+    return timer
 
 
 _alarm = _Alarm()
-
-
-@cache
-def _watch_thread_of(thread: int) -> _WatchThread:
-    """One per thread, however many jobs' callbacks run there."""
-    return _WatchThread(thread)
+_of_thread = threading.local()
+"""One timer per thread, however many jobs' callbacks run there."""

@@ -10,7 +10,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from shoal.spiders.callback_timer import CallbackTimeout
 from shoal.spiders.thread_exception import raise_in
@@ -24,10 +24,13 @@ async def in_hook_thread(seconds: float, function: Callable[..., T], *given: Any
     ended: asyncio.Future[Callable[[], T]] = loop.create_future()
 
     def work() -> None:
-        outcome = _outcome(function, *given)
-        # The loop may have been closed meanwhile.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_set, ended, outcome)
+        outcome: Callable[[], T] = _interrupted
+        try:
+            outcome = _outcome(function, *given)
+        finally:
+            # Whatever ends this thread, the job must not wait for it. The loop may have been closed meanwhile.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_set, ended, outcome)
 
     thread = threading.Thread(target=work, name="hook", daemon=True)
     thread.start()
@@ -51,6 +54,10 @@ def _outcome(function: Callable[..., T], *given: Any) -> Callable[[], T]:
 
         return fail
     return lambda: result
+
+
+def _interrupted() -> NoReturn:
+    raise TimeoutError
 
 
 def _set(ended: asyncio.Future[T], outcome: T) -> None:
