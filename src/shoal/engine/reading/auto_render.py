@@ -24,6 +24,7 @@ LEFT_AFTER = 3
 RECHECKED_ONE_IN = 50
 GAINED_CHARS = 40
 """A rendered page with so much more text has gained."""
+JUDGED_BYTES = 128 * 1024
 _MOST_PATTERNS = 10_000
 
 
@@ -117,4 +118,5 @@ def _is_rechecked(lease: Lease) -> bool:
 
 
 def _has_gained(before: bytes, after: bytes) -> bool:
-    return len(read(after).text()) >= len(read(before).text()) + GAINED_CHARS
+    """Judged by the beginning of both: this runs on the event loop."""
+    return len(read(after[:JUDGED_BYTES]).text()) >= len(read(before[:JUDGED_BYTES]).text()) + GAINED_CHARS
