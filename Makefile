@@ -37,6 +37,8 @@ servers:
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends mariadb-server; } || true
 	@test -n "$(wildcard /usr/lib/postgresql/*/bin/postgres)" || command -v postgres > /dev/null || test $$(id -u) != 0 || \
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends postgresql; } || true
+	@command -v npm > /dev/null || test $$(id -u) != 0 || \
+		{ apt-get update -q && apt-get install -q --yes --no-install-recommends npm; } || true
 	@test -f $(AXE)/node_modules/axe-core/axe.min.js || ! command -v npm > /dev/null || \
 		npm install --silent --no-save --ignore-scripts --prefix $(AXE) axe-core@4.14.0 || true
 
