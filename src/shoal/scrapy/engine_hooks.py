@@ -14,6 +14,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest
 from scrapy.extensions.throttle import AutoThrottle
 
+from shoal.fetch.exchange import retry_after_s
 from shoal.model import Landing
 from shoal.scrapy.cookie_jars import CookieJars
 from shoal.scrapy.held_request import SPIDER_ERROR, HeldRequest, failure_kind
@@ -132,8 +133,8 @@ class EngineHooks:
         held.landed, held.status, held.bytes = True, response.status, len(response.body)
         held.content_type = response.headers.get(b"Content-Type", b"").decode("latin1").partition(";")[0].strip()
         late_s = max(0.0, time.monotonic() - held.latency_s - held.start_at)
-        retry_after_s = _retry_after_s(response) if response.status in (429, 503) else None
-        landing = Landing(held.lease.token, held.latency_s, response.status, None, retry_after_s)
+        after_s = _retry_after_s(response) if response.status in (429, 503) else None
+        landing = Landing(held.lease.token, held.latency_s, response.status, None, after_s)
         landing.late_s = late_s if late_s > _LATE_S else 0.0
         self._outbox.land(landing)
 
@@ -182,12 +183,4 @@ class _SlotSettings(dict[str, Any]):
 
 
 def _retry_after_s(response: Any) -> float | None:
-    text = response.headers.get(b"Retry-After", b"").decode("latin1").strip()
-    if text.isdigit():
-        return float(text)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except ValueError:
-        return None
+    return retry_after_s(response.headers.get(b"Retry-After", b"").decode("latin1"), time.time())

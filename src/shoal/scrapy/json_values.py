@@ -99,9 +99,15 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 
 @lru_cache(256)
 def _item_class(path: str) -> Any:
-    """Only a class of a module that the project has loaded already: a name in Redis imports nothing."""
-    module, _, name = path.rpartition(".")
-    cls = getattr(sys.modules.get(module), name, None)
-    if not isinstance(cls, type) or not ItemAdapter.is_item_class(cls):
+    cls = loaded_class(path)
+    if cls is None or not ItemAdapter.is_item_class(cls):
         raise ValueError(f"{path} is not an item class of this project")
     return cls
+
+
+def loaded_class(path: str) -> type | None:
+    """The class of this name, if the project has loaded its module. A name that was read from Redis imports nothing:
+    otherwise whoever writes to Redis could run any module of this machine."""
+    module, _, name = path.rpartition(".")
+    cls = getattr(sys.modules.get(module), name, None)
+    return cls if isinstance(cls, type) else None

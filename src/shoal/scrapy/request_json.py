@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy import Request
-from scrapy.utils.misc import load_object
 
-from shoal.scrapy.json_values import NotSerializable, from_json, to_json
+from shoal.scrapy.json_values import NotSerializable, from_json, loaded_class, to_json
 
 TOKEN = "shoal_token"
 """In the meta of a request that was leased."""
@@ -88,8 +87,8 @@ def unpack(target: Any, callback: str, fields: dict[str, Any], spider: Any) -> A
         more["encoding"] = fields["n"]
     return cls(
         url=target.url,
-        callback=getattr(spider, callback) if callback else None,
-        errback=getattr(spider, fields["e"]) if "e" in fields else None,
+        callback=_method(spider, callback),
+        errback=_method(spider, fields.get("e")),
         method=target.method,
         headers=fields.get("h"),
         body=target.body or None,
@@ -112,11 +111,22 @@ def method_name(spider: Any, method: Any, where: str) -> str:
     raise NotSerializable(f"{where} {method!r} is not a method of the spider: give it a name there")
 
 
+def _method(spider: Any, name: str | None) -> Any:
+    if not name:
+        return None
+    method = getattr(spider, name)
+    if getattr(method, "__self__", None) is not spider:
+        raise ValueError(f"{name!r} is not a method of the spider")
+    return method
+
+
 @lru_cache(64)
 def _request_class(path: str) -> Any:
-    cls = load_object(path)
-    if not (isinstance(cls, type) and issubclass(cls, Request)):
-        raise ValueError(f"{path} is not a class of requests")
+    cls = loaded_class(path)
+    if cls is None or not issubclass(cls, Request):
+        raise ValueError(
+            f"{path} is not a class of requests that this project imports: name it in SHOAL_REQUEST_CLASSES"
+        )
     return cls
 
 

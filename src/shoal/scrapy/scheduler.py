@@ -13,6 +13,7 @@ from typing import Any
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from shoal.frontier.recent_offers import RecentOffers
@@ -59,6 +60,8 @@ class Scheduler(BaseScheduler):
     def open(self, spider: Any) -> Any:
         self._spider = spider
         settings, plan = shoal_settings(self._crawler.settings), crawl_plan(self._crawler.settings, spider)
+        for path in self._crawler.settings.getlist("SHOAL_REQUEST_CLASSES"):
+            load_object(path)
         engine = self._crawler.engine
         self._slot = engine._slot
         self._jars = CookieJars(engine)
