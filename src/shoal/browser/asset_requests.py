@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from shoal.browser.asset_cache import AssetCache, fresh_for_s
@@ -14,29 +15,61 @@ from shoal.urls.url_patterns import compiled
 
 HEAVY = ("Image", "Font", "Media")
 _CACHED = ("Script", "Stylesheet")
+_CALLS = ("XHR", "Fetch", "EventSource", "Ping")
 MOST_SCRIPT_BYTES = 20_000_000
+BY_ROBOTS = "refused by robots.txt"
+MayCall = Callable[[str], Awaitable[bool]]
+"""Whether robots.txt allows a URL. It may have to be fetched first."""
 Params = dict[str, Any]
 
 
 class AssetRequests:
-    def __init__(self, session: Session, network: NetworkLog, cache: AssetCache, rendering: Rendering) -> None:
+    def __init__(
+        self,
+        session: Session,
+        network: NetworkLog,
+        cache: AssetCache,
+        rendering: Rendering,
+        may_call: MayCall | None = None,
+    ) -> None:
+        """`may_call` is asked before scripts call a URL, and for the documents of frames."""
         self._session = session
         self._network = network
         self._cache = cache
         self._blocks = [compiled(pattern, "block") for pattern in rendering.block]
         self._heavy = () if rendering.load_images else HEAVY
+        self._may_call = may_call
 
     def patterns(self) -> list[dict[str, str]]:
         """Which requests the browser pauses. Each pause costs a message, so others go on by themselves."""
         if self._blocks:
             return [{"urlPattern": "*"}]
-        return [{"urlPattern": "*", "resourceType": kind} for kind in ("Document", *self._heavy, *_CACHED)]
+        calls = _CALLS if self._may_call is not None else ()
+        return [{"urlPattern": "*", "resourceType": kind} for kind in ("Document", *self._heavy, *_CACHED, *calls)]
+
+    def needs_permission(self, params: Params) -> bool:
+        """Whether `requested_with_permission` must be used."""
+        return self._may_call is not None and params["resourceType"] in ("Document", *_CALLS)
+
+    async def requested_with_permission(self, params: Params) -> None:
+        assert self._may_call is not None
+        url, id = params["request"]["url"], params.get("networkId", "")
+        self._network.hold()
+        try:
+            is_allowed = not url.startswith("http") or await self._may_call(url)
+        finally:
+            self._network.let_go(id)
+        if is_allowed:
+            self.requested(params)
+        else:
+            self._network.refused(url, BY_ROBOTS)
+            self._fail(params)
 
     def requested(self, params: Params) -> None:
         request, kind = params["request"], params["resourceType"]
         if kind in self._heavy or any(matches(request["url"]) for matches in self._blocks):
             self._network.uncount(request["url"])
-            self._session.tell("Fetch.failRequest", requestId=params["requestId"], errorReason="BlockedByClient")
+            self._fail(params)
         elif kind in _CACHED and request["method"] == "GET":
             self._load(params)
         else:
@@ -57,6 +90,9 @@ class AssetRequests:
         headers = decoded_headers(headers)
         self._cache.keep(params["request"]["url"], _origin(params), status, headers, body)
         await fulfill(self._session, request_id, status, headers, body)
+
+    def _fail(self, params: Params) -> None:
+        self._session.tell("Fetch.failRequest", requestId=params["requestId"], errorReason="BlockedByClient")
 
     def _load(self, params: Params) -> None:
         asset = self._cache.get(params["request"]["url"], _origin(params))

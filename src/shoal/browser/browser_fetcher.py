@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shoal.browser.asset_cache import AssetCache
+from shoal.browser.asset_requests import MayCall
 from shoal.browser.browser_cookies import changes, named_cookies, to_browser
 from shoal.browser.browser_pool import BrowserPool
 from shoal.browser.browser_process import BrowserProcess
@@ -62,9 +63,10 @@ class BrowserFetcher:
         self._insecure = insecure
         self._assets = AssetCache()
 
-    async def fetch(self, call: Fetch) -> Exchange | Failure:
-        """Call it within a slot of the pool. Raises FetchAborted if the browser was lost through another page or does
-        not start again, and BrowserMissing if none ever started."""
+    async def fetch(self, call: Fetch, may_call: MayCall | None = None) -> Exchange | Failure:
+        """Call it within a slot of the pool. `may_call` tells whether robots.txt allows a URL; it is asked if the
+        rendering wants that for calls. Raises FetchAborted if the browser was lost through another page or does not
+        start again, and BrowserMissing if none ever started."""
         if urlsplit(call.url).scheme not in ("http", "https"):
             return Failure(FailureKind.PROTOCOL, "a browser opens only http and https", 0.0)
         if not self._guard.allows_target(call.url):
@@ -73,7 +75,7 @@ class BrowserFetcher:
             return Failure(FailureKind.RENDER, "the browser was lost each time that it loaded the page", 0.0)
         try:
             async with self.pool.browser(call.url) as process:
-                return await self._fetch_in(process, call)
+                return await self._fetch_in(process, call, may_call)
         except BrowserGone as error:
             raise FetchAborted("the browser ended while the page was open") from error
         except DevToolsError as error:
@@ -89,13 +91,13 @@ class BrowserFetcher:
     async def aclose(self) -> None:
         await self._names.aclose()
 
-    async def _fetch_in(self, process: BrowserProcess, call: Fetch) -> Exchange | Failure:
+    async def _fetch_in(self, process: BrowserProcess, call: Fetch, may_call: MayCall | None) -> Exchange | Failure:
         listener = process.take_listener()
         if listener is None:
             raise FetchAborted("too many pages are still being closed")
         proxy = SocksProxy(GuardedDial(self._guard, self._names, call.proxy), call.max_bytes + ASSET_BYTES)
         visit = PageVisit(process, call, call.rendering or Rendering(), self._agent, self._assets)
-        visit.insecure = self._insecure
+        visit.insecure, visit.may_call = self._insecure, may_call
         context = ""
         try:
             made = await process.browser.call(

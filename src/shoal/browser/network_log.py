@@ -44,6 +44,8 @@ class NetworkLog:
         """When a request was last sent or ended."""
         self._bodies: set[asyncio.Task[None]] = set()
         self._call_bytes = 0
+        self._held = 0
+        """Requests that wait for a permission."""
         self.requests: Counter[str] = Counter()
         self.failed: list[tuple[str, str]] = []
         self.calls: list[PageCall] = []
@@ -59,11 +61,28 @@ class NetworkLog:
         if url.startswith(_WIRE):
             self.requests[_host(url)] -= 1
 
+    def hold(self) -> None:
+        """A request waits until robots.txt is known."""
+        self._held += 1
+
+    def let_go(self, id: str) -> None:
+        """It is sent now, or refused."""
+        self._held -= 1
+        self._changed_at = time.monotonic()
+        if (request := self._open.get(id)) is not None:
+            request.since = self._changed_at
+
+    def refused(self, url: str, why: str) -> None:
+        """The request was not sent."""
+        self.uncount(url)
+        if len(self.failed) < MOST_FAILED:
+            self.failed.append((url, why))
+
     async def quiet(self, most_s: float) -> None:
         """Returns when nothing was requested for a moment, and in any case after `most_s`."""
         ends = time.monotonic() + most_s
         while (now := time.monotonic()) < ends:
-            is_busy = any(now - each.since < POLL_AFTER_S for each in self._open.values())
+            is_busy = self._held or any(now - each.since < POLL_AFTER_S for each in self._open.values())
             if not is_busy and now - self._changed_at >= QUIET_S:
                 return
             await asyncio.sleep(0.03)

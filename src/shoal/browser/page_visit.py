@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.browser import page_scripts
 from shoal.browser.asset_cache import AssetCache
-from shoal.browser.asset_requests import AssetRequests
+from shoal.browser.asset_requests import AssetRequests, MayCall
 from shoal.browser.browser_process import BrowserProcess
 from shoal.browser.devtools import DevToolsError
 from shoal.browser.main_document import MOST_LEAVES, MainDocument
@@ -71,6 +71,8 @@ class PageVisit:
         self.is_unfinished = False
         """Its time ended before it was done."""
         self.insecure = False
+        self.may_call: MayCall | None = None
+        """Asked about what scripts call, if robots.txt holds for that too."""
         self._counts: Counter[str] = Counter()
         self._world: int | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -87,7 +89,8 @@ class PageVisit:
         self.session = self.process.devtools.attach(attached["sessionId"], self._on_event)
         self.network = NetworkLog(self.session)
         self.document = MainDocument(self.session, self.call)
-        self.requests = AssetRequests(self.session, self.network, self._assets, self.rendering)
+        may_call = self.may_call if self.rendering.robots_strict else None
+        self.requests = AssetRequests(self.session, self.network, self._assets, self.rendering, may_call)
         self._handlers = self.network.handlers | self._own_handlers()
         await asyncio.gather(*self._preparations())
 
@@ -249,6 +252,8 @@ class PageVisit:
                     self.die(FailureKind.RENDER, f"the page tried to leave more than {MOST_LEAVES} times")
         elif is_answer:
             self._begin(self.requests.answered(params))
+        elif self.requests.needs_permission(params):
+            self._begin(self.requests.requested_with_permission(params))
         else:
             self.requests.requested(params)
 

@@ -80,7 +80,8 @@ def _rendering(spec: JobSpec) -> str:
     rendering = spec.rendering.rendering
     parts = [spec.render.value, *(safe(str(step)) for step in rendering.steps)]
     view = (spec.rendering.viewport, rendering.locale, rendering.time_zone)
-    return ", ".join([*parts, *(safe(text) for text in view if text), *["with images"] * rendering.load_images])
+    also = [*["with images"] * rendering.load_images, *["robots.txt for calls too"] * rendering.robots_strict]
+    return ", ".join([*parts, *(safe(text) for text in view if text), *also])
 
 
 def _overrides(spec: JobSpec) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
+from functools import partial
 from typing import NamedTuple
 
 from shoal.engine import request_result, unfetched_requests
@@ -147,8 +148,11 @@ class RequestPipeline:
                 return ReturnLease()
             late_s = timing.late_s(lease)
             try:
-                fetch = active_job.fetcher_of(exit).fetch_packed if browser is None else browser.fetch
-                answer = await fetch(call)
+                if browser is None:
+                    answer = await active_job.fetcher_of(exit).fetch_packed(call)
+                else:
+                    may_call = partial(self._robots.allows_call, lease=lease, active_job=active_job)
+                    answer = await browser.fetch(call, may_call)
                 active_job.after_fetch(call)
             except FetchAborted:
                 return ReturnLease(NO_ROOM_WAIT_S)

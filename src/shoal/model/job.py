@@ -111,6 +111,7 @@ class RenderOptions:
     time_zone: str | None = DEFAULTS["rendering.time_zone"]
     block: tuple[str, ...] = DEFAULTS["rendering.block"]
     load_images: bool = DEFAULTS["rendering.load_images"]
+    robots_strict: bool = DEFAULTS["rendering.robots_strict"]
 
     @classmethod
     def of_fields(cls, fields: Mapping[str, Any]) -> RenderOptions:
@@ -129,6 +130,7 @@ class RenderOptions:
             self.time_zone or "",
             self.block,
             self.load_images,
+            self.robots_strict,
         )
 
 

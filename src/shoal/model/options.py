@@ -478,6 +478,14 @@ class SpiderOptions(TypedDict, total=False):
             section=Section.RENDERING,
         ),
     ]
+    robots_strict: Annotated[
+        bool,
+        Option(
+            "In the browser, obey robots.txt also for what scripts call and for frames.",
+            field="rendering.robots_strict",
+            section=Section.RENDERING,
+        ),
+    ]
     allow_empty: Annotated[
         bool,
         Option("Exit with code 0 even if the spider or rules found no item on any page.", section=Section.LIMITS),

@@ -95,6 +95,8 @@ class Rendering(NamedTuple):
     """Patterns of URLs that the page does not get."""
     load_images: bool = False
     """Also images, fonts and media."""
+    robots_strict: bool = False
+    """robots.txt also holds for what scripts of the page call, and for its frames."""
 
     def for_another_origin(self) -> Rendering:
         """Without any step if one of them types a text, which may be secret."""

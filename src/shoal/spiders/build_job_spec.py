@@ -75,6 +75,8 @@ class JobDraft:
             raise UsageError("--no-cookies sends no cookie: leave it out, or --cookie and --cookie-file")
         if options.get("render", Render.NEVER) != Render.NEVER and options.get("ca_file"):
             raise UsageError("--ca-file is not for browsers: leave it or --render out, or use --insecure")
+        if options.get("robots_strict") and options.get("ignore_robots"):
+            raise UsageError("--robots-strict obeys more of robots.txt and --ignore-robots nothing: leave one out")
         if spider is None and options.get("argument"):
             name = options["argument"][0].partition("=")[0]
             raise UsageError(f"the argument {name} is for a spider, and the job has none: leave it out")

@@ -97,6 +97,22 @@ class RobotsCheck:
         known = self.known(lease, active_job)
         if known is not None:
             return known
+        found = await self._find(lease, active_job)
+        if found.robots is not None and not found.robots.unavailable_reason:
+            await self._record_answer(lease, _crawl_delay_s(found.robots))
+        return found
+
+    async def allows_call(self, url: str, lease: Lease, active_job: ActiveJob) -> bool:
+        """Whether a script of the page may call this URL. It may be of another host, whose clock learns nothing."""
+        call = replace(lease, target=lease.target._replace(url=url))
+        while True:
+            decision = self.known(call, active_job) or await self._find(call, active_job)
+            if decision.access is not Access.ASKING:
+                return decision.access is Access.GO
+            await asyncio.sleep(decision.wait_s)
+
+    async def _find(self, lease: Lease, active_job: ActiveJob) -> RobotsDecision:
+        """From the store or from the site."""
         origin = origin_of(lease.target.url)
         self._asking.add(origin)
         try:
@@ -117,8 +133,6 @@ class RobotsCheck:
             self._asking.discard(origin)
         is_own = robots.is_refused or not active_job.shares_robots
         (active_job.own_robots if is_own else self._known).put(robots.read())
-        if not robots.unavailable_reason:
-            await self._record_answer(lease, _crawl_delay_s(robots))
         return _judge(robots, lease, asked)
 
     async def _record_answer(self, lease: Lease, crawl_delay_s: float) -> None:
