@@ -42,6 +42,7 @@ JAPANESE = "<p>いろはにほへと ちりぬるを わかよたれそ つね�
         ("<p>안녕하세요, 여러분. 오늘은 날씨가 좋습니다.", "cp949", "text/html"),
         ("<p>大家好,今天天气很好,我们一起去公园吧。", "gb18030", "text/html"),
         ("<p>大家好，今天天氣很好，我們一起去公園吧。", "big5", "text/html"),
+        ("<p>สวัสดีครับ วันนี้อากาศดีมาก เราไปเที่ยวสวนสาธารณะกันเถอะ", "cp874", "text/html"),
         (RUSSIAN, "iso8859-5", "text/html"),
         ("<p>L'été dernier, les élèves français étaient à l'école.", "latin-1", "text/html"),
         ("<p>El niño comió en la montaña según su opinión.", "latin-1", "text/html"),

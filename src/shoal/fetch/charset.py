@@ -1,8 +1,8 @@
 """Converts the bytes of a page to UTF-8. Never raises.
 
 The order is that of browsers: byte order mark, the charset in the header, the page's own declaration. Then, where
-browsers guess: UTF-16 by its zero bytes, valid UTF-8, Firefox's guess from a sample, and windows-1252. Undecodable
-bytes and NUL become U+FFFD, so that every store and export accepts the result.
+browsers guess: UTF-16 by its zero bytes, valid UTF-8, and Firefox's guess from a sample. Undecodable bytes and NUL
+become U+FFFD, so that every store and export accepts the result.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def _by_content(body: bytes) -> str:
         return codec
     if not _is_utf8(body):
         # A browser that finds a later declaration parses the page again.
-        return declared_codec(body, within=_HEAD_BYTES) or _guess(body) or "cp1252"
+        return declared_codec(body, within=_HEAD_BYTES) or _guess(body)
     # ISO-2022-JP is ASCII to other charsets, with escapes.
-    return _guess(body) or "utf-8" if b"\x1b$" in body and body.isascii() else "utf-8"
+    return _guess(body) if b"\x1b$" in body and body.isascii() else "utf-8"
 
 
 def _by_zero_bytes(start: bytes) -> str | None:
@@ -77,14 +77,16 @@ def _is_utf8(body: bytes) -> bool:
     return True
 
 
-def _guess(body: bytes) -> str | None:
+def _guess(body: bytes) -> str:
     """As Firefox does."""
     # Imported here only: few pages need it.
     from chardetng_py import EncodingDetector
 
     detector = EncodingDetector()
     detector.feed(_sample(body), last=False)
-    return codec_of_label(detector.guess(tld=None, allow_utf8=False))
+    name = detector.guess(tld=None, allow_utf8=False)
+    # Python's name for one of them is no label of the web: cp874.
+    return codec_of_label(name) or name
 
 
 def _sample(body: bytes) -> bytes:
