@@ -97,7 +97,8 @@ def test_an_unknown_line_does_not_end_a_list_of_user_agents() -> None:
 
 
 def test_a_byte_order_mark_does_not_hide_the_first_group() -> None:
-    assert not stored(b"\xef\xbb\xbfUser-agent: *\nDisallow: /a").rules.allows("http://shop.example/a")
+    for mark in (b"\xef\xbb\xbf", b"\xef\xbb"):
+        assert not stored(mark + b"User-agent: *\nDisallow: /a").rules.allows("http://shop.example/a")
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 410, 451])

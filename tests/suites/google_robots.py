@@ -46,5 +46,10 @@ def _check(name: str, body: str, result: Result) -> None:
 
 
 def _literal(text: str) -> str:
+    return decoded_literals(text).decode("utf-8", "replace")
+
+
+def decoded_literals(text: str) -> bytes:
+    """String literals as C++ and protocol buffers write them, joined."""
     written = "".join(_LITERAL.findall(text))
-    return written.encode().decode("unicode_escape").encode("latin-1").decode("utf-8", "replace")
+    return written.encode().decode("unicode_escape").encode("latin-1")

@@ -22,7 +22,8 @@ MAX_REDIRECTS = 5
 MAX_ROBOTS_BYTES = 500 * 1024
 MOST_SECONDS = 45.0
 """Of one request: other workers of a fleet wait a minute for the file."""
-_BOM = b"\xef\xbb\xbf"
+_BOM = re.compile(rb"\xef(?:\xbb\xbf?)?")
+"""A byte order mark, or what an editor left of one."""
 # One byte more than is parsed, so that truncation is noticed.
 _CALL = Fetch("", max_bytes=MAX_ROBOTS_BYTES + 1, truncate=True)
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -82,7 +83,8 @@ class RobotsFile:
 
     def _text(self) -> str:
         readable = self.status is not None and 200 <= self.status < 300
-        body = self.body.removeprefix(_BOM)
+        mark = _BOM.match(self.body)
+        body = self.body[mark.end() :] if mark else self.body
         if not readable or _is_html(body):
             return ""
         return complete_lines(body).decode("utf-8", "replace")
