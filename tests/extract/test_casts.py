@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.extract.casts import Url, cast, castable, column_caster
 from shoal.extract.extract_errors import CastError
-from shoal.extract.parse_numbers import number_in
+from shoal.extract.parse_numbers import NumberSyntax, number_in
 
 BASE = "http://x.test/p/q"
 
@@ -61,6 +61,12 @@ BASE = "http://x.test/p/q"
         ("129,00 € (-15%)", "129.00"),
         ("AED 8000 (USD 2179)", "8000"),
         ("Was: $124.95 Now: $99.95", "124.95"),
+        ("34.12 (40.94 inc VAT)", "34.12"),
+        ("4.5 (1,200 reviews)", "4.5"),
+        ("4.5 out of 5 stars", "4.5"),
+        ("4,5 von 5 Sternen", "4.5"),
+        ("5 of 10", "5"),
+        ("1 .د.ب", "1"),
     ],
 )
 def test_a_number_as_people_write_it(text: str, number: str) -> None:
@@ -73,7 +79,7 @@ def test_a_number_as_people_write_it(text: str, number: str) -> None:
         "",
         "free",
         "3 - 5",
-        "5 of 10",
+        "5 of 10 for 3",
         "10 20",
         "1,234,5",
         "1 2345",
@@ -97,7 +103,7 @@ def test_what_is_no_single_number_is_refused(text: str) -> None:
     [("129.900", ",", "129900"), ("129.900", ".", "129.900"), ("1,234", ",", "1.234"), ("1.234,5", ",", "1234.5")],
 )
 def test_the_caller_may_name_the_decimal_sign(text: str, decimal: str, number: str) -> None:
-    assert number_in(text, decimal) == Decimal(number)
+    assert number_in(text, NumberSyntax(decimal)) == Decimal(number)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +120,30 @@ def test_the_caller_may_name_the_decimal_sign(text: str, decimal: str, number: s
     ],
 )
 def test_the_language_decides_only_where_nothing_else_does(text: str, number: str) -> None:
-    assert number_in(text, usual=",") == Decimal(number)
+    assert number_in(text, NumberSyntax(usual=",")) == Decimal(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("129.900", "129900"),
+        ("4.000 reviews", "4000"),
+        ("1,234", "1234"),
+        ("0.125", "0.125"),
+        ("51.77", "51.77"),
+        ("1.799 €/l", "1.799"),
+        ("1.250 KWD", "1.250"),
+    ],
+)
+def test_a_value_of_at_most_two_decimals_has_groups_of_three_digits(text: str, number: str) -> None:
+    for places in (0, 2):
+        assert number_in(text, NumberSyntax(usual=",", places=places)) == Decimal(number)
+    assert number_in("129.900", NumberSyntax(places=3)) == Decimal("129.9")
 
 
 def test_a_sign_that_cannot_group_is_refused() -> None:
     with pytest.raises(ValueError, match="grouped by three"):
-        number_in("1.50", ",")
+        number_in("1.50", NumberSyntax(","))
 
 
 LOCALES = [(",", "."), (".", ","), (" ", ","), ("\u00a0", ","), ("\u202f", ","), ("'", "."), ("", "."), ("", ",")]

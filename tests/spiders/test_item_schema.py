@@ -16,7 +16,7 @@ from shoal.model.field_type import type_to_json
 from shoal.spiders import rules
 from shoal.spiders.item_schema import declared_items, type_of
 
-HTML = b"<h1>Lamp</h1><b class=price>12.345</b><i>1.5</i><i>2.25</i>"
+HTML = b"<h1>Lamp</h1><b class=price>12.3456</b><i>1.5</i><i>2.25</i>"
 
 
 class Seller(Item):
@@ -84,19 +84,19 @@ def test_the_type_of_a_class_has_all_fields_with_their_declared_types() -> None:
     [
         ("12.30", None),
         ("9999999999.99", None),
-        ("12.345", "price: 12.345 does not fit decimal(12,2)"),
+        ("12.3456", "price: 12.3456 does not fit decimal(12,2)"),
         ("12345678901", "price: 12345678901 does not fit decimal(12,2)"),
     ],
 )
 def test_a_value_beyond_the_precision_rejects_its_item(price: str, reason: str | None) -> None:
-    page = page_of(HTML.replace(b"12.345", price.encode()))
+    page = page_of(HTML.replace(b"12.3456", price.encode()))
     found = page.item(Lamp)
     assert [reject.reason for reject in page.rejects] == ([reason] if reason else [])
     assert (found and found.price) == (None if reason else Decimal(price))
 
 
 def test_each_entry_of_a_list_has_the_precision() -> None:
-    page = page_of(HTML.replace(b"12.345", b"1").replace(b"2.25", b"2.2525"))
+    page = page_of(HTML.replace(b"12.3456", b"1").replace(b"2.25", b"2.2525"))
     assert page.item(Lamp) is None
     assert [reject.reason for reject in page.rejects] == ["weights: 2.2525 does not fit decimal(6,3)"]
 
@@ -139,7 +139,7 @@ def test_rules_give_a_decimal_its_precision() -> None:
     assert type_to_json(type_of(cls).fields["price"]) == "decimal(5,2)"
     page = page_of(HTML)
     assert page.item(cls) is None
-    assert [reject.reason for reject in page.rejects] == ["price: 12.345 does not fit decimal(5,2)"]
+    assert [reject.reason for reject in page.rejects] == ["price: 12.3456 does not fit decimal(5,2)"]
 
 
 @pytest.mark.parametrize(

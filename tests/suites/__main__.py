@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.suites import google_robots, html5lib_encoding, jsonpath, price_parser
+from tests.suites import google_robots, html5lib_encoding, jsonpath, price_parser, robots_spec, wpt_encoding
 from tests.suites.suite import Suite
 
 SUITES = (
     Suite("jsonpath-compliance-test-suite", "jsonpath-standard/jsonpath-compliance-test-suite", jsonpath.run, 703),
     Suite("robotstxt", "google/robotstxt", google_robots.run, 138),
-    Suite("price-parser", "scrapinghub/price-parser", price_parser.run, 1_026),
+    Suite("robotstxt-spec-test", "google/robotstxt-spec-test", robots_spec.run, 389),
+    Suite("price-parser", "scrapinghub/price-parser", price_parser.run, 1_146),
     Suite("html5lib-tests", "html5lib/html5lib-tests", html5lib_encoding.run, 82),
+    Suite("wpt", "web-platform-tests/wpt", wpt_encoding.run, 72),
 )
 SHOWN = 20
 

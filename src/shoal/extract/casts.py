@@ -11,7 +11,7 @@ from typing import Any
 
 from shoal.extract.extract_errors import CastError
 from shoal.extract.parse_dates import date_in, datetime_in, iso_dates
-from shoal.extract.parse_numbers import easy_numbers, number_in
+from shoal.extract.parse_numbers import ANY_SYNTAX, NumberSyntax, easy_numbers, number_in
 from shoal.extract.url_join import easily_joined, join
 
 
@@ -44,12 +44,9 @@ def castable(to: type) -> bool:
     return to in _CASTS
 
 
-def caster(to: type, decimal: str | None = None, usual: str | None = None) -> Callable[[str, str], Any] | None:
-    """A function that casts a text, with a base URL, to this type. None if there is no such cast.
-
-    `decimal` is the decimal sign of numbers, if it is known; `usual` is that of the page's language.
-    """
-    convert = partial(_NUMBERS[to], decimal, usual) if to in _NUMBERS else _CASTS.get(to)
+def caster(to: type, syntax: NumberSyntax = ANY_SYNTAX) -> Callable[[str, str], Any] | None:
+    """A function that casts a text, with a base URL, to this type. None if there is no such cast."""
+    convert = partial(_NUMBERS[to], syntax) if to in _NUMBERS else _CASTS.get(to)
     if convert is None:
         return None
 
@@ -62,14 +59,12 @@ def caster(to: type, decimal: str | None = None, usual: str | None = None) -> Ca
     return checked
 
 
-def column_caster(
-    to: type, decimal: str | None = None, usual: str | None = None
-) -> Callable[[Sequence[str], str], list[Any]] | None:
+def column_caster(to: type, syntax: NumberSyntax = ANY_SYNTAX) -> Callable[[Sequence[str], str], list[Any]] | None:
     """Like `caster`, for all values of one field at once. Faster if they are in the common form."""
-    convert = caster(to, decimal, usual)
+    convert = caster(to, syntax)
     if convert is None:
         return None
-    easily = _EASILY.get(to) if decimal is None else None
+    easily = _EASILY.get(to) if syntax.decimal is None else None
 
     def cast_all(texts: Sequence[str], base_url: str) -> list[Any]:
         if easily is not None:
@@ -83,22 +78,22 @@ def column_caster(
     return cast_all
 
 
-def _int(decimal: str | None, usual: str | None, text: str, base_url: str) -> int:
-    value = number_in(text, decimal, usual)
+def _int(syntax: NumberSyntax, text: str, base_url: str) -> int:
+    value = number_in(text, syntax)
     if value != value.to_integral_value():
         raise ValueError("it has decimals")
     return int(value)
 
 
-def _float(decimal: str | None, usual: str | None, text: str, base_url: str) -> float:
-    value = float(number_in(text, decimal, usual))
+def _float(syntax: NumberSyntax, text: str, base_url: str) -> float:
+    value = float(number_in(text, syntax))
     if not isfinite(value):
         raise ValueError("it is too large")
     return value
 
 
-def _decimal(decimal: str | None, usual: str | None, text: str, base_url: str) -> Decimal:
-    return number_in(text, decimal, usual)
+def _decimal(syntax: NumberSyntax, text: str, base_url: str) -> Decimal:
+    return number_in(text, syntax)
 
 
 def _bool(text: str, base_url: str) -> bool:
@@ -126,10 +121,10 @@ def _urls(texts: Sequence[str], base_url: str) -> list[Url]:
     return list(map(Url, easily_joined(base_url, texts)))
 
 
-_NUMBERS: dict[type, Callable[[str | None, str | None, str, str], Any]] = {int: _int, float: _float, Decimal: _decimal}
+_NUMBERS: dict[type, Callable[[NumberSyntax, str, str], Any]] = {int: _int, float: _float, Decimal: _decimal}
 _CASTS: dict[type, Callable[[str, str], Any]] = {
     str: lambda text, base_url: text,
-    **{to: partial(convert, None, None) for to, convert in _NUMBERS.items()},
+    **{to: partial(convert, ANY_SYNTAX) for to, convert in _NUMBERS.items()},
     bool: _bool,
     date: lambda text, base_url: date_in(text),
     datetime: lambda text, base_url: datetime_in(text),

@@ -13,8 +13,8 @@ _CODES = (
     "RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS "
     "UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW ZWL"
 )
-_WORDS = "zł kr Kč Ft TL Rp RM lei руб р грн лв ден дин din đ Rs Dhs Fr SFr Lt Ls kn KM KSh Tk Bs"
-_THREE_DECIMALS = re.compile(r"BHD|IQD|JOD|KWD|LYD|OMR|TND|£", re.IGNORECASE)
+_WORDS = "zł kr Kč Ft TL Rp RM lei руб р грн лв ден дин din đ Rs Dhs Fr SFr Lt Ls kn KM KSh Tk Bs KD JD BD DT"
+_THREE_DECIMALS = re.compile(r"BHD|BD|IQD|JOD|JD|KWD|KD|LYD|OMR|TND|DT|£", re.IGNORECASE)
 _NAMES = "|".join(f"{_CODES} {_WORDS}".split())
 _CURRENCY = rf"(?:[A-Z]{{0,3}}[{_SIGNS}]|(?:{_NAMES})(?!\w))"
 _BEFORE = re.compile(rf"(?:^|(?<!\w))({_CURRENCY})[.:]? ?-? ?$|([{_SIGNS}])[.:]? ?-? ?$")

@@ -1,10 +1,12 @@
 """Numbers as people write them: "£51.77", "1.234,50 €", "USD 1,299", "1 234,50", "(12.00)", "-5%", "1.899,-".
 
 Signs, currencies, units and percent signs around the number are ignored. A text with several numbers is refused, unless
-the first one is a price: "$ 281.40 $ 265.70" is 281.40. Which of point and comma separates the decimals:
+the first one is a price ("$ 281.40 $ 265.70" is 281.40), the others are in brackets ("4.5 (120 reviews)" is 4.5), or it
+is a share of the second ("4.5 out of 5" is 4.5). Which of point and comma separates the decimals:
 - the caller may say so;
 - with both, the last one does, and the other groups digits by three (or as in India: "12,34,567.00");
 - one that occurs several times groups;
+- one before exactly three digits groups where a value has fewer decimals ("129.900" is 129900 as an integer);
 - without a currency, the page's language may say so for the rest ("129.900" on a German page is 129900);
 - a comma before exactly three digits groups ("1,234" is 1234), unless a 0 is before it ("0,125");
 - a point before exactly three digits groups in a price ("1.299 €" is 1299), and else is the decimal sign;
@@ -35,13 +37,30 @@ _OPENED = re.compile(r"\s*\(\W{0,3}(?:[A-Z]{3})?\W{0,3}")
 _GAP = re.compile(r"([\d.,' ]*\d)([.,]) (\d\d)")
 _SHARE_OF = re.compile(r" ?% [^\W\d]")
 """As in `40% OFF`."""
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_OUT_OF = re.compile(r" ?\b(?:out of|of|von|sur|de|su|av|van|z|из|trên) \d[\d.,]*")
+"""As in `4.5 out of 5`."""
 _EXPONENT = re.compile(r"\s*[eE]([+-]?\d{1,3})(?![\w.,])")
 
 
-def number_in(text: str, decimal: str | None = None, usual: str | None = None) -> Decimal:
-    """`decimal` is the decimal sign, a point or a comma, if it is known; `usual` is that of the page's language. Raises
-    ValueError with the reason."""
-    if (easy := _EASY.fullmatch(text)) and not (decimal == "," and "." in text):
+@dataclass(frozen=True, slots=True)
+class NumberSyntax:
+    """What is known of a field's numbers before one is read."""
+
+    decimal: str | None = None
+    """The decimal sign, a point or a comma, as the field names it."""
+    usual: str | None = None
+    """That of the page's language."""
+    places: int | None = None
+    """How many decimals a value can have, if the field's type limits them."""
+
+
+ANY_SYNTAX = NumberSyntax()
+
+
+def number_in(text: str, syntax: NumberSyntax = ANY_SYNTAX) -> Decimal:
+    """Raises ValueError with the reason."""
+    if (easy := _EASY.fullmatch(text)) and not (syntax.decimal == "," and "." in text):
         return Decimal(easy[1])
     if len(text) > MAX_CHARS:
         raise ValueError(f"it has {len(text):,} characters, and a number at most {MAX_CHARS}")
@@ -55,18 +74,17 @@ def number_in(text: str, decimal: str | None = None, usual: str | None = None) -
     currency = currency_beside(before, after)
     written = found[0].rstrip(" '")
     number = _Written(
-        digits=written.rstrip(".,"),
+        digits=written.rstrip(".,").rstrip(" '"),
         ending=written[-1] if written[-1] in ".," else "",
-        decimal=decimal,
-        usual=usual,
+        syntax=syntax,
         is_price=currency is not None,
-        point_may_group=currency is not None and not may_have_three_decimals(currency, after),
+        may_have_three_decimals=currency is not None and may_have_three_decimals(currency, after),
     )
     exponent = _EXPONENT.match(after)
     rest = after[exponent.end() :] if exponent else after
     if (cents := cents_after(after)) and number.digits.isdigit():
         value = Decimal(f"{number.digits}.{cents}")
-    elif re.search(r"\d", rest) and (currency is None or rest[0] in ".,"):
+    elif _has_another_number(rest) and (currency is None or rest[0] in ".,"):
         raise ValueError("it has more than one number")
     else:
         stands_alone = not before and not after
@@ -81,6 +99,13 @@ def easy_numbers(texts: Sequence[str]) -> list[str]:
     if len(found) != len(texts):
         raise ValueError("not all of them are plain numbers")
     return found
+
+
+def _has_another_number(rest: str) -> bool:
+    rest = _IN_BRACKETS.sub("", rest)
+    if share := _OUT_OF.match(rest):
+        rest = rest[share.end() :]
+    return re.search(r"\d", rest) is not None
 
 
 def _flattened(char: str) -> str:
@@ -108,10 +133,10 @@ class _Written:
     """With points, commas, apostrophes and spaces."""
     ending: str
     """A point or comma behind the last digit."""
-    decimal: str | None
-    usual: str | None
+    syntax: NumberSyntax
     is_price: bool
-    point_may_group: bool
+    may_have_three_decimals: bool
+    """It is a price of a kind that may have them."""
 
     def in_python(self, stands_alone: bool) -> str:
         whole, fraction = self._parts(self._without_gap(stands_alone))
@@ -131,14 +156,15 @@ class _Written:
 
     def _parts(self, digits: str) -> tuple[str, str]:
         """The whole part, with its grouping signs, and the decimals."""
-        at = digits.rfind(self.decimal) if self.decimal else max(digits.rfind("."), digits.rfind(","))
+        decimal = self.syntax.decimal
+        at = digits.rfind(decimal) if decimal else max(digits.rfind("."), digits.rfind(","))
         if at < 0:
             return digits, ""
         sign, whole, fraction = digits[at], digits[:at], digits[at + 1 :]
         if not fraction.isdigit():
             # A space or apostrophe after the last point or comma: it groups as well.
             raise ValueError("its digits are not grouped by three")
-        if sign in whole or (self.decimal is None and self._groups(sign, whole, fraction)):
+        if sign in whole or (decimal is None and self._groups(sign, whole, fraction)):
             return digits, ""
         return whole or "0", fraction
 
@@ -148,6 +174,12 @@ class _Written:
             return True
         if len(fraction) != 3 or not whole.isdigit() or whole[0] == "0" or len(whole) > 3:
             return False
-        if self.usual and not self.is_price:
-            return sign != self.usual
-        return sign == "," or self.point_may_group
+        if self.may_have_three_decimals:
+            return sign == ","
+        if self.is_price or self._has_few_places:
+            return True
+        return sign != (self.syntax.usual or ".")
+
+    @property
+    def _has_few_places(self) -> bool:
+        return self.syntax.places is not None and self.syntax.places < 3

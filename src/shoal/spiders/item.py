@@ -12,12 +12,14 @@ item_reader.py reads items from a page. An item that cannot be made becomes a Re
 from __future__ import annotations
 
 import types
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.fields import FieldInfo
 
 from shoal.errors import UsageError
 from shoal.extract.casts import Url
@@ -101,3 +103,20 @@ def shape_of(annotation: Any) -> tuple[type, bool, bool]:
         to, _, _ = shape_of((get_args(annotation) or (str,))[0])
         return to, True, False
     return (annotation if isinstance(annotation, type) else object), False, False
+
+
+def precision_in(about: Sequence[Any]) -> Precision:
+    """As `precision=` or pydantic's `max_digits` and `decimal_places` say."""
+    digits = places = None
+    for part in about:
+        if isinstance(part, Precision):
+            return part
+        for limit in (part, *part.metadata) if isinstance(part, FieldInfo) else (part,):
+            digits = getattr(limit, "max_digits", None) or digits
+            places = getattr(limit, "decimal_places", None) if places is None else places
+    if places is None:
+        return Precision()
+    try:
+        return Precision(digits or Precision().digits, places)
+    except ValueError:
+        return Precision()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -17,11 +18,12 @@ from selectolax.lexbor import LexborNode
 from shoal.extract.casts import Url, caster, column_caster
 from shoal.extract.document import Node
 from shoal.extract.extract_errors import CastError
+from shoal.extract.parse_numbers import NumberSyntax
 from shoal.extract.selectors import Css
 from shoal.spiders.batch_select import Records, records_of
 from shoal.spiders.field_selectors import Pick, Place
 from shoal.spiders.file_field import File
-from shoal.spiders.item import Item, Reject, shape_of
+from shoal.spiders.item import Item, Reject, precision_in, shape_of
 
 Read = Callable[[Place, str], Any]
 """(place, base URL) -> a value, None if there is none; raises CastError or Missing."""
@@ -162,10 +164,9 @@ def _slot(cls: type[Item], name: str, usual_decimal: str | None) -> Slot:
     assert picked is not None
     to, many, optional = shape_of(info.annotation)
     has_default = not info.is_required()
-    if _FOR_PROGRAMS.search(picked.text) or picked.kind == "jsonpath":
-        usual_decimal = None
+    syntax = _syntax_of(picked, to, info.metadata, usual_decimal)
     missing = None if optional else Gap(f"{name}: nothing matches {picked.text!r}")
-    make = _maker_of(to, picked.decimal, usual_decimal)
+    make = _maker_of(to, syntax)
     gatherable = not many and not issubclass(to, Item) and "," not in picked.text
     return Slot(
         name=name,
@@ -176,7 +177,7 @@ def _slot(cls: type[Item], name: str, usual_decimal: str | None) -> Slot:
         has_default=has_default,
         read=_read_of(picked, to, many, make, usual_decimal),
         make=make,
-        make_all=_maker_of_all(to, picked.decimal, usual_decimal),
+        make_all=_maker_of_all(to, syntax),
         css=picked.how if isinstance(picked.how, Css) and gatherable else None,
         absent=Gap(None) if has_default else missing,
     )
@@ -186,11 +187,19 @@ def _pick_of(cls: type[Item], name: str) -> Pick | None:
     return next((part for part in cls.model_fields[name].metadata if isinstance(part, Pick)), None)
 
 
-def _maker_of(to: type, decimal: str | None, usual_decimal: str | None) -> Make:
+def _syntax_of(picked: Pick, to: type, about: Sequence[Any], usual_decimal: str | None) -> NumberSyntax:
+    """`about` is the metadata of the field."""
+    if _FOR_PROGRAMS.search(picked.text) or picked.kind == "jsonpath":
+        return NumberSyntax(picked.decimal)
+    places = {int: 0, Decimal: precision_in(about).places}.get(to)
+    return NumberSyntax(picked.decimal, usual_decimal, places)
+
+
+def _maker_of(to: type, syntax: NumberSyntax) -> Make:
     """Chosen once per field, because a page has hundreds of values."""
     if to is str:
         return lambda raw, base_url: raw if isinstance(raw, str) else str(raw)
-    convert = caster(Url if to is File else to, decimal, usual_decimal)
+    convert = caster(Url if to is File else to, syntax)
     if convert is None:
         return lambda raw, base_url: raw
     if to is File:
@@ -199,9 +208,9 @@ def _maker_of(to: type, decimal: str | None, usual_decimal: str | None) -> Make:
     return lambda raw, base_url: convert(raw, base_url) if isinstance(raw, str) else raw
 
 
-def _maker_of_all(to: type, decimal: str | None, usual_decimal: str | None) -> MakeAll:
+def _maker_of_all(to: type, syntax: NumberSyntax) -> MakeAll:
     """For the text values of CSS selectors."""
-    cast_all: MakeAll | None = None if to is str else column_caster(Url if to is File else to, decimal, usual_decimal)
+    cast_all: MakeAll | None = None if to is str else column_caster(Url if to is File else to, syntax)
     if to is File and cast_all is not None:
         urls_of = cast_all
         return lambda raws, base_url: [File(url=url) for url in urls_of(raws, base_url)]

@@ -15,11 +15,10 @@ from types import CodeType, ModuleType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
-from pydantic.fields import FieldInfo
 
 from shoal.model import ItemType
-from shoal.model.field_type import TEXT, FieldType, Precision
-from shoal.spiders.item import KINDS, Item
+from shoal.model.field_type import TEXT, FieldType
+from shoal.spiders.item import KINDS, Item, precision_in
 from shoal.spiders.spider import Spider
 
 _LISTS = (list, tuple, set, frozenset, Sequence)
@@ -114,7 +113,7 @@ def _type_of(annotation: Any, about: Sequence[Any], around: tuple[type, ...]) ->
     if issubclass(annotation, BaseModel):
         return _nested(annotation, around)
     kind = next((kind for known, kind in KINDS.items() if issubclass(annotation, known)), "object")
-    return FieldType(kind, _precision_in(about)) if annotation is Decimal else FieldType(kind)
+    return FieldType(kind, precision_in(about)) if annotation is Decimal else FieldType(kind)
 
 
 def _entry_of(parts: Sequence[Any], about: Sequence[Any], around: tuple[type, ...]) -> FieldType:
@@ -126,20 +125,3 @@ def _nested(cls: type[BaseModel], around: tuple[type, ...]) -> FieldType:
     # An item within itself has no end, and one without fields is no column.
     fields = {} if cls in around else _fields_of(cls, around)
     return FieldType("object", fields=fields or None)
-
-
-def _precision_in(about: Sequence[Any]) -> Precision:
-    """As `precision=` or pydantic's `max_digits` and `decimal_places` say."""
-    digits = places = None
-    for part in about:
-        if isinstance(part, Precision):
-            return part
-        for limit in (part, *part.metadata) if isinstance(part, FieldInfo) else (part,):
-            digits = getattr(limit, "max_digits", None) or digits
-            places = getattr(limit, "decimal_places", None) if places is None else places
-    if places is None:
-        return Precision()
-    try:
-        return Precision(digits or Precision().digits, places)
-    except ValueError:
-        return Precision()
