@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from shoal.frontier.contract import Terms
 from shoal.model import Outcome
 from tests.frontier.conftest import Bench, names, urls
 
@@ -42,6 +43,33 @@ async def test_the_next_start_keeps_its_gap_from_one_that_began_late(bench: Benc
     await bench.land([second], late_s=60.0)  # which cannot be: it would begin after its answer
     (third,) = await bench.lease(1, horizon_s=2.0)
     assert 0.95 <= third.wait_s < 1.05
+
+
+@pytest.mark.parametrize("verb", ["open_job", "change"])
+async def test_a_shorter_gap_holds_for_starts_that_were_planned_before(bench: Bench, verb: str) -> None:
+    await bench.job(gap_s=100.0, per_host=10)
+    await bench.offer(*urls("a", 3), *urls("b", 1))
+    await bench.fetch(await bench.lease())
+    bench.clock.advance(5.0)
+    assert await bench.lease() == []
+    await getattr(bench.frontier, verb)("job", Terms(gap_s=1.0, per_host=10))
+    starts = []
+    for _ in range(30):
+        starts += [bench.clock.now + lease.wait_s for lease in await bench.lease()]
+        bench.clock.advance(0.1)
+    assert len(starts) == 2
+    assert starts[1] - starts[0] >= 1.0
+
+
+async def test_a_longer_gap_holds_from_the_next_start_on(bench: Bench) -> None:
+    await bench.job(gap_s=1.0, per_host=10)
+    await bench.offer(*urls("a", 3))
+    await bench.fetch(await bench.lease())
+    await bench.frontier.change("job", Terms(gap_s=100.0, per_host=10))
+    bench.clock.advance(1.1)
+    assert len(await bench.lease()) == 1
+    bench.clock.advance(99.0)
+    assert await bench.lease() == []
 
 
 async def test_a_host_rests_after_a_page_that_made_requests_of_its_own(bench: Bench) -> None:

@@ -59,6 +59,7 @@ class SqliteFrontier(SqliteInspection):
         lane = ALL_LANES.index(terms.lane)
         row = (lane, terms.priority, terms.gap_s, terms.per_host, terms.robots, terms.own_workers, terms.browser)
         limits = (terms.pages, terms.pages_per_host, terms.bytes, terms.stop_at)
+        self._quicken(job, terms.gap_s)
         self._db.execute(
             "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, own_workers, browser, pages_max, "
             "pages_per_host, bytes_max, stop_at, edition) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
@@ -75,6 +76,17 @@ class SqliteFrontier(SqliteInspection):
             "UPDATE ready SET failing_since = NULL, failures = 0, at = CASE at WHEN ? THEN ? ELSE at END WHERE job = ?",
             (CAPPED, self._clock(), self._job_id(job)),
         )
+
+    def _quicken(self, job: str, gap_s: float) -> None:
+        """A job that gets a shorter gap waits no longer than that from now on, also at hosts where a later start was
+        planned."""
+        slower = self._db.execute("SELECT id FROM job WHERE name = ? AND gap_s > ?", (job, gap_s)).fetchone()
+        if slower is not None:
+            self._db.execute(
+                "UPDATE ready SET next_at = min(next_at, ?1), at = CASE WHEN at < ?2 THEN min(at, ?1) ELSE at END "
+                "WHERE job = ?3",
+                (self._clock() + gap_s, PARKED, slower["id"]),
+            )
 
     async def change(self, job: str, terms: Terms) -> None:
         with self._transaction():

@@ -6,6 +6,8 @@
 -- returns how many hosts may still be capped: call again until 0
 
 local CAPPED_PER_CALL = 500
+local MOST_MOVED = 20000  -- hosts whose next check a shorter gap brings forward; more would hold up Redis
+local HORIZON_S = 1  -- longer than any lease call looks ahead
 
 local function new_queues(job)
   shard.id = shard.id + 1
@@ -20,6 +22,15 @@ local function state_of(job, known)
   if args.known then return job.state end
   if not args.lost then return 'active' end
   return known and job.state or 'lost'
+end
+
+-- A job that gets a shorter gap waits no longer than that from now on, also at hosts where a later start was planned.
+local function quicken(job, gap_s)
+  job.quicker_in, job.quicker_at = job.opened, now
+  local next_at = now + gap_s
+  local from, to = '(' .. time_text(next_at + HORIZON_S), '(' .. time_text(PARKED)
+  local waiting = redis.call('ZRANGEBYSCORE', ready_of(job), from, to, 'LIMIT', 0, MOST_MOVED)
+  for _, host in ipairs(waiting) do move_time(job.id, host, next_at) end
 end
 
 local terms = args.terms
@@ -40,10 +51,12 @@ if job.listed then redis.call('ZREM', ring_of(job), job.id) end
 job.listed, job.changed, job.state = false, true, state_of(job, known)
 if job.id == NO_QUEUES and not args.known then new_queues(job) end
 for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max', 'stop_at'}) do job[limit] = nil end
+local was_slower = known and job.gap_s > terms.gap_s
 for term, value in pairs(terms) do job[term] = value end
 if job.stop_at then job.stop_at = job.stop_at + shard.offset_s end
 if job.state == 'paused' then job.paused_at = now end
 if not args.again then job.opened, job.edition = job.opened + 1, job.edition + 1 end
+if was_slower then quicken(job, terms.gap_s) end
 
 local capped = redis.call('ZRANGEBYSCORE', ready_of(job), CAPPED, CAPPED, 'LIMIT', 0, CAPPED_PER_CALL)
 for _, host in ipairs(capped) do move_time(job.id, host, now) end

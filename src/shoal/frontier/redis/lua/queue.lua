@@ -25,6 +25,10 @@ local function read_visit(job, text)
   visit.failures, visit.failing_since = fields[3], fields[4]
   -- A new try of the job gives silent hosts their full time again.
   if fields[5] ~= job.opened then visit.failures, visit.failing_since = 0, 0 end
+  -- The job got a shorter gap after this start was planned.
+  if job.quicker_in and (fields[5] or 0) < job.quicker_in then
+    visit.next_at = math.min(visit.next_at, job.quicker_at + job.gap_s)
+  end
   return visit
 end
 
