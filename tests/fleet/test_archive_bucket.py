@@ -27,6 +27,8 @@ def test_what_a_killed_worker_left_is_uploaded_when_the_bucket_is_back(tmp_path:
             worker = fleet.start_worker()
             noted = fleet.until(lambda: [one.archive_note for one in fleet.roster() if one.archive_note])
             assert noted[0].startswith(f"segments wait in the spool: {url}/") and "503" in noted[0]
+            # The note may be that of the killed worker: the outage must also be known to the new one.
+            fleet.until(lambda: "segments wait in the spool" in worker.said)
             proxy.mend()
             fleet.until(lambda: not list(spool.rglob("*.warc.gz*")))
             fleet.until(lambda: "the outage is over" in worker.said)
