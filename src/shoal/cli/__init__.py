@@ -50,6 +50,7 @@ COMMANDS = {
     "api": ("api", "Serve the fleet's HTTP API."),
     "logs": ("logs", "Show this machine's log events about a job."),
     "health": ("health", "Check that the fleet's processes on this machine make progress."),
+    "scrapy": ("scrapy", "Move a Scrapy project to Shoal's scheduler."),
     "rebuild": ("rebuild", "Restore a job's lost queue in Redis from the database."),
     "token": ("token", "Create, list and remove API tokens."),
     "db": ("db", "Create or upgrade the database schema."),

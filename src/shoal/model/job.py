@@ -201,6 +201,8 @@ class JobSpec:
     """Of the spider, as they were given; its signature types them whenever it is loaded."""
     scrapy: str | None = None
     """The name of the Scrapy spider whose own processes work on the job (`shoal.scrapy`)."""
+    scrapy_redis: bool = False
+    """The job was imported from scrapy-redis, and tells requests apart as that does."""
     rules: str | None = None
     """Rules as JSON text: data, not code, so they travel with the job."""
     formats: tuple[str, ...] = DEFAULTS["formats"]

@@ -44,6 +44,10 @@ class CrawlJob(Protocol):
     cookies: CookieKeeper
 
     @property
+    def scrapy_redis(self) -> bool:
+        """Whether the job was imported from scrapy-redis, and tells requests apart as it does."""
+
+    @property
     def start_scope(self) -> str:
         """The start requests of all processes in one scope are the same."""
 

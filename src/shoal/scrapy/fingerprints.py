@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
-from hashlib import blake2b
+from hashlib import blake2b, sha1
 from typing import Any
 
 from scrapy.utils.request import RequestFingerprinter
@@ -23,8 +24,12 @@ class Fingerprints:
         self._starts: dict[int, int] = {}
         self.start_scope = "start"
         """The start requests of all processes in one scope are the same."""
+        self.as_scrapy_redis = False
+        """The job was imported: its frontier knows the fingerprints of scrapy-redis."""
 
     def of(self, request: Any) -> int:
+        if self.as_scrapy_redis:
+            return of_scrapy_redis(request)
         if not self._is_default or "verbatim_url" in request.meta:
             return int.from_bytes(self._fingerprinter.fingerprint(request)[:8], "big", signed=True)
         if request.method != "GET" or request.body:
@@ -50,3 +55,10 @@ class Fingerprints:
         repeated[own] = repeated.get(own, -1) + 1
         digest = blake2b(f"{scope} {own} {repeated[own]}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big", signed=True)
+
+
+def of_scrapy_redis(request: Any) -> int:
+    """The beginning of what its `RFPDupeFilter` keeps."""
+    same = {"method": request.method, "url": canonicalize_url(request.url), "body": request.body.hex()}
+    digest = sha1(json.dumps(same, sort_keys=True).encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)

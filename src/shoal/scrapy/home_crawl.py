@@ -74,6 +74,10 @@ class HomeCrawl:
             self._sinks.start()
 
     @property
+    def scrapy_redis(self) -> bool:
+        return self._job.spec.scrapy_redis
+
+    @property
     def has_ended(self) -> bool:
         return self._job.state in ENDED
 

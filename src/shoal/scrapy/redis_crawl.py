@@ -42,6 +42,7 @@ class RedisCrawl:
         self._persists = plan.persist
         self._run = 0
         """Counts how often a job that persists has been worked off."""
+        self.scrapy_redis = job.spec.scrapy_redis
         self.id = job.id
         self.caller = f"scrapy-{socket.gethostname()}-{os.getpid()}-{time.time_ns():x}"
         self._workers = OwnWorkers(frontier.connection, job.id)
@@ -62,6 +63,7 @@ class RedisCrawl:
 
     async def _join(self, plan: CrawlPlan) -> None:
         await self._workers.beat(self.caller)
+        await self._share_scrapy_redis()
         self._run = int(await self.frontier.connection.command("GET", self._run_key) or 0)
         try:
             # A paused job stays so.
@@ -70,6 +72,13 @@ class RedisCrawl:
             await self.frontier.open_job(self.id, terms_of(plan.spec, 0.0))
         if self._job.state in (JobState.QUEUED, JobState.INTERRUPTED):
             set_state_unless_ended(self.store, self.id, JobState.RUNNING, time.time())
+
+    async def _share_scrapy_redis(self) -> None:
+        """A machine with a store of its own did not see the import."""
+        key = f"{TAG}:scrapy-redis:{self.id}"
+        if self.scrapy_redis:
+            await self.frontier.connection.command("SET", key, 1)
+        self.scrapy_redis = bool(await self.frontier.connection.command("EXISTS", key))
 
     @property
     def start_scope(self) -> str:

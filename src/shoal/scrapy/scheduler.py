@@ -230,6 +230,7 @@ class Scheduler(BaseScheduler):
     def opened(self, error: BaseException | None) -> None:
         if self._thread.crawl is not None:
             self._fingerprints.start_scope = self._thread.crawl.start_scope
+            self._fingerprints.as_scrapy_redis = self._thread.crawl.scrapy_redis
         self._in_reactor(self._opened.callback if error is None else self._opened.errback, error)
 
     def give(self, leases: list[Lease], cookies: dict[str, str]) -> None:
