@@ -33,6 +33,9 @@ from benchmarks.fleet.versus import Versus, versus
 from benchmarks.growth import QUICK, SHAPES, WHOLE, Grown, Growth, Stages, grow
 from benchmarks.measure import CannotMeasure
 from benchmarks.parts import PARTS
+from benchmarks.rendering.measured import QUICK as QUICK_RENDER
+from benchmarks.rendering.measured import WHOLE as WHOLE_RENDER
+from benchmarks.rendering.measured import rendered
 from benchmarks.report import render
 from benchmarks.results import Figures, Result, circumstances, keep, kept
 from benchmarks.soak import PAGES as SOAK_PAGES
@@ -136,6 +139,7 @@ OTHERS: Mapping[str, Callable[[bool, int], Figures]] = {
     "fleet-bulk": lambda quick, _: bulk(QUICK_BULK if quick else BULK_URLS),
     "fleet-connections": lambda quick, _: connections(QUICK_SLICES if quick else SLICES),
     "api": lambda quick, runs: api(QUICK_API if quick else WHOLE_API, runs),
+    "render": lambda quick, runs: rendered(QUICK_RENDER if quick else WHOLE_RENDER, runs),
     "soak": lambda quick, _: _soak(quick),
     "fleet-soak": lambda quick, _: _soak_fleet(quick),
 }

@@ -31,6 +31,8 @@ from benchmarks.growth import Growth
 from benchmarks.growth_report import growth_lines, soak_lines
 from benchmarks.measure import Run
 from benchmarks.parts import PARTS, TLS_HOSTS
+from benchmarks.rendering.measured import Rendered
+from benchmarks.rendering.report import rendered_lines
 from benchmarks.results import Circumstances, Figures, Result
 from benchmarks.soak import Soak
 from benchmarks.spread import spread
@@ -57,6 +59,7 @@ _TITLES = {
     "fleet-soak": "Fleet: soak",
     "api": "API",
     "data": "Data out",
+    "render": "Rendering",
 }
 
 
@@ -95,6 +98,8 @@ def _lines(figures: Figures) -> Iterator[str]:
             return api_lines(figures)
         case DataOut():
             return _data_lines(figures)
+        case Rendered():
+            return rendered_lines(figures)
 
 
 def _measured(by: Circumstances) -> str:

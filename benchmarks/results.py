@@ -24,10 +24,23 @@ from benchmarks.fleet.scaling import Scaling
 from benchmarks.fleet.soaking import FleetSoak
 from benchmarks.fleet.versus import Versus
 from benchmarks.growth import Growth
+from benchmarks.rendering.measured import Rendered
 from benchmarks.soak import Soak
 
 Figures = (
-    Comparison | Extracted | Growth | Soak | Versus | Lanes | Scaling | Bulk | Connections | FleetSoak | Api | DataOut
+    Comparison
+    | Extracted
+    | Growth
+    | Soak
+    | Versus
+    | Lanes
+    | Scaling
+    | Bulk
+    | Connections
+    | FleetSoak
+    | Api
+    | DataOut
+    | Rendered
 )
 
 

@@ -28,10 +28,10 @@ class Fleet:
         self._ending = ending
         self._started = 0
 
-    def worker(self, lanes: str = "express,batch", processes: int = 1) -> Session:
-        """Ready, until the fleet ends."""
-        words = ["worker", "--lanes", lanes, "--processes", str(processes), "--concurrency", CONCURRENCY]
-        return self._start(words)
+    def worker(self, lanes: str = "express,batch", processes: int = 1, browsers: bool = False) -> Session:
+        """Ready, until the fleet ends. `browsers`: each of its processes has one."""
+        count = ["--browsers" if browsers else "--processes", str(processes)]
+        return self._start(["worker", "--lanes", lanes, *count, "--concurrency", CONCURRENCY])
 
     def tend(self) -> Session:
         return self._start(["tend"])
