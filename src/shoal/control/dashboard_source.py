@@ -33,6 +33,7 @@ from shoal.jobs.preview_change import preview_change
 from shoal.jobs.revive_dead_letters import revive
 from shoal.model import JobSpec, Target, Trail
 from shoal.model.options import OPTIONS, to_fields
+from shoal.store.archive.archive_folders import Archive
 from shoal.store.fleet.tokens import TokenScope, find_token, token_of_id
 from shoal.store.jobs import Job
 from shoal.store.results.listings import Where
@@ -73,6 +74,9 @@ class FleetSource:
     @property
     def store(self) -> Store:
         return self._bridge.store
+
+    def archive(self) -> Archive:
+        return self._bridge.archive.reader()
 
     def jobs(self, viewer: Viewer, after: Position | None, limit: int) -> list[tuple[Position, Job]]:
         return jobs_after(self.store, {} if viewer.owner is None else {"owner": viewer.owner}, after, limit)

@@ -7,6 +7,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from shoal.model import fingerprint_hex
+
 SHOWN_CHARS = 300
 
 
@@ -54,4 +56,11 @@ def cell(value: Any) -> str:
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
 
 
-FILTERS = {"count": count, "size": size, "duration": duration, "clock": clock, "cell": cell}
+FILTERS = {
+    "count": count,
+    "size": size,
+    "duration": duration,
+    "clock": clock,
+    "cell": cell,
+    "fingerprint": fingerprint_hex,
+}

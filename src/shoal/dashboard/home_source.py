@@ -21,6 +21,7 @@ from shoal.jobs.preview_change import preview_change
 from shoal.jobs.revive_dead_letters import revive
 from shoal.model import Target, Trail
 from shoal.model.options import to_fields
+from shoal.store.archive.archive_folders import Archive
 from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import Job, load_job
 from shoal.store.results.listings import Where
@@ -52,6 +53,9 @@ class HomeSource:
     @property
     def store(self) -> Store:
         return self._place.store
+
+    def archive(self) -> Archive:
+        return self._place.archive.reader()
 
     def jobs(self, viewer: Viewer, after: Position | None, limit: int) -> list[tuple[Position, Job]]:
         return jobs_after(self.store, {}, after, limit, fleet_only=False)

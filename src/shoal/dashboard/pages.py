@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, cast
 
@@ -24,12 +25,14 @@ from shoal.dashboard.login import Login, say, viewer
 from shoal.dashboard.option_form import CHANGEABLE, changed_options, form_value, submitted_job
 from shoal.dashboard.source import Source
 from shoal.errors import ShoalError, Unavailable, UnknownJob
+from shoal.jobs.archived_pictures import PDF, SCREENSHOT, NewestScreenshots, pictures_of
 from shoal.jobs.deployment import JobStatus
 from shoal.jobs.job_data import job_data
 from shoal.jobs.job_overview import Overview
 from shoal.jobs.mask_secrets import without_secrets
 from shoal.model import ENDED
 from shoal.model.options import OPTIONS, check_options
+from shoal.store.archive.capture import Resource
 from shoal.store.jobs import Job
 from shoal.store.results.row_formats import chunks
 from shoal.store.results.time_series import Point
@@ -39,6 +42,8 @@ JOBS_SHOWN = 50
 QUEUE_LOOKED_AT = 200
 QUEUE_SHOWN = 15
 HOSTS_SHOWN = 20
+PICTURE_KEPT_S = 600
+"""A browser need not ask for a picture again for so long."""
 POLICY = (
     "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
@@ -70,6 +75,7 @@ def dashboard(source: Source, login: Login) -> Blueprint:
     made.add_url_rule("/jobs/<id>/change", "change", pages.change, methods=["POST"])
     made.add_url_rule("/jobs/<id>/allow", "allow", pages.allow, methods=["POST"])
     made.add_url_rule("/jobs/<id>/pages/<fingerprint>", "page", pages.page)
+    made.add_url_rule("/jobs/<id>/pages/<fingerprint>/pictures/<int:place>", "picture", pages.picture)
     made.add_url_rule("/jobs/<id>/export/<any(items, pages, inputs):what>.<format>", "export", pages.export)
     made.add_url_rule("/jobs/<id>/<tab>", "tab", pages.tab)
     made.add_url_rule("/fleet", "fleet", pages.fleet)
@@ -80,6 +86,7 @@ class _Pages:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._series = SeriesCache(source)
+        self._screenshots = NewestScreenshots()
 
     def jobs(self) -> str:
         after = position_of(request.args.get("after"), (float, str))
@@ -100,6 +107,8 @@ class _Pages:
         seen, points = self._source.overview(job), self._series.of(job)
         status = self._source.status(job)
         queue = self._source.next_requests(job, QUEUE_LOOKED_AT) if status.state not in ENDED else []
+        with closing(self._source.archive()) as archive:
+            screenshots = self._screenshots.of(self._source.store, archive, job)
         names = dict.fromkeys([*(target.host for target, _ in queue), *(group.host for group in seen.failures)])
         return render_template(
             "job.html",
@@ -109,6 +118,7 @@ class _Pages:
             charts=charts(_with_queue(points, seen) if status.state not in ENDED else points),
             hosts=self._source.hosts(list(names)[:HOSTS_SHOWN] or sorted(seen.job.admitted)[:HOSTS_SHOWN]),
             queue=queue[:QUEUE_SHOWN],
+            screenshots=screenshots,
             now=time.time(),
             changeable=CHANGEABLE,
         )
@@ -123,7 +133,28 @@ class _Pages:
     def page(self, id: str, fingerprint: str) -> str:
         job = self._found(id)
         content = page_content(self._source, job, fingerprint)
-        return render_template("page.html", **self._heading(job), tab="pages", **content)
+        fault = None
+        try:
+            pictures = self._pictures(job, fingerprint)
+        except Unavailable as error:
+            pictures, fault = [], str(error)
+        about = {"pictures": pictures, "pictures_fault": fault, "screenshot_type": SCREENSHOT}
+        return render_template("page.html", **self._heading(job), tab="pages", **content, **about)
+
+    def picture(self, id: str, fingerprint: str, place: int) -> AnyResponse:
+        pictures = self._pictures(self._found(id), fingerprint)
+        if place >= len(pictures) or pictures[place].content_type not in (SCREENSHOT, PDF):
+            abort(404, f"page {fingerprint} has no picture {place}")
+        picture = pictures[place]
+        response = Response(picture.body, content_type=picture.content_type)
+        response.cache_control.private, response.cache_control.max_age = True, PICTURE_KEPT_S
+        if picture.content_type == PDF:
+            response.headers["Content-Disposition"] = f'attachment; filename="{fingerprint}.pdf"'
+        return response
+
+    def _pictures(self, job: Job, fingerprint: str) -> list[Resource]:
+        with closing(self._source.archive()) as archive:
+            return pictures_of(self._source.store, archive, job.id, fingerprint)
 
     def export(self, id: str, what: str, format: str) -> AnyResponse:
         job = self._found(id)

@@ -13,6 +13,7 @@ from shoal.jobs.deployment import JobStatus
 from shoal.jobs.explain import Explanation
 from shoal.jobs.job_overview import Overview
 from shoal.model import Target, Trail
+from shoal.store.archive.archive_folders import Archive
 from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import Job
 from shoal.store.results.listings import Where
@@ -103,6 +104,9 @@ class Source(Protocol):
 
     @property
     def store(self) -> Store: ...
+
+    def archive(self) -> Archive:
+        """A reader of its own, which the caller closes."""
 
     def jobs(self, viewer: Viewer, after: Position | None, limit: int) -> list[tuple[Position, Job]]:
         """Newest first."""

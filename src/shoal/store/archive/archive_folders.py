@@ -18,8 +18,8 @@ from shoal.errors import Unavailable, UsageError
 from shoal.object_store.object_url import ObjectUrl, is_bucket_url, masked
 from shoal.settings import SPOOL_BYTES
 from shoal.store.archive import warc
-from shoal.store.archive.capture import Reference
-from shoal.store.archive.gzip_members import decompress_member
+from shoal.store.archive.capture import Reference, Resource
+from shoal.store.archive.gzip_members import decompress_member, read_member
 from shoal.store.archive.spool import INDEX, OPEN_INDEX, SEALED, SPOOL, scan_spool
 from shoal.store.archive.stored_segments import FolderSegments, SegmentStore
 
@@ -106,6 +106,23 @@ class Archive:
         if record is None:
             raise Unavailable(f"{file.name} has no complete record at {reference.offset}: restore it from a backup")
         return record
+
+    def pictures(self, html: Reference) -> list[Resource]:
+        """The pictures of a page, in the order in which they were taken. `html` leads to what a browser made of the
+        page: its pictures follow it."""
+        first = self.record(html).fields
+        made_of, found = first.get(warc.CONCURRENT), []
+        if first.get("warc-type") != "resource" or made_of is None:
+            return []
+        with _translated(self.stored.path_of(html.segment)):
+            file, at = self._opened(html.segment), html.offset + html.length
+            while (member := read_member(file, at)) is not None:
+                at, record = member[0], warc.read(member[1])
+                if record is None or record.fields.get(warc.CONCURRENT) != made_of:
+                    # The next page begins here, or what scripts of this one asked for.
+                    break
+                found.append(record.as_resource())
+        return found
 
     def chunks(self, job: str) -> Iterator[bytes]:
         """All complete records of a job that this machine can read, also while more are added."""

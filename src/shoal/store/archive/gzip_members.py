@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from typing import IO
 
 from isal import isal_zlib
 
@@ -15,6 +16,7 @@ _LEVEL = 1
 _SMALL_BYTES, _SMALL_LEVEL = 1 << 10, 0
 """A small record hardly shrinks, and each member would build the level's tables again: 1.4 us instead of 6.4."""
 _WINDOW_BYTES = 1 << 16
+_FIRST_READ_BYTES, _MOST_READ_BYTES = 1 << 18, 1 << 28
 
 
 def compress_member(record: bytes) -> bytes:
@@ -30,6 +32,20 @@ def decompress_member(member: bytes) -> bytes | None:
     """None if this is not one complete member."""
     found = next(complete_members(member), None)
     return found[1] if found is not None and found[0] == len(member) else None
+
+
+def read_member(file: IO[bytes], at: int) -> tuple[int, bytes] | None:
+    """The end and the content of the member that begins there. None at the end of the file, and for a torn member."""
+    length = _FIRST_READ_BYTES
+    while length <= _MOST_READ_BYTES:
+        file.seek(at)
+        data = file.read(length)
+        if (found := next(complete_members(data), None)) is not None:
+            return at + found[0], found[1]
+        if len(data) < length:
+            return None
+        length *= 4
+    return None
 
 
 def complete_members(data: bytes) -> Iterator[tuple[int, bytes]]:

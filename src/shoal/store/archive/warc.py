@@ -17,6 +17,7 @@ from shoal.store.archive.capture import Capture, Resource
 from shoal.store.archive.head_limits import MOST_BYTES, MOVED, shorten_head
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+CONCURRENT = "warc-concurrent-to"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _BREAK = re.compile(rb"\r*\n")
 _ID_BYTES = 16
@@ -42,6 +43,10 @@ class Record(NamedTuple):
             return f"HTTP/1.1 200 OK\r\nContent-Type: {self.fields['content-type']}\r\n\r\n".encode(), self.block
         head, blank, body = self.block.partition(b"\r\n\r\n")
         return head + blank, body
+
+    def as_resource(self) -> Resource:
+        kind = self.fields["warc-target-uri"].removeprefix("urn:").partition(":")[0]
+        return Resource(kind, self.fields["content-type"], self.block)
 
 
 def response(capture: Capture, id: str, date: str) -> bytes:

@@ -96,6 +96,13 @@ def _find_outcome(
     return None
 
 
+def newest_pages(store: Store, job: str, limit: int) -> list[PageRecord]:
+    """Those that were fetched last, the newest first."""
+    newest = select(tables.pages).where(tables.pages.c.job == job).order_by(tables.pages.c.fetched_at.desc())
+    with store.read() as db:
+        return [PageRecord(**row._mapping) for row in db.execute(newest.limit(limit))]
+
+
 def extractable_depths(store: Store, job: str) -> dict[int, int]:
     """Depth -> number of successful pages whose bodies the archive has. A depth may have others: pages that a spider
     asked for by their status, and requests that failed."""
