@@ -20,6 +20,7 @@ from shoal.model import JobState, Landing, PageContent
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.tokens import TokenScope, remove_token
 from shoal.store.jobs import load_job, set_state
+from shoal.store.proxies.figures import ProxyFigures, add_proxy_figures
 from shoal.store.writer import Writer
 from shoal.telemetry.log_files import path_of
 from tests.control.calling import Api
@@ -231,6 +232,20 @@ def test_the_fleet_page_has_servers_lanes_schedules_and_tokens(api: Api, browser
     assert api.tokens[TokenScope.ADMIN] not in shown
 
 
+def test_the_proxies_that_succeed_least_come_first(api: Api, browser: Browser) -> None:
+    for pool, successes in (("good", 9), ("bad", 1), ("unused", 0)):
+        assert api("PUT", f"/proxies/{pool}", {"text": f"http://{pool}.example:3128"}).status_code == 200
+        if successes:
+            counts = 10, successes, 10 - successes, 0, 1, 0.0, (successes, *[0] * 8)
+            used = ProxyFigures(pool, f"{pool}.example:3128", "", *counts, 1, 0.0, "<b>refused</b>", 1.0)
+            add_proxy_figures(api.bridge.store, [used])
+    shown = browser.page("/fleet").partition("<h2>Proxies</h2>")[2].partition("<h2>")[0]
+    pools, failing = shown.split("Proxies that fail most", 1)
+    assert re.findall('data-label="Pool">([a-z]+)<', pools) == ["bad", "good", "unused"]
+    assert re.findall('data-label="Proxy">([a-z.]+):3128<', failing) == ["bad.example", "good.example"]
+    assert "10.0 %" in failing and "&lt;b&gt;refused" in failing
+
+
 def test_an_unknown_job_and_an_unknown_part_are_said_in_words(api: Api, browser: Browser) -> None:
     assert browser.get("/jobs/nothing").status_code == 404
     answered = browser.get(f"/jobs/{api.submit(PAGE)}/nothing")
@@ -293,7 +308,7 @@ def test_a_running_job_shows_its_hosts_and_next_urls(api: Api, fleet: FleetShell
 def test_the_fleet_page_has_processes_with_their_heartbeat_lanes_and_hosts_in_backoff(
     api: Api, fleet: FleetShell, browser: Browser
 ) -> None:
-    fleet.man(slots=64, memory_bytes=5_000_000)
+    fleet.man(slots=64, memory_bytes=5_000_000, browser_pages=4, browser_open=3, stopping=True)
     job = api.submit(PAGE, politeness={"robots": False})
     fleet.begin(job)
     (lease,) = fleet.lease()
@@ -305,7 +320,8 @@ def test_the_fleet_page_has_processes_with_their_heartbeat_lanes_and_hosts_in_ba
     fleet.by_hand(refuse)
     shown = re.sub(r"<[^>]+>", " ", browser.page("/fleet"))
     shown = " ".join(shown.split())
-    assert "0 of 64 5.0 MB" in shown and "s ago" in shown and __version__ in shown
+    assert "0 of 64 3 of 4 5.0 MB" in shown and "1 browser: 3 of 4 pages open" in shown
+    assert "drains: finishes its requests and ends" in shown and "s ago" in shown and __version__ in shown
     assert re.search(r"Hosts in backoff Host .* example\.com .* \d\d:\d\d:\d\d", shown)
     assert re.search(r"Redis ✓ up [0-9.]+ ms", shown) and re.search(r"Database ✓ up [0-9.]+ ms", shown)
 

@@ -21,7 +21,8 @@ def minutes(*pages: int) -> list[Point]:
 def test_a_job_has_charts_of_rate_statuses_latency_and_queue_once_it_has_two_points() -> None:
     assert charts(minutes(60)) == []
     drawn = charts(minutes(60, 120))
-    assert [chart.title for chart in drawn] == ["Pages a second", "Status codes", "Latency, median and 95 %", "Queue"]
+    assert [chart.title for chart in drawn] == ["Pages a second", "Status codes", "Latency", "Queue"]
+    assert [[name for _, name in chart.legend] for chart in drawn] == [[], ["2xx"], ["median", "95 %"], []]
     assert [chart.latest for chart in drawn] == ["2.0 pages/s", "2xx 100 %", "20 ms, 90 ms", "–"]
     for chart in drawn:
         ElementTree.fromstring(chart.svg)

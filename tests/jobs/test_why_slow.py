@@ -8,7 +8,7 @@ import pytest
 
 from shoal.jobs.deployment import JobStatus
 from shoal.jobs.why_slow import why_slow
-from shoal.model import Figures, JobSpec, JobState, Politeness
+from shoal.model import Figures, JobSpec, JobState, Politeness, Render
 from shoal.store.jobs import load_job
 from shoal.store.results.time_series import Point
 from shoal.store.store import Store
@@ -35,7 +35,16 @@ def test_the_rate_of_all_hosts_together_is_the_limit(status: JobStatus) -> None:
 
 def test_a_host_below_its_rate_is_named(status: JobStatus) -> None:
     said = why_slow(status, minutes(60, 60))
-    assert said is not None and "but only 1.0/s arrive: a.test is slower" in said
+    assert said is not None and "but only 1/s arrive: a.test is slower" in said
+
+
+def test_of_several_hosts_the_next_one_is_named_and_rendering_is_named_as_a_reason(status: JobStatus) -> None:
+    spec = replace(status.job.spec, render=Render.ALWAYS)
+    several = status._replace(limiting="the rate limit of a.test; other hosts wait too")
+    said = why_slow(several, minutes(60, 60))
+    assert said is not None and said.endswith("a.test is slower, because its answers are late or fail")
+    said = why_slow(several._replace(job=replace(status.job, spec=spec)), minutes(3, 3))
+    assert said is not None and "only 0.05/s arrive" in said and "a rendered page sends more than one request" in said
 
 
 def test_slow_answers_are_the_limit(status: JobStatus) -> None:

@@ -81,6 +81,8 @@ class BrowserPool:
         self._suspects: Counter[str] = Counter()
         self.waiting = 0
         """Pages that wait for a slot."""
+        self.open = 0
+        """Pages that have one."""
         self.started = 0
         """Browsers that were started."""
 
@@ -92,9 +94,11 @@ class BrowserPool:
             await self._slots.acquire()
         finally:
             self.waiting -= 1
+        self.open += 1
         try:
             yield
         finally:
+            self.open -= 1
             self._slots.release()
 
     @asynccontextmanager

@@ -7,27 +7,13 @@ from collections.abc import Iterator
 from shoal.cli.humanize import count, duration, plural, size
 from shoal.cli.terminal_text import safe, shortened
 from shoal.jobs.job_overview import Overview
+from shoal.jobs.reason_words import dropped_by, skipped_words
 from shoal.model import ENDED, Figures, ScopeKind
 from shoal.model.content_change import MARKUP
 from shoal.model.record import HANDLED
 from shoal.urls.traps import RULES, allowing
 from shoal.urls.url_shapes import allowing as allowing_shape
 
-_SKIPPED = {
-    "off_scope": "outside the scope",
-    "file_type": "of other file types",
-    "link_type": "for programs, not people",
-    "logout": "that would log out",
-}
-_DROPPED_BY = {
-    "address_refused": "the address guard",
-    "excluded": "changed patterns",
-    "file_type": "their file type",
-    "off_scope": "a changed scope",
-    "operator": "the operator",
-    "shape": "the shape of their URL",
-}
-"""Reasons in words for people. The codes, which `--json` has, are good enough for the others."""
 _REASONS_SHOWN = 3
 _PATTERNS_SHOWN = 3
 
@@ -151,7 +137,7 @@ def other_outcomes(figures: Figures) -> str:
 def _dropped(reason: str, n: int) -> str:
     if reason == HANDLED:
         return f"{plural(n, 'failure')} handled by the spider"
-    return f"{count(n)} dropped by {_DROPPED_BY.get(reason, reason.replace('_', ' '))}"
+    return f"{count(n)} dropped by {dropped_by(reason)}"
 
 
 def pending(figures: Figures) -> str:
@@ -181,7 +167,7 @@ def shape_lines(seen: Overview, width: int, samples: int) -> Iterator[str]:
 
 def skip_words(reason: str) -> str:
     """Why a link is not followed."""
-    return _SKIPPED.get(reason, reason.replace("_", " "))
+    return skipped_words(reason)
 
 
 def skipped(seen: Overview) -> str:

@@ -14,14 +14,14 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from shoal.control.async_bridge import Bridge
-from shoal.dashboard.source import FleetView, LaneView, Process, Server, Viewer
+from shoal.dashboard.source import FleetView, LaneView, Process, ProxiesView, Server, Viewer
 from shoal.errors import ShoalError, Unavailable
 from shoal.fleet.fleet_status import AtWork, FleetStatus, FleetStatusReader
 from shoal.fleet.roster import RosterEntry, entries
 from shoal.fleet.schedule_view import schedule_record
 from shoal.frontier.contract import HostState
 from shoal.frontier.redis.inspection import FrontierSurvey
-from shoal.jobs.proxy_view import view_pools
+from shoal.jobs.proxy_view import failing_proxies, view_pools
 from shoal.model import Lane
 from shoal.store.fleet.schedules import list_schedules
 from shoal.store.fleet.tokens import list_tokens
@@ -35,6 +35,7 @@ ARCHIVE_KEPT_S = 30.0
 """Providers of buckets charge for each request."""
 CONNECT_S = 2.0
 SHOWN_HOSTS = 20
+SHOWN_PROXIES = 10
 SLOWED = 1.5
 """A host whose delay is this many times the usual is slowed down."""
 
@@ -62,7 +63,7 @@ class FleetViewReader:
         self._status = Cached(lambda: over.run(self._reader.read()), STATUS_KEPT_S)
         self._survey = Cached(lambda: over.run(over.frontier.survey()), KEPT_S)
         self._hosts = Cached(lambda: over.run(over.frontier.hosts()), KEPT_S)
-        self._proxies = Cached(lambda: view_pools(over.store, over.settings.proxies), KEPT_S)
+        self._proxies = Cached(lambda: _proxies(over), KEPT_S)
         self._redis = Cached(lambda: _timed(lambda: over.run(over.connection.command("PING"))), KEPT_S)
         self._database = Cached(lambda: _timed(over.store.is_current), KEPT_S)
         self._archive = Cached(lambda: _timed(over.archive.stored.check), ARCHIVE_KEPT_S)
@@ -80,7 +81,7 @@ class FleetViewReader:
             backoff_count=len(backoff),
             schedules=self._schedules(viewer),
             tokens=_tokens(self._bridge) if viewer.is_admin else [],
-            proxies=self._proxies.get() if viewer.is_admin else [],
+            proxies=self._proxies.get() if viewer.is_admin else ProxiesView([], []),
         )
 
     def workers(self) -> str | None:
@@ -124,6 +125,14 @@ class FleetViewReader:
     def _others(self) -> list[Process]:
         roster = self._bridge.run(entries(self._bridge.connection))
         return [_process_of(one, "scheduling", None) for one in roster if one.role != "child"]
+
+
+def _proxies(over: Bridge) -> ProxiesView:
+    pools = view_pools(over.store, over.settings.proxies)
+    # A pool that no request used is not known to fail.
+    pools.sort(key=lambda pool: (pool["success_share"] is None, pool["success_share"] or 0.0))
+    names = [pool["pool"] for pool in pools if pool["requests"]]
+    return ProxiesView(pools, failing_proxies(over.store, over.settings.proxies, names, SHOWN_PROXIES))
 
 
 def _timed(ask: Callable[[], object]) -> tuple[str | None, float | None]:
@@ -179,11 +188,13 @@ def _process_of(entry: RosterEntry, doing: str, per_s: float | None) -> Process:
         role="worker" if entry.role == "child" else entry.role,
         machine=entry.machine,
         pid=entry.pid,
-        doing=doing,
+        doing="drains: finishes its requests and ends" if entry.stopping else doing,
         per_s=per_s,
         in_flight=entry.in_flight,
         slots=entry.slots,
         memory_bytes=entry.memory_bytes,
+        browser_open=entry.browser_open,
+        browser_pages=entry.browser_pages,
         waiting_for=entry.waiting_for,
         version=entry.version,
         heartbeat_age_s=max(0.0, time.time() - entry.written_at),

@@ -12,6 +12,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from markupsafe import Markup
 
+from shoal.dashboard.formats import rate as rate_text
 from shoal.store.results.time_series import Point
 
 WIDTH, HEIGHT, TOP = 640, 110, 8
@@ -19,6 +20,9 @@ MOST_POINTS = 160
 SPARK_WIDTH, SPARK_HEIGHT, SPARK_POINTS = 100, 20, 30
 UNKNOWN = "–"
 CLASSES = ("2xx", "3xx", "4xx", "5xx")
+
+
+Legend = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +33,22 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Scale:
+    most: float
+    unit: str
+
+    @property
+    def text(self) -> str:
+        return f"{rate_text(self.most) if self.most < 10 else format(self.most, ',.0f')}{self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
 class Chart:
     title: str
     latest: str
     svg: Markup
+    legend: Legend = ()
+    """Class and name of each line, where there are several."""
 
 
 def sparkline(rates: Sequence[float], what: str = "pages a second") -> Markup:
@@ -61,22 +77,46 @@ def charts(points: Sequence[Point]) -> list[Chart]:
     latency = [Line("p95", p95), Line("p50", p50)]
     return [
         _chart("Pages a second", shown, [Line("rate", [point.pages_per_s for point in shown])], _rate_text),
-        _chart("Status codes", shown, _status_lines(shown), _mix_text, most=100.0),
-        _chart("Latency, median and 95 %", shown, latency, _latency_text),
+        _chart(
+            "Status codes", shown, _status_lines(shown), _mix_text, most=100.0, unit=" %", legend=_status_legend(shown)
+        ),
+        _chart("Latency", shown, latency, _latency_text, unit=" ms", legend=[("p50", "median"), ("p95", "95 %")]),
         _chart("Queue", shown, [Line("queue", [point.queue for point in shown])], _queue_text),
     ]
 
 
 def _chart(
-    title: str, points: Sequence[Point], lines: Sequence[Line], text: Callable[[Point], str], most: float | None = None
+    title: str,
+    points: Sequence[Point],
+    lines: Sequence[Line],
+    text: Callable[[Point], str],
+    most: float | None = None,
+    unit: str = "",
+    legend: Legend = (),
 ) -> Chart:
+    """`most` is the top of the chart; None: the highest value."""
     known = [point for point in points if text(point) != UNKNOWN]
     latest = text(known[-1]) if known else UNKNOWN
-    return Chart(title, latest, _svg(f"{title}: {latest}", points, lines, [text(point) for point in points], most))
+    texts = [text(point) for point in points]
+    return Chart(
+        title,
+        latest,
+        _svg(f"{title}: {latest}", points, lines, texts, Scale(most or _highest(lines), unit)),
+        legend,
+    )
+
+
+def _status_legend(points: Sequence[Point]) -> Legend:
+    counts = [status_classes(point.by_status) for point in points]
+    return [(f"s{name}", name) for name in CLASSES if any(count[name] for count in counts)]
+
+
+def _highest(lines: Sequence[Line]) -> float:
+    return max((value for line in lines for value in line.values if value is not None), default=0.0) or 1.0
 
 
 def _rate_text(point: Point) -> str:
-    return f"{point.pages_per_s:.1f} pages/s"
+    return f"{rate_text(point.pages_per_s)} pages/s"
 
 
 def _mix_text(point: Point) -> str:
@@ -120,18 +160,14 @@ def _status_lines(points: Sequence[Point]) -> list[Line]:
     return lines[::-1]
 
 
-def _svg(
-    label: str, points: Sequence[Point], lines: Sequence[Line], texts: Sequence[str], most: float | None
-) -> Markup:
-    values = [value for line in lines for value in line.values if value is not None]
-    highest = most or max(values, default=0.0) or 1.0
+def _svg(label: str, points: Sequence[Point], lines: Sequence[Line], texts: Sequence[str], scale: Scale) -> Markup:
     start, end = points[0].at, points[-1].at + points[-1].seconds
 
     def x(at: float) -> float:
         return (at - start) / max(1, end - start) * WIDTH
 
     def y(value: float) -> float:
-        return TOP + (1 - value / highest) * (HEIGHT - TOP)
+        return TOP + (1 - value / scale.most) * (HEIGHT - TOP)
 
     parts = [
         f'<line class="grid" x1="0" x2="{WIDTH}" y1="{level}" y2="{level}"/>'
@@ -143,7 +179,7 @@ def _svg(
         left, width = x(point.at), max(0.5, x(point.at + point.seconds) - x(point.at))
         box = f'x="{left:.1f}" y="0" width="{width:.1f}" height="{HEIGHT}"'
         parts.append(f'<rect class="hover" {box}><title>{_clock(point.at)}  {escape(text)}</title></rect>')
-    parts.append(f'<text x="2" y="{TOP + 11}">{highest:,.4g}</text>')
+    parts.append(f'<text x="2" y="{TOP + 11}">{scale.text}</text>')
     parts.append(f'<text x="2" y="{HEIGHT + 14}">{_clock(start)}</text>')
     parts.append(f'<text x="{WIDTH - 2}" y="{HEIGHT + 14}" text-anchor="end">{_clock(end)} UTC</text>')
     size = f'viewBox="0 0 {WIDTH} {HEIGHT + 18}"'

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from shoal.jobs.reason_words import dropped_by, skipped_words
 from shoal.model import fingerprint_hex
 
 SHOWN_CHARS = 300
@@ -14,6 +16,11 @@ SHOWN_CHARS = 300
 
 def count(n: float | None) -> str:
     return "–" if n is None else f"{n:,.0f}"
+
+
+def rate(per_s: float) -> str:
+    """`12`, `3.5`, `0.25`: as many digits as tell one slow job from another."""
+    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.1f}" if per_s >= 1 or not per_s else f"{per_s:.2g}"
 
 
 def size(n: float | None) -> str:
@@ -39,6 +46,10 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
 
 
+def share(part: float | None) -> str:
+    return "–" if part is None else f"{100 * part:.1f} %"
+
+
 def clock(at: float | str | None) -> str:
     """UTC, of seconds or of an ISO time; without the date if it is today's."""
     if at is None:
@@ -56,11 +67,15 @@ def cell(value: Any) -> str:
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
 
 
-FILTERS = {
+FILTERS: dict[str, Callable[..., str]] = {
     "count": count,
+    "rate": rate,
     "size": size,
     "duration": duration,
+    "share": share,
     "clock": clock,
     "cell": cell,
     "fingerprint": fingerprint_hex,
+    "skipped": skipped_words,
+    "dropped_by": dropped_by,
 }

@@ -88,6 +88,8 @@ def _items(source: Source, job: Job, given: Mapping[str, str]) -> Content:
         "where": where,
         "sinks": seen.sinks,
         "no_items": seen.no_items,
+        "rejected": seen.stored.rejected,
+        "reject_reason": seen.stored.reject_reason,
         "formats": FORMATS,
     }
 

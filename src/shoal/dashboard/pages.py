@@ -37,6 +37,7 @@ from shoal.store.jobs import Job
 from shoal.store.results.row_formats import chunks
 from shoal.store.results.time_series import Point
 from shoal.store.store import Store
+from shoal.wording import plural
 
 JOBS_SHOWN = 50
 QUEUE_LOOKED_AT = 200
@@ -62,7 +63,7 @@ def dashboard(source: Source, login: Login) -> Blueprint:
     made.after_request(_add_headers)
     made.register_error_handler(ShoalError, _show_error)
     made.register_error_handler(HTTPException, _show_refusal)
-    about = {"source": source, "marks": MARKS, "options_by_name": OPTIONS, "form_value": form_value}
+    about = {"source": source, "marks": MARKS, "options_by_name": OPTIONS, "form_value": form_value, "plural": plural}
     made.context_processor(lambda: {**about, **login.context()})
     for name, filter in formats.FILTERS.items():
         made.add_app_template_filter(filter, name)

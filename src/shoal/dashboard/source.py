@@ -52,6 +52,9 @@ class Process:
     in_flight: int
     slots: int
     memory_bytes: int
+    browser_open: int
+    browser_pages: int
+    """How many pages its browser may have open; 0: it has none."""
     waiting_for: str | None
     version: str
     heartbeat_age_s: float
@@ -81,6 +84,14 @@ class LaneView:
 
 
 @dataclass(frozen=True, slots=True)
+class ProxiesView:
+    pools: Sequence[Mapping[str, Any]]
+    """The one whose requests succeed least comes first."""
+    failing: Sequence[Mapping[str, Any]]
+    """The proxies that succeed least, of all pools."""
+
+
+@dataclass(frozen=True, slots=True)
 class FleetView:
     processes: Sequence[Process]
     servers: Sequence[Server]
@@ -91,8 +102,8 @@ class FleetView:
     schedules: Sequence[Mapping[str, Any]]
     tokens: Sequence[Mapping[str, Any]]
     """Empty unless the viewer is an admin."""
-    proxies: Sequence[Mapping[str, Any]]
-    """Pools of proxies with how they work; empty unless the viewer is an admin."""
+    proxies: ProxiesView
+    """Empty unless the viewer is an admin."""
 
 
 class Source(Protocol):

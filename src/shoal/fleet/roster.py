@@ -12,6 +12,7 @@ import json
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from shoal import __version__
@@ -44,6 +45,10 @@ class RosterEntry:
     memory_bytes: int = 0
     browser_pages: int = 0
     """How many pages its browser opens at a time; 0: it has none."""
+    browser_open: int = 0
+    """How many pages it has open."""
+    stopping: bool = False
+    """It finishes its requests and ends."""
     waiting_for: str | None = None
     """What it waits for, such as a server."""
     unloadable: dict[str, str] = field(default_factory=dict)
@@ -94,4 +99,9 @@ def serving(roster: list[RosterEntry], lane: Lane) -> list[RosterEntry]:
 def _entry(fields: dict[str, Any]) -> RosterEntry:
     lanes = tuple(Lane(lane) for lane in fields.pop("lanes"))
     lane = fields.pop("lane")
-    return RosterEntry(lanes=lanes, lane=Lane(lane) if lane else None, **fields)
+    # During an upgrade, a newer process may write more than this one knows.
+    known = {name: value for name, value in fields.items() if name in _FIELDS}
+    return RosterEntry(lanes=lanes, lane=Lane(lane) if lane else None, **known)
+
+
+_FIELDS = {one.name for one in dataclass_fields(RosterEntry)}

@@ -272,6 +272,8 @@ class WorkerChild:
             ended=engine.ended,
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             browser_pages=self._browser_pages,
+            browser_open=self._browser_pool.open if self._browser_pool is not None else 0,
+            stopping=engine.stopping,
             waiting_for=engine.waiting_for,
             unloadable=dict(engine.unloadable),
             reading=engine.job_notes(),

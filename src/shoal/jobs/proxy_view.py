@@ -26,6 +26,13 @@ def view_pools(store: Store, settings_pools: Mapping[str, str]) -> list[Record]:
     return [_summary(view_pool(store, settings_pools, name)) for name in sorted(names)]
 
 
+def failing_proxies(store: Store, settings_pools: Mapping[str, str], pools: Iterable[str], most: int) -> list[Record]:
+    """The used proxies of these pools that succeed least, the worst first."""
+    found = [{"pool": pool, **proxy} for pool in pools for proxy in view_pool(store, settings_pools, pool)["proxies"]]
+    failed = [proxy for proxy in found if proxy["requests"] and proxy["successes"] < proxy["requests"]]
+    return sorted(failed, key=lambda proxy: (proxy["success_share"], -proxy["requests"]))[:most]
+
+
 def view_pool(store: Store, settings_pools: Mapping[str, str], name: str) -> Record:
     """Raises UsageError for a pool that nobody knows."""
     is_name = name.isprintable()

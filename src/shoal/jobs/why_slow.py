@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shoal.jobs.deployment import JobStatus
-from shoal.model import JobState
+from shoal.model import JobState, Render
 from shoal.store.results.time_series import Point
 from shoal.wording import plural
 
@@ -23,19 +23,22 @@ def why_slow(status: JobStatus, series: Sequence[Point]) -> str | None:
     hosts, polite, recent = status.ready_hosts, status.job.spec.politeness, series[-POINTS:]
     if status.state is JobState.RUNNING and hosts:
         if status.limiting.startswith(_RATE) and polite.rate:
-            return _by_rate(status.limiting, hosts, polite.rate, recent)
+            return _by_rate(status, hosts, polite.rate, recent)
         if status.limiting.startswith(_RESPONSES) and recent and recent[-1].p50_ms:
             return _by_latency(hosts, polite.per_host, recent[-1].p50_ms / 1000)
     return status.limiting
 
 
-def _by_rate(limiting: str, hosts: int, rate: float, recent: Sequence[Point]) -> str:
+def _by_rate(status: JobStatus, hosts: int, rate: float, recent: Sequence[Point]) -> str:
     most = hosts * rate
     limit = f"{plural(hosts, 'host')} x {rate:g}/s = {most:g}/s is the limit of the rate"
     pages_per_s = sum(point.pages for point in recent) / max(1, sum(point.seconds for point in recent))
     if len(recent) == POINTS and pages_per_s < NEAR * most:
-        host = limiting.removeprefix(_RATE)
-        return f"{limit}, but only {pages_per_s:.1f}/s arrive: {host} is slower, because its answers are late or fail"
+        host = (status.limiting or "").removeprefix(_RATE).partition(";")[0]
+        why = "its answers are late or fail"
+        if status.job.spec.render is not Render.NEVER:
+            why = "a rendered page sends more than one request, or its answers are late or fail"
+        return f"{limit}, but only {pages_per_s:.2g}/s arrive: {host} is slower, because {why}"
     return f"{limit}; more hosts at a time would help, or a higher rate where the site allows it"
 
 

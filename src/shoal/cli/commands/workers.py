@@ -53,6 +53,9 @@ def worker_row(worker: Record) -> tuple[str, ...]:
 def _doing(worker: Record) -> str:
     if worker["waiting_for"]:
         return f"waits: {safe(worker['waiting_for'])}"
+    # An older fleet does not report it.
+    if worker.get("stopping"):
+        return "finishes its requests and ends"
     if worker["role"] != "child":
         return "schedules jobs"
     lanes = " ".join(worker["lanes"])

@@ -73,6 +73,10 @@ class Worker(TypedDict):
     memory_bytes: int
     browser_pages: int
     """How many pages its browser may load at a time; 0: it has none."""
+    browser_open: int
+    """How many pages it has open."""
+    stopping: bool
+    """It finishes its requests and ends."""
     waiting_for: str | None
     unloadable: dict[str, str]
     """By job, why this process cannot load it."""
