@@ -86,7 +86,8 @@ class OutputStream:
     async def run(self, over: asyncio.Event) -> None:
         """Writes until the crawl is over."""
         while not await until(over, FLUSH_EVERY_S):
-            await asyncio.to_thread(self._write_pages, self._take())
+            if self._saved:
+                await asyncio.to_thread(self._write_pages, self._take())
         await asyncio.to_thread(self._write_pages, self._take())
 
     def finish(self) -> int:

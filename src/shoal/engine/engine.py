@@ -20,6 +20,7 @@ from shoal.engine.active_jobs import ActiveJobs, JobLoader
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.held_leases import HeldLeases
 from shoal.engine.leasing.landings import Landings
+from shoal.engine.leasing.leasing_wake import LeasingWake
 from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.malloc import keep_freed_memory
@@ -59,6 +60,9 @@ POLL_S = 0.5
 """How often a waiting engine checks again."""
 IDLE_S = 5.0
 """How long an engine with nothing in flight sleeps, unless the frontier wakes it."""
+LEAD_S = 0.03
+"""How long before its start a request is leased. A process that is late by less than this starts it as planned. The
+sooner, the fewer requests come with each lease call, because their hosts have no free slot yet."""
 SAVE_S = 10.0
 """How long an engine that stops for good waits for the store, after DRAIN_S for requests in flight."""
 
@@ -92,7 +96,7 @@ class Engine:
         self._browser_pages = browser_pages
         self._is_shared = loader is not None
         self._stopping = asyncio.Event()
-        self._wake = asyncio.Event()
+        self._wake = LeasingWake()
         self._outages = OutageRetry(self._stopping, (Unavailable,) if loader else (DiskFull, Busy, ObjectStoreAway))
         self.keep_trying = self._outages.keep_trying
         """`await keep_trying(write, ...)` repeats a write that finds the disk full, or a database locked, until it
@@ -145,6 +149,8 @@ class Engine:
         self._proxy_health = ProxyHealth(writer, self._active_jobs, self._outages, channel)
         self._lanes: Sequence[Lane] = ALL_LANES if loader is None else ()
         self._leased_at = time.monotonic()
+        self._ready_in_s: float | None = None
+        """Seconds until something may be leased, as of the last turn. None: only news can change that."""
         self.ended = 0
         """Number of requests that ended here."""
         self.unloadable = self._held_leases.unloadable
@@ -200,12 +206,12 @@ class Engine:
     def permit(self, lanes: Sequence[Lane]) -> None:
         """Leases from these lanes from now on. Requests in flight go on in any case."""
         self._lanes = lanes
-        self._wake.set()
+        self._wake.now()
 
     def stop(self) -> None:
         """Leases nothing more. `run` and `serve` return soon: leases that do not end within DRAIN_S are returned."""
         self._stopping.set()
-        self._wake.set()
+        self._wake.now()
 
     async def run(self, on_result: OnResult = ignore) -> dict[str, str]:
         """Works until every job is finished, or `stop` is called. Returns why each job has finished, without those that
@@ -235,8 +241,7 @@ class Engine:
 
         async def until_stopped() -> None:
             while not self._stopping.is_set():
-                self._wake.clear()
-                if not self._lanes or not await self._turn():
+                if not await self._turn():
                     await self._idle()
 
         periodic = self._periodic_tasks
@@ -334,11 +339,19 @@ class Engine:
         return not self._is_shared and all(active_job.spec.render is Render.AUTO for active_job in jobs)
 
     async def _turn(self) -> bool:
-        """Makes one lease call. Returns False if there was nothing to lease."""
+        """Leases what may start soon. Returns False if there was nothing to lease.
+
+        It asks first when that is: a lease call that finds nothing costs several times as much. While many requests are
+        in flight, most calls find something.
+        """
         self._wake.clear()
         await self._landings.report()
         room = self._free_slots
-        if not room:
+        self._wake.has_room = room > 0
+        self._ready_in_s = None
+        if not room or not self._lanes:
+            return False
+        if not self._held_leases.is_busy and not await self._is_ready_within(LEAD_S):
             return False
         asked_at = time.monotonic()
         leases = await self._frontier_client.lease(room, self._lanes, self._browser_room)
@@ -346,11 +359,18 @@ class Engine:
         await self._held_leases.add(leases, asked_at)
         if leases and self._held_leases.is_busy:
             await asyncio.sleep(GATHER_S)
+        if not leases:
+            await self._is_ready_within(0.0)
         return bool(leases)
+
+    async def _is_ready_within(self, seconds: float) -> bool:
+        ready_in_s = await self.ready_in(self._lanes)
+        self._ready_in_s = None if ready_in_s is None else max(0.0, ready_in_s - seconds)
+        return ready_in_s is not None and ready_in_s <= seconds
 
     async def _note_finished(self, finished: dict[str, str]) -> None:
         for active_job in self._active_jobs:
-            if active_job.id in finished:
+            if active_job.id in finished or self._active_jobs.is_held(active_job.id):
                 continue
             reason = await self._frontier.idle_reason(active_job.id)
             if reason == "empty" and await self._overflow.offer_again(active_job.id):
@@ -360,16 +380,11 @@ class Engine:
 
     async def _idle(self) -> None:
         """Waits until something here ends, or something may be leased."""
-        wait_s: float | None = None
-        if self._lanes and self._free_slots:
-            wait_s = await self.ready_in(self._lanes)
-            if self.is_idle and (wait_s is None or wait_s > POLL_S):
-                return await self._sleep()
-        try:
-            async with asyncio.timeout(POLL_S if wait_s is None else min(wait_s, POLL_S)):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
+        wait_s = POLL_S if self._ready_in_s is None else min(self._ready_in_s, POLL_S)
+        if wait_s == POLL_S and self._lanes and self.is_idle and self._wake.has_room:
+            await self._sleep()
+        else:
+            await self._wake.wait(wait_s)
 
     async def _sleep(self) -> None:
         """Only with nothing in flight: otherwise the offers of other workers would wake it all the time."""

@@ -58,7 +58,8 @@ class PeriodicTasks:
         while True:
             await asyncio.sleep(OFFER_AGAIN_EVERY_S)
             for active_job in list(self._active_jobs):
-                await self._overflow.offer_again(active_job.id)
+                if self._overflow.may_have(active_job.id):
+                    await self._overflow.offer_again(active_job.id)
 
     async def end_at_time_limits(self) -> None:
         """Returns leases that take longer than DRAIN_S after the job's time is up; pages being read, sooner."""

@@ -285,7 +285,7 @@ class RequestPipeline:
 
     def _land(self, lease: Lease, answer: Exchange | Failure, late_s: float) -> None:
         if landing := landing_of(lease, answer, late_s):
-            self._landings.add(landing)
+            self._landings.add(landing, lease.gap_s)
 
     async def _interpret(
         self, lease: Lease, active_job: ActiveJob, answer: Exchange | Failure, known: KnownPage | None

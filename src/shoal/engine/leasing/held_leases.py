@@ -13,6 +13,7 @@ from typing import Any
 from shoal.engine.active_jobs import ActiveJobs
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.landings import Landings
+from shoal.engine.leasing.leasing_wake import LeasingWake
 from shoal.engine.leasing.start_times import LeaseTiming
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.reading.conditional_recrawl import KnownPage, Refresh
@@ -37,10 +38,10 @@ class HeldLeases:
         results: ResultQueue,
         landings: Landings,
         outages: OutageRetry,
-        wake: asyncio.Event,
+        wake: LeasingWake,
         concurrency: int,
     ) -> None:
-        """Sets `wake` when a lease is removed: there is room for another."""
+        """Wakes when a lease is removed: there is room for another."""
         self._frontier_client = frontier_client
         self._active_jobs = active_jobs
         self._pipeline = pipeline
@@ -99,7 +100,7 @@ class HeldLeases:
         for token in tokens:
             self._active_jobs.let_go(self._held.pop(token))
         self.ended_at = time.monotonic()
-        self._wake.set()
+        self._wake.now()
 
     async def extend(self) -> None:
         if self._held:
@@ -181,8 +182,10 @@ class HeldLeases:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         del self.tasks[task]
+        # Otherwise there is nothing new to lease until its result is saved.
+        if task in self._rendering or not self._wake.has_room:
+            self._wake.now()
         self._rendering.discard(task)
-        self._wake.set()
         if not task.cancelled() and task.exception() is not None:
             # Pages and hosts cannot cause this: it is a bug of ours, and the crawl must not go on without the task.
             self._results.fail(task.exception())

@@ -28,6 +28,8 @@ class Overflow:
         self._writer = writer
         self._outages = outages
         self._keep_trying = outages.keep_trying
+        self._without: set[str] = set()
+        """Jobs that had no waiting link when this process last looked, and got none from it since."""
 
     async def offer(self, offers: Sequence[Offer]) -> None:
         """When this returns, every link is queued, already known, or stored."""
@@ -37,8 +39,13 @@ class Overflow:
         """Like `offer`, but raises FrontierLost. For callers that restore the job: waiting for it would never end."""
         await self._store((await self._frontier_client.offer(offers)).left)
 
+    def may_have(self, job: str) -> bool:
+        """Whether links of the job may wait, if no other process works on it."""
+        return job not in self._without
+
     async def offer_again(self, job: str) -> bool:
         """Offers a job's waiting links again. False if there are none."""
+        self._without.add(job)
         rows = await self._keep_trying(self._writer.read, overflow_offers, job, AT_ONCE)
         for row in rows:
             left = (await self._offer([offer_of(job, row.offer)])).left
@@ -47,12 +54,16 @@ class Overflow:
             )
             if left:
                 break
+        if rows:
+            self._without.discard(job)
         return bool(rows)
 
     async def _store(self, left: Sequence[Offer]) -> None:
         if left:
             parts = [(offer.job, offer_text(part)) for offer in left for part in _parts(offer)]
             await self._keep_trying(self._writer.run, add_overflow, parts)
+            # Only now: somebody who looked before found nothing.
+            self._without.difference_update(offer.job for offer in left)
 
     async def _offer(self, offers: Sequence[Offer]) -> Offered:
         try:

@@ -52,10 +52,19 @@ class SqliteInspection:
 
     async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES, *, browser: bool = False) -> None:
         deadline, left_s = time.monotonic() + timeout_s, math.inf
+        seen, ready_at = -1, math.inf
         while left_s > LOOK_EVERY_S:
-            ready_in_s = await self.next_ready_in(lanes, browser=browser)
-            left_s = min(deadline - time.monotonic(), math.inf if ready_in_s is None else ready_in_s)
+            if (state := self._state) != seen:
+                ready_in_s = await self.next_ready_in(lanes, browser=browser)
+                seen, ready_at = state, math.inf if ready_in_s is None else self._clock() + ready_in_s
+            left_s = min(deadline - time.monotonic(), ready_at - self._clock())
             await asyncio.sleep(max(0.0, min(left_s, LOOK_EVERY_S)))
+
+    @property
+    def _state(self) -> int:
+        """Changes with every change of the file, by this process or another."""
+        (by_others,) = self._db.execute("PRAGMA data_version").fetchone()
+        return int(by_others) + self._db.total_changes
 
     def _named(self, job: str | None) -> tuple[str, ...]:
         """The jobs to lease from; empty: all that have no workers of their own. Raises FrontierLost."""
