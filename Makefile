@@ -6,7 +6,7 @@ AXE := .venv/axe
 # Every command that the tests start would be compiled anew, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pytest servers bench soak simulate openapi tenants suites docs screenshots bench-dashboard lint fmt clean
+.PHONY: demo test pytest servers azurite bench soak simulate openapi tenants suites docs screenshots bench-dashboard lint fmt clean
 
 demo: $(SETUP)
 	.venv/bin/shoal demo
@@ -41,6 +41,10 @@ servers:
 		{ apt-get update -q && apt-get install -q --yes --no-install-recommends npm; } || true
 	@test -f $(AXE)/node_modules/axe-core/axe.min.js || ! command -v npm > /dev/null || \
 		npm install --silent --no-save --ignore-scripts --prefix $(AXE) axe-core@4.14.0 || true
+
+# Azure's blob storage on loopback, for tests that are skipped without it. It takes 370 MB.
+azurite:
+	npm install --silent --no-save --ignore-scripts --prefix .venv/azurite azurite@3.37.0
 
 # PARTS=tls measures that one only.
 bench: $(SETUP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,26 @@ import pytest
 from shoal.errors import ObjectMissing
 from shoal.object_store.contract import ObjectStore
 from shoal.object_store.open_store import open_store
+from tests.object_store.azure_server import AzureServer, running_azure
 
 
-@pytest.fixture(params=["bucket", "folder"])
-def objects(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
-    if request.param == "folder":
-        return open_store(f"file://{tmp_path}/deep/down")
-    server = request.getfixturevalue("s3")
-    return open_store(f"s3://{server.new_bucket()}/deep/down")
+@pytest.fixture(scope="module")
+def azure() -> Iterator[AzureServer]:
+    with running_azure() as server:
+        yield server
+
+
+@pytest.fixture(params=["s3", "azure", "folder"])
+def objects(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+    match request.param:
+        case "folder":
+            return open_store(f"file://{tmp_path}/deep/down")
+        case "azure":
+            azure: AzureServer = request.getfixturevalue("azure")
+            for name, value in azure.env().items():
+                monkeypatch.setenv(name, value)
+            return open_store(f"az://{azure.new_container()}/deep/down")
+    return open_store(f"s3://{request.getfixturevalue('s3').new_bucket()}/deep/down")
 
 
 def test_what_is_put_is_read_whole_and_by_range(objects: ObjectStore) -> None:

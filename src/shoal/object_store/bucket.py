@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import mmap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import obstore
 
-from shoal.errors import ObjectStoreAway
+from shoal.errors import ObjectMissing, ObjectStoreAway
 from shoal.object_store.bucket_errors import translate
 from shoal.object_store.bucket_options import make_client
 from shoal.object_store.contract import StoredObject
@@ -95,8 +95,18 @@ class Bucket:
     def delete(self, keys: Iterable[str]) -> None:
         names = list(keys)
         for at in range(0, len(names), _DELETED_AT_ONCE):
-            with self._translated(names[at]):
-                obstore.delete(self._small, names[at : at + _DELETED_AT_ONCE])
+            self._delete_some(names[at : at + _DELETED_AT_ONCE])
+
+    def _delete_some(self, names: Sequence[str]) -> None:
+        try:
+            with self._translated(names[0]):
+                obstore.delete(self._small, [*names])
+        except ObjectMissing:
+            # Azure and Google refuse to delete what is not there, and the others of the call may be there still.
+            if len(names) > 1:
+                middle = len(names) // 2
+                self._delete_some(names[:middle])
+                self._delete_some(names[middle:])
 
     def url_of(self, key: str) -> str:
         return f"{self.url}/{key}" if key else self.url
