@@ -17,6 +17,7 @@ import pytest
 
 from tests.cli.conftest import Shell
 from tests.object_store.s3_server import S3Server
+from tests.store.warcs import of_type, read
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(200)
 ROUTES: dict[str, tuple[int, str, bytes]] = {
@@ -152,6 +153,24 @@ def test_each_content_is_written_once_and_extract_keeps_the_fields(
     after = items_of(shoal)
     assert after.keys() == before.keys() and all(after[title] == before[title] for title in ("one", "two", "four"))
     assert images.asked["/a.png"] == 1, "extract fetches nothing"
+
+
+def test_the_archive_has_each_content_once_for_all_jobs_until_the_last_is_deleted(shoal: Shell, images: Site) -> None:
+    write(shoal, images)
+    stored = shoal.folder / "shoal-data/archive/files"
+    for _ in range(2):
+        assert shoal("crawl", "books.py", "--quiet").code == 0
+        image = items_of(shoal)["one"]["images"][0]
+        assert (stored / image["path"]).read_bytes() == PNG and len(list(stored.rglob("*.*"))) == 3
+    assert shoal("export", "last", "--warc", "-o", "books.warc.gz").code == 0
+    responses = of_type(read((shoal.folder / "books.warc.gz").read_bytes()), "response")
+    assert sum(one.body == PNG for one in responses) == 1
+    assert shoal("delete", "last", "--yes").code == 0
+    assert len(list(stored.rglob("*.*"))) == 3
+    assert shoal("export", "last", "--files", "files").code == 0
+    assert (shoal.folder / "files" / image["path"]).read_bytes() == PNG
+    assert shoal("delete", "last", "--yes").code == 0
+    assert not list(stored.rglob("*.*"))
 
 
 def items_of(shoal: Shell) -> dict[str, dict[str, Any]]:

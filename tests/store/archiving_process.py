@@ -8,6 +8,7 @@ be killed before.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import os
 import signal
@@ -20,7 +21,8 @@ from typing import Any
 
 from shoal.errors import ObjectStoreAway
 from shoal.store.archive.archive_and_save import archive_and_save
-from shoal.store.archive.archive_folders import Archive
+from shoal.store.archive.archive_folders import Archive, stored_path
+from shoal.store.archive.capture import Capture
 from shoal.store.archive.recorder import Recorder
 from shoal.store.archive.spools import ALONE, ON_A_FLEET, Sealing, Spools
 from shoal.store.crawl.save_batch import Batch
@@ -40,7 +42,14 @@ def body_of(n: int) -> bytes:
 
 def group(numbers: range) -> Batch:
     pages = [page(n) for n in numbers]
-    return Batch(JOB, pages, captures=[(one, capture(one.fingerprint, body_of(one.fingerprint))) for one in pages])
+    return Batch(JOB, pages, captures=[(one, _capture(one.fingerprint)) for one in pages])
+
+
+def _capture(n: int) -> Capture:
+    """One in six is a file of items."""
+    body = body_of(n)
+    file = None if n % (2 * PAGES_AT_ONCE) else stored_path(hashlib.sha256(body).hexdigest())
+    return capture(n, body, file=file)
 
 
 def write(place: str, home: Path, number: int) -> None:

@@ -9,16 +9,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from shoal.errors import ObjectStoreAway, ObjectStoreRefused, Unavailable
-from shoal.store.archive.archive_folders import Archive
+from shoal.store.archive.archive_folders import Archive, stored_path
 from shoal.store.archive.capture import Reference
 from shoal.store.archive.segment_table import require_segment
 from shoal.store.archive.spool_transfer import adopt
 from shoal.store.archive.spools import ON_A_FLEET
+from shoal.store.archive.stored_files import free_files
 from shoal.store.job_removal import remove_job
 from shoal.store.jobs import load_job
 from shoal.store.store import Store
@@ -244,6 +246,29 @@ def _refused(writing: Writing) -> bool:
     except Unavailable:
         return False
     return False
+
+
+def test_files_are_in_the_bucket_before_the_segment_that_refers_to_them(
+    store: Store, archive: Archive, proxy: FaultProxy
+) -> None:
+    bodies = [os.urandom(5_000) for _ in range(20)]
+    writing = Writing(store, archive)
+    captures = [capture(n, body, file=stored_path(sha256(body).hexdigest())) for n, body in enumerate(bodies)]
+    references = writing.append(captures).references
+    proxy.fail(Fault(503), "PUT")
+    with pytest.raises(ObjectStoreAway):
+        writing.seal()
+    assert not archive.stored.names(JOB)
+    assert [body_at(archive, reference) for reference in references] == bodies, "from the spool"
+    proxy.mend()
+    seal(writing)
+    writing.spools.close()
+    archive.close()
+    assert not list(archive.spools.iterdir())
+    assert [body_at(archive, reference) for reference in references] == bodies
+    proxy.asked.clear()
+    assert free_files(store, archive, JOB) == (20, 100_000)
+    assert proxy.asked["POST"] == 1 and archive.file_bytes(captures[0].file or "") is None
 
 
 def test_a_304_keeps_its_reference_while_the_bucket_is_away(store: Store, archive: Archive, proxy: FaultProxy) -> None:

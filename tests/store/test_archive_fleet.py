@@ -94,7 +94,7 @@ def test_every_row_finds_its_body_after_processes_of_one_job_were_killed(
             process.communicate()
     assert len(adopt(store, archive)) == 3
     assert assert_whole(store, archive) >= said
-    answers = of_type(read_folder(root_of(archive) / JOB), "response")
+    answers = of_type(read_folder(root_of(archive) / JOB), "response", "revisit")
     with store.read() as db:
         assert {record.url for record in answers} >= set(db.execute(select(pages.c.url)).scalars())
     names = [segment.partition("/")[2] for segment in archive.segments(JOB)]
@@ -108,7 +108,7 @@ def test_a_kill_between_any_two_steps_loses_nothing(tmp_path: Path, on_another_d
     with tempfile.TemporaryDirectory(dir=MEMORY if on_another_disk else tmp_path) as archives:
         homes = tmp_path / "homes"
         homes.mkdir()
-        started("anywhere", str(homes), f"file://{archives}").communicate(timeout=60)
+        started("anywhere", str(homes), f"file://{archives}").communicate(timeout=180)
         steps = len(list(homes.iterdir()))
         assert steps > 20
         saved = [_after_the_kill(homes / str(step), Path(archives) / str(step)) for step in range(1, steps + 1)]

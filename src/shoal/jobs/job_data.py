@@ -10,8 +10,10 @@ from typing import Any
 
 from shoal.errors import UsageError
 from shoal.store.archive.archive_folders import Archive
+from shoal.store.archive.capture import Reference
 from shoal.store.archive.segment_table import require_segments
 from shoal.store.crawl.inputs import input_report, own_columns
+from shoal.store.crawl.item_files import file_records
 from shoal.store.crawl.sink_state import list_refused
 from shoal.store.jobs import Job
 from shoal.store.results.columns import INPUT, PROVENANCE, REFUSED, REJECT, Columns, Kind, page_columns
@@ -128,4 +130,4 @@ def archive_chunks(store: Store, archive: Archive, job: str) -> Iterator[bytes]:
             f"job {job} has no archive: it was crawled with --no-archive or with a too small --max-archive-bytes, "
             "or has no response yet"
         )
-    return archive.chunks(job)
+    return archive.chunks(job, [Reference.parse(text) for text in file_records(store, job)])

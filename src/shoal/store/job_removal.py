@@ -11,6 +11,7 @@ from sqlalchemy import Table, delete, select, tuple_, update
 from shoal.store import tables
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.segment_table import OPEN, note_stored, open_segments
+from shoal.store.archive.stored_files import free_files
 from shoal.store.jobs import Job
 from shoal.store.store import Store
 
@@ -35,6 +36,7 @@ _OF_JOBS = (
 def remove_job(store: Store, archive: Archive, job: Job) -> None:
     """The job must have ended, and no worker may hold a lease of it."""
     _leave_no_reference(store, job)
+    free_files(store, archive, job.id)
     for table in _OF_JOBS:
         while _removed_some(store, table, job.id):
             pass

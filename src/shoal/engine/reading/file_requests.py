@@ -12,6 +12,8 @@ from shoal.model import Offer, PageRecord, Target, Trail
 
 MOST_FILES = 1_000
 """Of one page."""
+FILE = "file"
+"""In the meta of the request of a file."""
 LAST_LEVEL = 4
 """As an asset's: what it refers to is not fetched."""
 
@@ -34,5 +36,6 @@ def offer_files(active_job: ActiveJob, done: RequestResult, record: PageRecord, 
     if targets:
         trail = done.lease.trail
         # Before further pages: if a limit ends the crawl, its items are complete.
-        wants = Trail(record.depth, max(1, trail.priority), record.fingerprint, ASSET, {"level": LAST_LEVEL})
+        meta = {"level": LAST_LEVEL, FILE: True}
+        wants = Trail(record.depth, max(1, trail.priority), record.fingerprint, ASSET, meta)
         done.offers.append(Offer(record.job, list(targets.values()), wants))

@@ -6,8 +6,9 @@ other at every compression and digest, five times a page: a tenth of the crawl's
 
 from __future__ import annotations
 
-from shoal.engine.active_job import ActiveJob
+from shoal.engine.active_job import ASSET, ActiveJob
 from shoal.engine.reading.conditional_recrawl import NOT_MODIFIED
+from shoal.engine.reading.file_requests import FILE
 from shoal.engine.reading.parse_page import BIG_BYTES
 from shoal.engine.request_result import RequestResult
 from shoal.fetch.curl_transfer import Fetch, header_lines
@@ -18,6 +19,7 @@ from shoal.model.request_options import OPEN_HEADERS
 from shoal.store.archive.capture import Capture, Resource
 from shoal.store.archive.recorder import DOM
 from shoal.store.archive.warc import digest
+from shoal.store.crawl.item_files import file_path
 from shoal.store.crawl.pack_content import pack
 from shoal.urls import origin_of
 
@@ -30,23 +32,32 @@ def capture(active_job: ActiveJob, call: Fetch, answer: Exchange | Failure, resu
         return None
     page = result.record if isinstance(result.record, PageRecord) else None
     not_modified = answer.status == NOT_MODIFIED
-    digested = page is not None and answer.raw is answer.body and not not_modified
+    file = file_path(page.digest, page.content_type) if page is not None and _brings_file(answer, result) else None
+    # The content of a file is kept as people use it: without a content coding.
+    raw = answer.raw if file is None else answer.body
+    digested = page is not None and raw is answer.body and not not_modified
     return Capture(
         url=call.url,
         request=request_bytes(active_job, call),
         head=answer.head,
-        raw=answer.raw,
-        digest=answer.raw_digest or (page.digest if page is not None and digested else digest(answer.raw)),
+        raw=raw,
+        digest=page.digest if page is not None and digested else answer.raw_digest or digest(raw),
         status=answer.status,
         content_type=answer.headers.get("content-type"),
-        content_encoding=answer.headers.get("content-encoding"),
+        content_encoding=answer.headers.get("content-encoding") if file is None else "",
         protocol=_PROTOCOLS.get(answer.version, f"http/{answer.version}"),
         ip=answer.ip,
         started_at=answer.started_at,
         body_at=page.archive if page is not None and not_modified else None,
         resources=_resources(answer, answer.rendered) if answer.rendered is not None else (),
         calls=tuple(map(_call, answer.rendered.calls)) if answer.rendered is not None else (),
+        file=file,
     )
+
+
+def _brings_file(answer: Exchange, result: RequestResult) -> bool:
+    trail = result.lease.trail
+    return trail.callback == ASSET and FILE in (trail.meta or {}) and 200 <= answer.status < 300
 
 
 def _resources(answer: Exchange, rendered: RenderedPage) -> tuple[Resource, ...]:

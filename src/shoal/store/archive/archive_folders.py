@@ -1,15 +1,17 @@
 """The archive: sealed segments in a folder per job, open ones in the spools of the machine that writes them.
 
 <archive>/<job>/<segment>.warc.gz                    sealed and stored, with <segment>.cdxj beside it
+<archive>/files/97/977c….jpg                         files of items, by their digests, for all jobs
 spool/<process>/<job>/<segment>.warc.gz.open         written to by that process, with <segment>.cdxj.open
 spool/<process>/<job>/<segment>.warc.gz              sealed, on its way to the archive
+spool/<process>/files/977c….jpg                      a file, on its way there
 """
 
 from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple, Self
@@ -19,9 +21,9 @@ from shoal.object_store.object_url import ObjectUrl, is_bucket_url, masked
 from shoal.settings import SPOOL_BYTES
 from shoal.store.archive import warc
 from shoal.store.archive.capture import Reference, Resource
-from shoal.store.archive.gzip_members import decompress_member, read_member
+from shoal.store.archive.gzip_members import decompress_member, read_member, store_member
 from shoal.store.archive.spool import INDEX, OPEN_INDEX, SEALED, SPOOL, scan_spool
-from shoal.store.archive.stored_segments import FolderSegments, SegmentStore
+from shoal.store.archive.stored_segments import FILES, FolderSegments, SegmentStore
 
 _MOST_OPEN = 8
 _READ_AT_ONCE = 1 << 20
@@ -96,7 +98,13 @@ class Archive:
             sealed.with_name(sealed.name.removesuffix(SEALED) + INDEX).unlink(missing_ok=True)
 
     def record(self, reference: Reference) -> warc.Record:
-        """Raises Unavailable if the record is missing."""
+        """With its body if that is a stored file. Raises Unavailable if the record or the file is missing."""
+        record = self.record_alone(reference)
+        path = record.fields.get(warc.FILE)
+        return record if path is None else record._replace(block=record.block + self.file(path))
+
+    def record_alone(self, reference: Reference) -> warc.Record:
+        """As it is in its segment. Raises Unavailable if it is missing."""
         with _translated(self.stored.path_of(reference.segment)):
             file = self._opened(reference.segment)
             file.seek(reference.offset)
@@ -110,7 +118,7 @@ class Archive:
     def pictures(self, html: Reference) -> list[Resource]:
         """The pictures of a page, in the order in which they were taken. `html` leads to what a browser made of the
         page: its pictures follow it."""
-        first = self.record(html).fields
+        first = self.record_alone(html).fields
         made_of, found = first.get(warc.CONCURRENT), []
         if first.get("warc-type") != "resource" or made_of is None:
             return []
@@ -124,11 +132,36 @@ class Archive:
                 found.append(record.as_resource())
         return found
 
-    def chunks(self, job: str) -> Iterator[bytes]:
-        """All complete records of a job that this machine can read, also while more are added."""
+    def file(self, path: str) -> bytes:
+        """A file of items. Raises ObjectMissing."""
+        for spooled in self._spooled_files(path):
+            with suppress(FileNotFoundError):
+                return spooled.read_bytes()
+        return self.stored.read_file(path)
+
+    def file_bytes(self, path: str) -> int | None:
+        """None: this machine cannot read the file."""
+        for spooled in self._spooled_files(path):
+            with suppress(FileNotFoundError):
+                return spooled.stat().st_size
+        return self.stored.file_size(path)
+
+    def store_file(self, spooled: Path) -> None:
+        """Stores a file unless it is there. Raises Unavailable."""
+        path = stored_path(spooled.name)
+        with _translated(str(spooled)):
+            size = spooled.stat().st_size
+        if self.stored.file_size(path) != size:
+            self.stored.take_file(path, spooled)
+
+    def chunks(self, job: str, filed: Collection[Reference] = ()) -> Iterator[bytes]:
+        """All complete records of a job that this machine can read, also while more are added. Each file of the records
+        `filed` comes within the first record that has it."""
+        written: set[str] = set()
         for segment in self.segments(job):
+            here = sorted(reference for reference in filed if reference.segment == segment)
             with _translated(self.stored.path_of(segment)):
-                yield from self._chunks(segment)
+                yield from self._chunks(segment, here, written)
 
     def remove(self, job: str) -> None:
         """Removes the job's segments from the archive; processes keep those in their spools. Raises Unavailable."""
@@ -139,16 +172,30 @@ class Archive:
         while self._files:
             self._files.popitem()[1].close()
 
-    def _chunks(self, segment: str) -> Iterator[bytes]:
+    def _chunks(self, segment: str, filed: Collection[Reference], written: set[str]) -> Iterator[bytes]:
         with self._open(segment) as file:
             path = Path(file.name)
             if path.name.endswith(SPOOL):
                 end = scan_spool(file, path.with_name(path.name.removesuffix(SPOOL) + OPEN_INDEX)).end
             else:
                 end = file.seek(0, os.SEEK_END)
-            file.seek(0)
-            for start in range(0, end, _READ_AT_ONCE):
-                yield file.read(min(_READ_AT_ONCE, end - start))
+            start = 0
+            for reference in filed:
+                member = self._with_file(reference, written)
+                if member is not None:
+                    yield from _pieces(file, start, reference.offset)
+                    yield member
+                    start = reference.offset + reference.length
+            yield from _pieces(file, start, end)
+
+    def _with_file(self, reference: Reference, written: set[str]) -> bytes | None:
+        """None: the record stays as it is."""
+        record = self.record_alone(reference)
+        path = record.fields.get(warc.FILE)
+        if path is None or path in written or record.fields.get("warc-profile") != warc.IDENTICAL:
+            return None
+        written.add(path)
+        return store_member(warc.response_with_file(record, self.file(path)))
 
     def _opened(self, segment: str) -> IO[bytes]:
         file = self._files.pop(segment, None) or self._open(segment)
@@ -169,6 +216,20 @@ class Archive:
         spool = self.spools / process_of(name) / job
         yield spool / f"{name}{SPOOL}"
         yield spool / f"{name}{SEALED}"
+
+    def _spooled_files(self, path: str) -> Iterator[Path]:
+        return self.spools.glob(f"*/{FILES}/{Path(path).name}")
+
+
+def stored_path(name: str) -> str:
+    """Where the archive has the file with this name."""
+    return f"{name[:2]}/{name}"
+
+
+def _pieces(file: IO[bytes], start: int, end: int) -> Iterator[bytes]:
+    file.seek(start)
+    for at in range(start, end, _READ_AT_ONCE):
+        yield file.read(min(_READ_AT_ONCE, end - at))
 
 
 def _stored_at(url: str) -> SegmentStore:

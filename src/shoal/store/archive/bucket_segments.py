@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import IO, cast
 
 from shoal.object_store.contract import ObjectStore
 from shoal.object_store.open_store import open_store
 from shoal.store.archive.spool import INDEX, SEALED
+from shoal.store.archive.stored_segments import FILES
 
 _AHEAD_BYTES = 4 << 20
 _NEAR_BYTES = 256 << 10
@@ -50,6 +52,18 @@ class BucketSegments:
 
     def remove(self, job: str) -> None:
         self.objects.delete([found.key for found in self.objects.list(job)])
+
+    def file_size(self, path: str) -> int | None:
+        return self.objects.size(f"{FILES}/{path}")
+
+    def take_file(self, path: str, file: Path) -> None:
+        self.objects.put_file(f"{FILES}/{path}", file)
+
+    def read_file(self, path: str) -> bytes:
+        return self.objects.get(f"{FILES}/{path}")
+
+    def remove_files(self, paths: Collection[str]) -> None:
+        self.objects.delete(f"{FILES}/{path}" for path in paths)
 
     def path_of(self, segment: str) -> str:
         return self.objects.url_of(segment + SEALED)

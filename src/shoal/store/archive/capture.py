@@ -43,6 +43,8 @@ class Capture:
     """If the first is a `dom`, it is what the reference of this capture leads to."""
     calls: tuple[Capture, ...] = ()
     """What scripts of the page asked for."""
+    file: str | None = None
+    """The path of a file that items refer to: `raw` is its content, and the archive stores it by its digest."""
     draft: Draft | None = None
     """Its records, if they were made in advance; not used if its body turns out to be archived already."""
 

@@ -20,6 +20,8 @@ class DraftBody(NamedTuple):
     original: warc.Original
     at: Reference
     """The reference of the record that has the body."""
+    file: str | None = None
+    """The path of the stored file that is the body."""
 
 
 class Draft(NamedTuple):
@@ -68,12 +70,21 @@ def draft_response(capture: Capture, ids: Iterator[str]) -> Draft:
     return Draft(captured, _requested(capture, original, ids), listed, original, None)
 
 
+def draft_file(capture: Capture, ids: Iterator[str], path: str) -> Draft:
+    original = _original(capture, ids)
+    captured = compress_member(warc.file_revisit(capture, original.id, original.date, path))
+    listed = CdxjEntry(capture.url, original.date, REVISIT, capture.status, capture.digest)
+    return Draft(captured, _requested(capture, original, ids), listed, original, None)
+
+
 def draft_revisit(capture: Capture, ids: Iterator[str], profile: str, body: DraftBody) -> Draft:
     original = _original(capture, ids)
-    captured = compress_member(warc.revisit(capture, original.id, original.date, profile, body.original))
+    captured = compress_member(warc.revisit(capture, original.id, original.date, profile, body.original, body.file))
     digest = capture.digest if profile == warc.IDENTICAL else None
     listed = CdxjEntry(capture.url, original.date, REVISIT, capture.status, digest)
-    return Draft(captured, _requested(capture, original, ids), listed, original, body.at)
+    # The file of an earlier job is this job's from now on, so its record is, too.
+    body_at = None if body.file else body.at
+    return Draft(captured, _requested(capture, original, ids), listed, original, body_at)
 
 
 def _original(capture: Capture, ids: Iterator[str]) -> warc.Original:

@@ -10,13 +10,14 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, cast, delete, func, select, update
+from sqlalchemy import BigInteger, Column, ColumnElement, cast, delete, func, select, update
 
 from shoal.errors import Unavailable
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.database.upsert import Upsert, replace
 from shoal.store.store import Store
 from shoal.store.tables import segments as table
+from shoal.store.tables import stored_files
 
 OPEN = "open"
 STORED = "stored"
@@ -86,12 +87,17 @@ def drop_empty(store: Store, segments: Iterable[Segment]) -> None:
 
 
 def archived_bytes(store: Store, job: str, but: str = "") -> int:
-    """The size of the job's records, as last reported by the processes that write them. `but` excludes a segment, by
-    its name without the job."""
-    # PostgreSQL's sum is a decimal.
-    size = cast(func.coalesce(func.sum(table.c.bytes), 0), BigInteger)
+    """The size of the job's records and files, as last reported by the processes that write them. `but` excludes a
+    segment, by its name without the job."""
+    records = select(_sum(table.c.bytes)).where(table.c.job == job, table.c.segment != but)
+    files = select(_sum(stored_files.c.bytes)).where(stored_files.c.job == job)
     with store.read() as db:
-        return int(db.execute(select(size).where(table.c.job == job, table.c.segment != but)).scalar_one())
+        return int(db.execute(select(records.scalar_subquery() + files.scalar_subquery())).scalar_one())
+
+
+def _sum(column: Column[int]) -> ColumnElement[int]:
+    # PostgreSQL's sum is a decimal.
+    return cast(func.coalesce(func.sum(column), 0), BigInteger)
 
 
 def size_of(store: Store, archive: Archive, job: str) -> int:

@@ -18,6 +18,7 @@ from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.atomic_move import unwritable
 from shoal.store.archive.segment_table import drop_empty, mark_stored, note_stored, open_segments
 from shoal.store.archive.spool import SEALED, SPOOL, Spool
+from shoal.store.archive.stored_files import spooled_files, store_files
 from shoal.store.store import Store
 
 _LOCK = "lock"
@@ -64,8 +65,11 @@ def seal_left(folder: Path, writing: Collection[str]) -> None:
 
 
 def store_sealed(store: Store, archive: Archive, folder: Path) -> None:
-    """Archives the sealed segments of a process's folder. Raises Unavailable."""
-    for path in sorted(folder.glob(f"*/*{SEALED}")):
+    """Archives the sealed segments of a process's folder, and its files. Raises Unavailable."""
+    sealed = sorted(folder.glob(f"*/*{SEALED}"))
+    # The files first: whoever finds a segment in the archive finds the files that it refers to.
+    store_files(store, archive, folder)
+    for path in sealed:
         with suppress(FileNotFoundError):
             size = path.stat().st_size
             archive.take(path)
@@ -84,7 +88,12 @@ def _note(store: Store, archive: Archive, process: str, writing: Collection[str]
 def bytes_behind(folder: Path, writing: Collection[str]) -> int:
     """The size of the files in a process's folder, without the segments being written."""
     files = [file for file in folder.glob(f"*/*{SEALED}*") if _segment(file) not in writing]
-    return sum(file.stat().st_size for file in files)
+    return sum(file.stat().st_size for file in (*files, *spooled_files(folder)))
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether a process's folder has nothing for the archive."""
+    return not any(folder.glob(f"*/*{SEALED}*")) and not any(spooled_files(folder))
 
 
 def make_folder(folder: Path) -> int:

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,8 +20,9 @@ from typing import NamedTuple
 from shoal.errors import ObjectStoreRefused, Unavailable
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.segment_table import OPEN, Segment, save_segment
-from shoal.store.archive.spool import SEALED, SPOOL, Spool
-from shoal.store.archive.spool_transfer import adopt, bytes_behind, make_folder, seal_left, send
+from shoal.store.archive.spool import SPOOL, Spool
+from shoal.store.archive.spool_transfer import adopt, bytes_behind, is_empty, make_folder, seal_left, send
+from shoal.store.archive.stored_files import note_use, spool_files
 from shoal.store.archive.uploader import Uploader
 from shoal.store.store import Store
 
@@ -58,6 +59,8 @@ class OpenSegment:
     began_at: float
     reported_at: float
     reported_bytes: int = 0
+    file_bytes: int = 0
+    """Of the files that came with it."""
 
     @property
     def reference(self) -> str:
@@ -137,6 +140,12 @@ class Spools:
         self._report(store, segment)
         return segment
 
+    def keep_files(self, store: Store, segment: OpenSegment, files: Mapping[str, bytes]) -> None:
+        """Makes files durable that records of the segment will refer to, by their paths. Raises Unavailable."""
+        note_use(store, segment.job, {path: len(body) for path, body in files.items()})
+        spool_files(self._folder, files)
+        segment.file_bytes += sum(map(len, files.values()))
+
     def seal_due(self, store: Store) -> None:
         """Call it every few seconds: seals what is old enough, and sends segments that had to wait."""
         due = [job for job, segment in self._open.items() if self._is_due(segment)]
@@ -172,13 +181,13 @@ class Spools:
         if self._uploader is not None:
             self._uploader.close()
         if self._lock is not None:
-            if not any(self._folder.glob(f"*/*{SEALED}*")):
+            if is_empty(self._folder):
                 shutil.rmtree(self._folder, ignore_errors=True)
             os.close(self._lock)
             self._lock = None
 
     def _is_due(self, segment: OpenSegment) -> bool:
-        if segment.spool.size >= self._segment_bytes:
+        if segment.spool.size + segment.file_bytes >= self._segment_bytes:
             return True
         return self._seal_after_s is not None and self.clock() - segment.began_at >= self._seal_after_s
 

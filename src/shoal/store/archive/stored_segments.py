@@ -1,17 +1,21 @@
-"""Where sealed segments are stored: a folder, here, or a bucket (`bucket_segments.py`)."""
+"""Where sealed segments and files of items are stored: a folder, here, or a bucket (`bucket_segments.py`)."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Protocol
 from urllib.parse import quote
 
 from shoal.errors import Unavailable
+from shoal.object_store.folder import Folder
 from shoal.store.archive.atomic_move import move
 from shoal.store.archive.spool import INDEX, SEALED
+
+FILES = "files"
+"""The folder of files of items, beside the folders of the jobs."""
 
 
 class SegmentStore(Protocol):
@@ -39,6 +43,17 @@ class SegmentStore(Protocol):
 
     def remove(self, job: str) -> None: ...
 
+    def file_size(self, path: str) -> int | None:
+        """Of a file of items. None: it does not have this file."""
+
+    def take_file(self, path: str, file: Path) -> None:
+        """Stores a file; repeatable after any crash. The caller removes a local file that is left."""
+
+    def read_file(self, path: str) -> bytes:
+        """Raises ObjectMissing."""
+
+    def remove_files(self, paths: Collection[str]) -> None: ...
+
     def path_of(self, segment: str) -> str:
         """For messages."""
 
@@ -48,6 +63,7 @@ class FolderSegments:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._files = Folder(root / FILES)
         self.url = f"file://{quote(str(root))}"
 
     def check(self) -> None:
@@ -75,6 +91,18 @@ class FolderSegments:
     def remove(self, job: str) -> None:
         with _translated(folder := self.root / job), suppress(FileNotFoundError):
             shutil.rmtree(folder)
+
+    def file_size(self, path: str) -> int | None:
+        return self._files.size(path)
+
+    def take_file(self, path: str, file: Path) -> None:
+        move(file, self._files.path / path)
+
+    def read_file(self, path: str) -> bytes:
+        return self._files.get(path)
+
+    def remove_files(self, paths: Collection[str]) -> None:
+        self._files.delete(paths)
 
     def path_of(self, segment: str) -> str:
         return str(self._path(segment))

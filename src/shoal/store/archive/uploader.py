@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from shoal.errors import ObjectStoreAway, ObjectStoreRefused, Unavailable
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spool import SEALED
 from shoal.store.archive.spool_transfer import adopt, store_sealed
+from shoal.store.archive.stored_segments import FILES
 from shoal.store.store import Store
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
@@ -125,8 +127,8 @@ class Uploader:
 
 
 def sizes_of(spools: Path) -> Iterator[int]:
-    """The sizes of all sealed segments in the spools of a machine."""
-    for file in spools.glob(f"*/*/*{SEALED}"):
+    """The sizes of all sealed segments and files in the spools of a machine."""
+    for file in chain(spools.glob(f"*/*/*{SEALED}"), spools.glob(f"*/{FILES}/*")):
         try:
             yield file.stat().st_size
         except FileNotFoundError:

@@ -19,8 +19,15 @@ from shoal.store.archive.head_limits import MOST_BYTES, MOVED, shorten_head
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 CONCURRENT = "warc-concurrent-to"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+FILE = "x-crawler-file"
+"""The field of a record whose body is a file that the archive stores by its digest: the path of that file."""
 _BREAK = re.compile(rb"\r*\n")
+_END = "\r\n"
 _ID_BYTES = 16
+_OF_RESPONSE = (
+    *("WARC-Record-ID", "WARC-Date", "WARC-Target-URI", "WARC-IP-Address", "WARC-Protocol"),
+    *("WARC-Payload-Digest", "Content-Type"),
+)
 
 
 class Original(NamedTuple):
@@ -61,16 +68,34 @@ def response(capture: Capture, id: str, date: str) -> bytes:
     return _record(fields, head, capture.raw)
 
 
-def revisit(capture: Capture, id: str, date: str, profile: str, original: Original) -> bytes:
+def revisit(capture: Capture, id: str, date: str, profile: str, original: Original, file: str | None = None) -> bytes:
     head = http_head(capture.head, len(capture.raw))
     payload = f"WARC-Payload-Digest: {capture.digest}\r\n" if profile == IDENTICAL else ""
     fields = (
         f"{_opening('revisit', id, date, capture)}WARC-Profile: {profile}\r\nWARC-Refers-To: {original.id}\r\n"
         f"WARC-Refers-To-Target-URI: {original.url}\r\nWARC-Refers-To-Date: {original.date}\r\n"
-        f"{payload}WARC-Block-Digest: {digest(head)}\r\n"
+        f"{f'X-Crawler-File: {file}{_END}' if file else ''}{payload}WARC-Block-Digest: {digest(head)}\r\n"
         "Content-Type: application/http; msgtype=response\r\n"
     )
     return _record(fields, head)
+
+
+def file_revisit(capture: Capture, id: str, date: str, path: str) -> bytes:
+    """The exchange that brought a file. The file itself is stored beside the segments."""
+    head = http_head(capture.head, len(capture.raw), is_decoded=True)
+    fields = (
+        f"{_opening('revisit', id, date, capture)}WARC-Profile: {IDENTICAL}\r\nX-Crawler-File: {path}\r\n"
+        f"WARC-Payload-Digest: {capture.digest}\r\nWARC-Block-Digest: {digest(head)}\r\n"
+        "Content-Type: application/http; msgtype=response\r\n"
+    )
+    return _record(fields, head)
+
+
+def response_with_file(record: Record, body: bytes) -> bytes:
+    """The record that an exchange with a file would have if its body were in it."""
+    kept = ((name, record.fields[name.lower()]) for name in _OF_RESPONSE if name.lower() in record.fields)
+    fields = "".join(f"{name}: {value}\r\n" for name, value in (("WARC-Type", "response"), *kept))
+    return _record(f"{fields}WARC-Block-Digest: {digest(record.block + body)}\r\n", record.block, body)
 
 
 def request(capture: Capture, id: str, date: str, answered_by: str) -> bytes:
@@ -121,8 +146,9 @@ def _record(fields: str, *block: bytes) -> bytes:
     return b"".join((header, *block, b"\r\n\r\n"))
 
 
-def http_head(head: bytes, body_bytes: int) -> bytes:
-    """Makes the head fit the archived body: renames the fields that do not fit it."""
+def http_head(head: bytes, body_bytes: int, is_decoded: bool = False) -> bytes:
+    """Makes the head fit the archived body: renames the fields that do not fit it. `is_decoded`: the body has no
+    content coding any more."""
     # Removes what a reader could mistake for the blank line after the head; all other lines stay as they are.
     status, *fields = filter(None, _BREAK.split(head))
     moved = fits = False
@@ -132,6 +158,9 @@ def http_head(head: bytes, body_bytes: int) -> bytes:
             case b"content-length" if value.strip() == b"%d" % body_bytes:
                 fits = True
             case b"content-length" | b"transfer-encoding":
+                fields[place] = MOVED + field.lstrip()
+                moved = True
+            case b"content-encoding" if is_decoded:
                 fields[place] = MOVED + field.lstrip()
                 moved = True
     if moved and not fits:

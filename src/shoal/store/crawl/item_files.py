@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import ColumnElement, Connection, exists, select, update
 
 from shoal.model import PageRecord
+from shoal.store.archive.archive_folders import stored_path
 from shoal.store.crawl.change_log import PageChange
 from shoal.store.database.storable_text import json_text, storable
 from shoal.store.database.upsert import Upsert, replace
@@ -94,15 +95,22 @@ def file_requests(store: Store, job: str) -> set[int]:
         return set(db.execute(select(files.c.file).where(files.c.job == job)).scalars())
 
 
+def file_records(store: Store, job: str) -> Sequence[str]:
+    """References of the job's own records that brought the files of items."""
+    own = pages.c.archive.startswith(f"{job}/", autoescape=True)
+    with store.read() as db:
+        return db.execute(select(pages.c.archive).where(pages.c.job == job, own, is_file())).scalars().all()
+
+
 def is_file() -> Any:
     """A condition on `pages`: an item refers to the page as its file."""
     return exists().where(files.c.job == pages.c.job, files.c.file == pages.c.fingerprint)
 
 
 def file_path(digest: str, content_type: str) -> str:
-    """Where an export of files writes it. The digest has the name of its algorithm: `sha256:977c…`."""
+    """Where the archive and an export of files have it. The digest has the name of its algorithm: `sha256:977c…`."""
     name = digest.rpartition(":")[2]
-    return f"{name[:2]}/{name}{_MIME.guess_extension(content_type) or ''}"
+    return stored_path(f"{name}{_MIME.guess_extension(content_type) or ''}")
 
 
 def _store(db: Connection, job: str, links: Iterable[FileLink]) -> None:

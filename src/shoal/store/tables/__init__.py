@@ -29,6 +29,7 @@ from shoal.store.tables.crawl import (
     segments,
     series,
     sinks,
+    stored_files,
     tallies,
     waiting,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "segments",
     "series",
     "sinks",
+    "stored_files",
     "tallies",
     "tokens",
     "waiting",

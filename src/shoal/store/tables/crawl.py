@@ -275,6 +275,16 @@ segments = Table(
     Index("segments_by_state", "state", "process"),
 )
 
+stored_files = Table(
+    "stored_files",
+    metadata,
+    # A job that uses the file. Several may use the same one.
+    Column("job", Text, primary_key=True),
+    Column("path", Text, primary_key=True),
+    Column("bytes", BigInteger, nullable=False),
+    Index("stored_files_by_path", "path"),
+)
+
 waiting = Table(
     "waiting",
     metadata,
