@@ -1,6 +1,7 @@
-"""One running browser: its process, its pipes, the listening sockets of its pages, and a watch on its memory.
+"""One running browser: its process, its channels, the listening sockets of its pages, and a watch on its memory.
 
-It ends with this process in three ways: the pipe closes, the kernel kills it, and its namespaces have no other member.
+It ends with this process in three ways: its channel closes, the kernel kills it, and its namespaces have no other
+member.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ LAUNCH_S = 60.0
 WATCH_EVERY_S = 0.25
 _STDERR_CHARS = 4_000
 _TOLD_BYTES = 4_096
-# Above those that the browser expects: 0 to 2, its pipes at 3 and 4, and the launcher's socket at 5.
+# Above those that the browser expects: 0 to 2, its channel at 3 and 4, and the launcher's socket at 5.
 _FREE_FROM = 16
 # Every machine without a desktop causes them.
 _NOISE = re.compile(r"dbus|WARNING")
@@ -54,8 +55,8 @@ class BrowserProcess:
         self.pid = 0
         self._folder = ""
         self._pidfd = -1
-        self._stderr = b""
-        self._stderr_pipe: asyncio.ReadTransport | None = None
+        self._stderr: asyncio.Transport | None = None
+        self._stderr_text = b""
         self._listeners: list[socket.socket] = []
         self._watch: asyncio.Task[None] | None = None
 
@@ -123,28 +124,26 @@ class BrowserProcess:
 
     async def _start(self, program: Path, agent: str, listeners: int) -> None:
         loop = asyncio.get_running_loop()
-        our_channel, their_channel = socket.socketpair()
-        their_read, our_write = os.pipe()
-        our_read, their_write = os.pipe()
-        stderr_read, stderr_write = os.pipe()
-        theirs = [their_read, their_write, their_channel.detach(), stderr_write]
-        try:
-            self._spawn(program, agent, listeners, theirs)
-        except BaseException:
-            our_channel.close()
-            for fd in (our_write, our_read, stderr_read):
-                os.close(fd)
-            raise
-        finally:
-            for fd in theirs:
-                os.close(fd)
-        # Instead of SIGCHLD: it works in any thread and with any event loop.
-        self._pidfd = os.pidfd_open(self.pid)
-        loop.add_reader(self._pidfd, self._ended)
-        self._stderr_pipe, _ = await loop.connect_read_pipe(lambda: _Stderr(self), open(stderr_read, "rb", 0))  # noqa: ASYNC230, SIM115, PTH123
-        await self.devtools.connect(our_read, our_write)
-        with our_channel:
-            await self._hear_launcher(our_channel, listeners)
+        devtools, their_devtools = socket.socketpair()
+        channel, their_channel = socket.socketpair()
+        stderr, their_stderr = socket.socketpair()
+        theirs = [their_devtools, their_devtools, their_channel, their_stderr]
+        with channel:
+            try:
+                self._spawn(program, agent, listeners, [end.fileno() for end in theirs])
+            except BaseException:
+                for end in (devtools, stderr):
+                    end.close()
+                raise
+            finally:
+                for end in theirs:
+                    end.close()
+            # Instead of SIGCHLD: it works in any thread and with any event loop.
+            self._pidfd = os.pidfd_open(self.pid)
+            loop.add_reader(self._pidfd, self._ended)
+            self._stderr, _ = await loop.create_unix_connection(lambda: _Stderr(self), sock=stderr)
+            await self.devtools.connect(devtools)
+            await self._hear_launcher(channel, listeners)
 
     def _spawn(self, program: Path, agent: str, listeners: int, theirs: list[int]) -> None:
         script = [sys.executable, "-I", "-S", launcher.__file__]
@@ -207,7 +206,7 @@ class BrowserProcess:
                     self.kill()
 
     def _reason(self, error: Exception) -> str:
-        lines = self._stderr.decode("utf-8", "replace").splitlines()
+        lines = self._stderr_text.decode("utf-8", "replace").splitlines()
         said = " ".join(line for line in lines if not _NOISE.search(line))
         if "sandbox" in said.lower():
             return f"its sandbox does not work here, and pages are not opened without one; it says: {said[:300]}"
@@ -220,12 +219,12 @@ class BrowserProcess:
         self._close_stderr()
 
     def _close_stderr(self) -> None:
-        if self._stderr_pipe is not None:
-            self._stderr_pipe.close()
+        if self._stderr is not None:
+            self._stderr.close()
 
     def hear_stderr(self, data: bytes) -> None:
-        if len(self._stderr) < _STDERR_CHARS:
-            self._stderr += data[:_STDERR_CHARS]
+        if len(self._stderr_text) < _STDERR_CHARS:
+            self._stderr_text += data[:_STDERR_CHARS]
 
 
 class _Stderr(asyncio.Protocol):

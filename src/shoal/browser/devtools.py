@@ -1,6 +1,6 @@
-"""A client of the Chrome DevTools Protocol over a pair of pipes: JSON messages, each with a NUL behind it.
+"""A client of the Chrome DevTools Protocol over a pair of connected sockets: JSON messages, each with a NUL behind it.
 
-A pipe needs no port that others could connect to, and it ends with its processes.
+It needs no port that others could connect to, and it ends with its processes.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -53,17 +54,13 @@ class DevTools(asyncio.Protocol):
         self._waiting: dict[int, asyncio.Future[Params]] = {}
         self._sessions: dict[str | None, Session] = {}
         self._buffer = bytearray()
-        self._write: asyncio.WriteTransport | None = None
-        self._read: asyncio.ReadTransport | None = None
+        self._transport: asyncio.Transport | None = None
         self.is_closed = False
         self.browser = self._sessions[None] = Session(self, None, _no_event)
 
-    async def connect(self, read_fd: int, write_fd: int) -> None:
-        """Takes over both descriptors."""
-        loop = asyncio.get_running_loop()
-        read, _ = await loop.connect_read_pipe(lambda: self, open(read_fd, "rb", 0))  # noqa: ASYNC230, SIM115
-        write, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, open(write_fd, "wb", 0))  # noqa: ASYNC230, SIM115
-        self._read, self._write = read, write
+    async def connect(self, channel: socket.socket) -> None:
+        """Takes over the socket. No pipe: uvloop closes a pipe's descriptor twice, and by then it may be another's."""
+        self._transport, _ = await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=channel)
 
     def attach(self, id: str, on_event: OnEvent) -> Session:
         session = self._sessions[id] = Session(self, id, on_event)
@@ -74,7 +71,7 @@ class DevTools(asyncio.Protocol):
 
     def send(self, session: str | None, method: str, params: Params) -> asyncio.Future[Params]:
         answer: asyncio.Future[Params] = asyncio.get_running_loop().create_future()
-        if self.is_closed or self._write is None:
+        if self.is_closed or self._transport is None:
             answer.set_exception(BrowserGone("the browser has ended"))
             return answer
         id = next(self._ids)
@@ -83,7 +80,7 @@ class DevTools(asyncio.Protocol):
         message: Params = {"id": id, "method": method, "params": params}
         if session is not None:
             message["sessionId"] = session
-        self._write.write(json.dumps(message).encode() + b"\0")
+        self._transport.write(json.dumps(message).encode() + b"\0")
         return answer
 
     def close(self) -> None:
@@ -92,9 +89,8 @@ class DevTools(asyncio.Protocol):
         for answer in list(self._waiting.values()):
             if not answer.done():
                 answer.set_exception(BrowserGone("the browser has ended"))
-        for transport in (self._read, self._write):
-            if transport is not None:
-                transport.close()
+        if self._transport is not None:
+            self._transport.close()
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
