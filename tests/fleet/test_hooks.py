@@ -97,7 +97,6 @@ def place(folder: Path) -> Iterator[Place]:
         store.close()
 
 
-@pytest.mark.skip("hangs in some whole runs after on_finish; the cause is not known yet")
 async def test_one_worker_runs_on_start_while_the_others_wait_for_it(tmp_path: Path) -> None:
     with place(tmp_path) as here:
         first, second = here.loader(), here.loader()

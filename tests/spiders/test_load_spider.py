@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from shoal.errors import UsageError
 from shoal.spiders.load_spider import load_spider
+
+SHOP = "from shoal import spider\n\n@spider('https://a.example')\ndef shop(page): yield\n"
 
 
 @pytest.mark.parametrize(
@@ -56,3 +59,23 @@ def test_a_fault_is_reported_once_with_its_line(
     with pytest.raises(UsageError) as told:
         load_spider(str(tmp_path / "shop.py"))
     assert f": {said}" in str(told.value)
+
+
+def test_a_file_keeps_its_spider_when_another_file_of_its_name_takes_its_place_in_sys_modules(tmp_path: Path) -> None:
+    path = tmp_path / "shop.py"
+    path.write_text(f"import sys, types\n{SHOP}\nsys.modules[__name__] = types.ModuleType(__name__)\n")
+    assert load_spider(str(path)).reference == f"{path}:shop"
+
+
+def test_two_threads_take_turns_at_running_spider_files(tmp_path: Path) -> None:
+    path = tmp_path / "shop.py"
+    path.write_text(
+        "import pathlib, time\n"
+        "running = pathlib.Path(__file__).with_suffix('.running')\n"
+        "running.touch(exist_ok=False)\n"
+        "time.sleep(0.05)\n"
+        f"running.unlink()\n{SHOP}"
+    )
+    with ThreadPoolExecutor(4) as threads:
+        loaded = list(threads.map(load_spider, [str(path)] * 4))
+    assert {spider.name for spider in loaded} == {"shop"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 from typing import TypeGuard
@@ -14,6 +15,9 @@ from shoal.errors import ShoalError, UsageError
 from shoal.spiders.check_callback_names import check_callback_names
 from shoal.spiders.spider import Spider
 from shoal.spiders.spider_reference import RULES_SUFFIXES, SPIDER_FILE, SPIDER_MODULE
+
+_loading = threading.RLock()
+"""Held while a file runs: files of one name share their place in sys.modules, where their classes are looked up."""
 
 
 def load_spider(reference: str) -> Spider:
@@ -25,14 +29,16 @@ def load_spider(reference: str) -> Spider:
     found = SPIDER_FILE.fullmatch(reference)
     if found:
         path = Path(found["path"]).resolve()
-        spider = _spider_in(_run_file(path), found["name"], str(path))
+        with _loading:
+            module = _run_file(path)
+        name, spider = _spider_in(module, found["name"], str(path))
         check_callback_names(spider)
-        spider.reference = f"{path}:{_variable(spider, path)}"
+        spider.reference = f"{path}:{name}"
         return spider
-    module = SPIDER_MODULE.fullmatch(reference)
-    if module is None:
+    found = SPIDER_MODULE.fullmatch(reference)
+    if found is None:
         raise UsageError(f"{reference!r} is not a spider: give shop.py, shop.py:name or package.module:name")
-    spider = _spider_in(_import(module["module"]), module["name"], module["module"])
+    _, spider = _spider_in(_import(found["module"]), found["name"], found["module"])
     check_callback_names(spider)
     spider.reference = reference
     return spider
@@ -69,23 +75,19 @@ def _import(name: str) -> ModuleType:
         raise UsageError(f"cannot load the module {name}: {type(error).__name__}: {error}") from error
 
 
-def _spider_in(module: ModuleType, name: str | None, place: str) -> Spider:
+def _spider_in(module: ModuleType, name: str | None, place: str) -> tuple[str, Spider]:
+    """The spider and the name of its variable."""
     spiders = {key: value for key, value in vars(module).items() if isinstance(value, Spider)}
     if name is not None and name in spiders:
-        return spiders[name]
+        return name, spiders[name]
     if name is None and len(spiders) == 1:
-        return next(iter(spiders.values()))
+        return spiders.popitem()
     known = ", ".join(spiders)
     if not spiders:
         raise UsageError(f"{place} defines no spider: decorate a function with @spider(URL)")
     if name is None:
         raise UsageError(f"{place} has several spiders ({known}): choose one with {place}:NAME")
     raise UsageError(f"{place} has no spider {name!r}; it has {known}")
-
-
-def _variable(spider: Spider, path: Path) -> str:
-    module = sys.modules[f"shoal_spider_{path.stem}"]
-    return next(key for key, value in vars(module).items() if value is spider)
 
 
 def _is_syntax_error(error: BaseException, path: Path) -> TypeGuard[SyntaxError]:
