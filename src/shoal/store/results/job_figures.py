@@ -59,6 +59,7 @@ class ShapeFigures:
     host: str
     requests: int
     samples: list[str]
+    """A few of their URLs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,16 +213,14 @@ def _shapes(db: Connection, job: str) -> list[ShapeFigures]:
     c, n = drops.c, func.count()
     dropped = c.job == job, c.reason == SHAPE
     found = db.execute(select(c.detail, c.host, n).where(*dropped).group_by(c.detail, c.host).order_by(n.desc())).all()
+    # In the order of the primary key, so that the search ends at the first few of each shape.
+    samples = select(c.url).where(*dropped).order_by(c.fingerprint).limit(SAMPLES)
     return [
         ShapeFigures(
             detail.removesuffix(BRINGS_NOTHING),
             host,
             requests,
-            list(
-                db.execute(
-                    select(c.url).where(*dropped, c.detail == detail, c.host == host).order_by(c.url).limit(SAMPLES)
-                ).scalars()
-            ),
+            sorted(db.execute(samples.where(c.detail == detail, c.host == host)).scalars()),
         )
         for detail, host, requests in found[:MOST_SHAPES]
     ]
