@@ -42,6 +42,20 @@ async def test_the_transfer_of_an_unwanted_type_ends_at_its_head(crawler: Field)
     assert seen.stored.dropped == {"file_type": 2} and seen.stored.dead == 0
 
 
+async def test_views_that_are_no_pages_are_not_all_requested(crawler: Field) -> None:
+    """As a browser of git has them: `?a=snapshot;sf=tgz` for each commit."""
+
+    def commit(visit: Visit) -> Answer:
+        is_snapshot = "a=snapshot" in visit.query
+        return Answer(200, b"PK", ZIP) if is_snapshot else html(f"{visit.path}?a=snapshot;sf=tgz", body=visit.path)
+
+    commits = [f"/{n}" for n in range(80)]
+    async with serving({"/": html(*commits), **dict.fromkeys(commits, commit)}) as site:
+        seen = await crawler.crawl(spec(per_host=2), site.url("/"))
+    assert set(crawler.pages()) == {"/", *commits}
+    assert seen.stored.dropped["file_type"] < 40 and seen.stored.dropped["shape"] > 40
+
+
 async def test_what_was_given_is_fetched_unless_the_job_chose_types(crawler: Field) -> None:
     pages: Pages = {"/a.zip": Answer(200, b"PK", ZIP), "/b": html("/c.txt"), "/c.txt": Answer(200, b"", "text/plain")}
     async with serving(pages) as site:

@@ -13,7 +13,7 @@ from shoal.jobs.explain import explain
 from shoal.practice import Answer, Visit, Wiki, running
 from shoal.practice.request_log import LogEntry
 from shoal.urls.exclusions import Exclusions
-from tests.engine.conftest import Field, html, serving, spec
+from tests.engine.conftest import Field, Pages, html, serving, spec
 from tests.engine.on_redis import pages_in, submit, work
 from tests.frontier.redis_server import RedisServer
 
@@ -78,6 +78,33 @@ async def test_pages_that_only_name_a_canonical_url_elsewhere_are_not_copies(cra
     async with serving({"/": page, "/start": html("/?p=1", *shop), **shop, **posts}) as site:
         seen = await crawler.crawl(spec(), site.url("/start"))
     assert seen.stored.dropped == {} and sum("?p=" in path for path in crawler.pages()) == 59
+
+
+async def test_feeds_that_list_nothing_new_are_not_all_requested(crawler: Field) -> None:
+    """As a blog has them: one of all posts, and one for the comments of each."""
+
+    def post(visit: Visit) -> Answer:
+        return html(f"{visit.path}comments/feed", "/archive", body=visit.path)
+
+    def comments(visit: Visit) -> Answer:
+        link = visit.path.removesuffix("comments/feed")
+        feed = f"<rss><channel><item><link>{visit.origin(visit.host)}{link}#1</link></item></channel></rss>"
+        return Answer(200, feed.encode(), "application/rss+xml")
+
+    posts = [f"/{2000 + n % 20}/post-{n}/" for n in range(80)]
+    entries = "".join(f"<item><link>{path}</link></item>" for path in posts)
+    everything = Answer(200, f"<rss><channel>{entries}</channel></rss>".encode(), "application/rss+xml")
+    pages: Pages = {
+        **{"/": html("/all/feed", *posts[:10]), "/archive": html(), "/all/feed": everything},
+        **dict.fromkeys(posts, post),
+        **{f"{path}comments/feed": comments for path in posts},
+    }
+    async with serving(pages) as site:
+        seen = await crawler.crawl(spec(per_host=2), site.url())
+    fetched = set(crawler.pages())
+    assert fetched >= {"/all/feed", *posts}
+    assert sum(path.endswith("/comments/feed") for path in fetched) < 40
+    assert "*/comments/*" in {one.shape for one in seen.stored.shapes}
 
 
 @pytest.fixture

@@ -28,11 +28,13 @@ from shoal.engine.reading.blocked_requests import blocked
 from shoal.engine.reading.conditional_recrawl import KnownPage
 from shoal.engine.reading.crash_marker import CrashMarker, PageMark
 from shoal.engine.reading.interpret_response import interpret_response, is_big, is_wanted
+from shoal.engine.reading.page_worth import learn_from_page
 from shoal.engine.reading.parse_page import SitemapPart, is_big_sitemap, read_sitemap
 from shoal.engine.reading.sitemap_requests import listed_requests, sitemaps_of_host
-from shoal.engine.request_result import RequestResult
+from shoal.engine.request_result import Listing, RequestResult
 from shoal.engine.robots.check import Access, RobotsCheck, RobotsDecision
 from shoal.engine.saving.build_capture import capture, pack_small
+from shoal.engine.shape_statistics import Worth
 from shoal.errors import FrontierLost
 from shoal.fetch.blocks.find_block import find_block
 from shoal.fetch.curl_transfer import Fetch
@@ -279,9 +281,10 @@ class RequestPipeline:
             return
         await self._offer(active_job, sitemaps_of_host(active_job, listed or [f"{origin}/sitemap.xml"]))
 
-    async def _offer(self, active_job: ActiveJob, offer: Offer) -> None:
+    async def _offer(self, active_job: ActiveJob, offer: Offer) -> bool:
+        """Returns whether a link may be new."""
         await self._offer_log.keep(active_job, offer)
-        await self._overflow.offer([offer])
+        return await self._overflow.offer([offer])
 
     def _land(self, lease: Lease, answer: Exchange | Failure, late_s: float) -> None:
         if landing := landing_of(lease, answer, late_s):
@@ -319,11 +322,12 @@ class RequestPipeline:
         if result.listing is None or not isinstance(answer, Exchange):
             return result
         listed = listed_requests(active_job, result, answer)
+        has_news = False
         try:
             async with aclosing(self._sitemap_parts(active_job.id, answer.body)) as parts:
                 async for part in parts:
                     for offer in listed.offers(part):
-                        await self._offer(active_job, offer)
+                        has_news |= await self._offer(active_job, offer)
                         result.listed += len(offer.targets)
                     await asyncio.sleep(0)
                     if self._outages.is_stopping or await self._has_ended(active_job):
@@ -332,6 +336,8 @@ class RequestPipeline:
             return None
         except ReadFailed as error:
             return _read_failure(result.lease, answer, error)
+        if result.listing is Listing.FEED:
+            learn_from_page(active_job, result.lease, Worth.USEFUL if has_news else Worth.USELESS)
         return result
 
     async def _has_ended(self, active_job: ActiveJob) -> bool:

@@ -151,7 +151,10 @@ def _short(record: Record) -> str:
 def _unknown(explained: Explanation, job: Job) -> Iterator[str]:
     verdict, depth = explained.verdict, job.spec.limits.depth
     deepest = "" if depth is None else f", nor links on pages at depth {depth} (--max-depth)"
-    uncounted = f"nofollow links do not count, nor links over a page's limit (too_many_links){deepest}"
+    uncounted = (
+        "nofollow links do not count, nor <link> elements for programs (link_type), "
+        f"nor links over a page's limit (too_many_links){deepest}"
+    )
     yield f"the job found no link to it{'' if job.state in ENDED else ' so far'}; {uncounted}"
     if verdict.reason:
         yield f"if a link led to it, it would be dropped: {verdict.rule}"

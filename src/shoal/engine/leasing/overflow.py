@@ -31,9 +31,11 @@ class Overflow:
         self._without: set[str] = set()
         """Jobs that had no waiting link when this process last looked, and got none from it since."""
 
-    async def offer(self, offers: Sequence[Offer]) -> None:
-        """When this returns, every link is queued, already known, or stored."""
-        await self._store((await self._offer(offers)).left)
+    async def offer(self, offers: Sequence[Offer]) -> bool:
+        """When this returns, every link is queued, already known, or stored. Returns whether one may be new."""
+        offered = await self._offer(offers)
+        await self._store(offered.left)
+        return offered.new > 0 or bool(offered.left)
 
     async def offer_or_raise(self, offers: Sequence[Offer]) -> None:
         """Like `offer`, but raises FrontierLost. For callers that restore the job: waiting for it would never end."""

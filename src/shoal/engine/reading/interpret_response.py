@@ -193,7 +193,7 @@ async def _page(
         return done
     if not is_good and not is_wanted(lease, answer):
         if answer.status in GONE:
-            learn_from_page(active_job, done, record, Worth.USELESS)
+            learn_from_page(active_job, lease, Worth.USELESS)
         return done
     if active_job.spec.assets:
         await _offer_assets(active_job, done, record, answer)
@@ -269,7 +269,7 @@ async def _extract(
     add_skips(done, {"nofollow": page.nofollowed, "link_type": page.for_programs, "too_many_links": page.beyond})
     canonical = note_head(active_job, record, page.head)
     record.content = _content(page, links if page.head.base else None)
-    found_by = learn_from_page(active_job, done, record, worth_of_page(active_job, record, canonical, page))
+    found_by = learn_from_page(active_job, done.lease, worth_of_page(active_job, record, canonical, page))
     _follow(active_job, done, record, links, found_by)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from shoal.engine.request_result import RequestResult
 from shoal.engine.shape_statistics import Worth
 from shoal.urls.resolve_links import Link
 from shoal.urls.url_shapes import MOST_SHAPES, shapes_of
@@ -14,7 +13,7 @@ from shoal.urls.url_shapes import MOST_SHAPES, shapes_of
 if TYPE_CHECKING:
     from shoal.engine.active_job import ActiveJob
     from shoal.engine.reading.parse_page import ParsedPage
-    from shoal.model import PageRecord
+    from shoal.model import Lease, PageRecord
 
 FOUND_BY = "found_by"
 """In the meta of a trail: the shapes of the useless pages that led to the request."""
@@ -69,13 +68,14 @@ def _represents(canonical: Link, record: PageRecord) -> bool:
     return canonical.is_offered and canonical.target is not None and not is_front_page
 
 
-def learn_from_page(active_job: ActiveJob, done: RequestResult, record: PageRecord, worth: Worth) -> list[str]:
+def learn_from_page(active_job: ActiveJob, lease: Lease, worth: Worth) -> list[str]:
     """Returns the shapes that its links were found by: none if the page itself was useful."""
-    if active_job.shapes is None or done.lease.trail.callback:
+    target, trail = lease.target, lease.trail
+    if active_job.shapes is None or trail.callback:
         return []
-    found_by = list((done.lease.trail.meta or {}).get(FOUND_BY, ()))
-    if done.lease.trail.parent is not None:
-        active_job.shapes.learn(record.host, record.url, worth, found_by)
+    found_by = list((trail.meta or {}).get(FOUND_BY, ()))
+    if trail.parent is not None:
+        active_job.shapes.learn(target.host, target.url, worth, found_by)
     if worth is not Worth.USELESS:
         return []
-    return list(dict.fromkeys([*shapes_of(record.url), *found_by]))[: 2 * MOST_SHAPES]
+    return list(dict.fromkeys([*shapes_of(target.url), *found_by]))[: 2 * MOST_SHAPES]

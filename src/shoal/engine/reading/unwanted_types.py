@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from shoal.engine import request_result
 from shoal.engine.active_job import ActiveJob
+from shoal.engine.reading.page_worth import learn_from_page
 from shoal.engine.request_result import RequestResult
+from shoal.engine.shape_statistics import Worth
 from shoal.fetch.exchange import Exchange
 from shoal.model import Lease
 from shoal.urls import file_types
@@ -18,5 +20,6 @@ def drop_unwanted(active_job: ActiveJob, lease: Lease, answer: Exchange) -> Requ
     name = active_job.types.refused_by_answer(content_type, lease.target.url)
     if name is None:
         return None
+    learn_from_page(active_job, lease, Worth.USELESS)
     shown = f"its content type {content_type.partition(';')[0]} is of the type {name}, which the job does not fetch"
     return request_result.drop(lease, file_types.REASON, f"{shown}; {file_types.allowing(name)} does")
