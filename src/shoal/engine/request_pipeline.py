@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from shoal.engine import request_result, unfetched_requests
 from shoal.engine.active_job import ActiveJob
+from shoal.engine.attempt import AnsweredAttempt, Attempt
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.landing_of_answer import block_landing, landing_of
 from shoal.engine.leasing.landings import Landings
@@ -37,9 +39,8 @@ from shoal.engine.saving.build_capture import capture, pack_small
 from shoal.engine.shape_statistics import Worth
 from shoal.errors import FrontierLost
 from shoal.fetch.blocks.find_block import find_block
-from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, FetchAborted
-from shoal.fetch.proxies.exits import Exit, NoProxy
+from shoal.fetch.proxies.exits import NoProxy
 from shoal.frontier.contract import Frontier
 from shoal.model import Lease, Offer
 from shoal.telemetry import EventLogger
@@ -106,38 +107,25 @@ class RequestPipeline:
             return await self._with_errors_callback(lease, active_job, result)
         if not self._readers.has_room(lease.job) and not await self._readers.wait_for_room(lease.job):
             return ReturnLease(NO_ROOM_WAIT_S)
+        attempt = Attempt(lease, active_job, known, timing, decision)
         if active_job.exits is not None:
-            return await self._fetch_through_proxy(lease, active_job, active_job.exits, decision, known, timing)
-        return await self._fetch(lease, active_job, decision, known, timing, None)
+            return await self._fetch_through_proxy(attempt, active_job.exits)
+        return await self._fetch(attempt)
 
-    async def _fetch_through_proxy(
-        self,
-        lease: Lease,
-        active_job: ActiveJob,
-        exits: JobExits,
-        decision: RobotsDecision,
-        known: KnownPage | None,
-        timing: LeaseTiming,
-    ) -> RequestResult | ReturnLease:
-        exit = exits.choose(lease)
+    async def _fetch_through_proxy(self, attempt: Attempt, exits: JobExits) -> RequestResult | ReturnLease:
+        exit = exits.choose(attempt.lease)
         if isinstance(exit, NoProxy):
             return ReturnLease(exit.wait_s)
+        attempt.exit = exit
         with exits.used(exit):
-            result = await self._fetch(lease, active_job, decision, known, timing, exit)
+            result = await self._fetch(attempt)
         if isinstance(result, RequestResult):
             exits.name_proxies(exit, result)
         return result
 
-    async def _fetch(
-        self,
-        lease: Lease,
-        active_job: ActiveJob,
-        decision: RobotsDecision,
-        known: KnownPage | None,
-        timing: LeaseTiming,
-        exit: Exit | None,
-    ) -> RequestResult | ReturnLease:
-        call = active_job.call(lease, known, exit)
+    async def _fetch(self, attempt: Attempt) -> RequestResult | ReturnLease:
+        lease, active_job, exit = attempt.lease, attempt.active_job, attempt.exit
+        call = active_job.call(lease, attempt.known, exit)
         browser = active_job.browser if call.rendering is not None else None
         if call.rendering is not None and browser is None:
             await self._frontier_client.require_browser(lease.job)
@@ -146,9 +134,9 @@ class RequestPipeline:
             if browser is not None:
                 # Before the request counts as begun: a page may wait for its turn in the browser.
                 await slot.enter_async_context(browser.pool.slot())
-            if not await self._may_begin(lease, decision):
+            if not await self._may_begin(lease, attempt.decision):
                 return ReturnLease()
-            late_s = timing.late_s(lease)
+            late_s = attempt.timing.late_s(lease)
             try:
                 if browser is None:
                     answer = await active_job.fetcher_of(exit).fetch_packed(call)
@@ -160,7 +148,7 @@ class RequestPipeline:
                 return ReturnLease(NO_ROOM_WAIT_S)
         if isinstance(answer, Exchange) and exit is not None:
             answer.proxy = exit.name
-        return await self._unpack_and_read(lease, active_job, known, late_s, call, answer, exit)
+        return await self._unpack_and_read(AnsweredAttempt(attempt, call, answer, late_s))
 
     async def _with_errors_callback(
         self, lease: Lease, active_job: ActiveJob, result: RequestResult
@@ -178,24 +166,16 @@ class RequestPipeline:
         finally:
             mark.clear()
 
-    async def _unpack_and_read(
-        self,
-        lease: Lease,
-        active_job: ActiveJob,
-        known: KnownPage | None,
-        late_s: float,
-        call: Fetch,
-        answer: Exchange | Failure,
-        exit: Exit | None,
-    ) -> RequestResult | ReturnLease:
+    async def _unpack_and_read(self, answered: AnsweredAttempt) -> RequestResult | ReturnLease:
+        answer = answered.answer
         if isinstance(answer, Failure) or answer.is_small:
-            return await self._judge_and_read(lease, active_job, known, late_s, call, answer, exit)
+            return await self._judge_and_read(answered)
         result: RequestResult | ReturnLease = ReturnLease()
         try:
-            async with self._decompression.unpacked(answer, call) as unpacked:
+            async with self._decompression.unpacked(answer, answered.call) as unpacked:
                 if isinstance(unpacked, Exchange):
                     await digest_in_thread(unpacked)
-                result = await self._judge_and_read(lease, active_job, known, late_s, call, unpacked, exit)
+                result = await self._judge_and_read(replace(answered, answer=unpacked))
         finally:
             if isinstance(result, RequestResult) and result.capture is not None:
                 result.hold = answer.hold
@@ -203,55 +183,42 @@ class RequestPipeline:
                 answer.let_go()
         return result
 
-    async def _judge_and_read(
-        self,
-        lease: Lease,
-        active_job: ActiveJob,
-        known: KnownPage | None,
-        late_s: float,
-        call: Fetch,
-        answer: Exchange | Failure,
-        exit: Exit | None,
-    ) -> RequestResult | ReturnLease:
+    async def _judge_and_read(self, answered: AnsweredAttempt) -> RequestResult | ReturnLease:
         """A request that a proxy failed is repeated through another one, and a blocked one is never read."""
+        attempt, answer = answered.attempt, answered.answer
+        lease, active_job, exit = attempt.lease, attempt.active_job, attempt.exit
         block = find_block(answer) if isinstance(answer, Exchange) and not is_wanted(lease, answer) else None
         exits = active_job.exits
         again = exits is not None and exit is not None and exits.goes_elsewhere(exit, lease, answer, block)
         if block is not None and isinstance(answer, Exchange):
-            self._landings.add(block_landing(lease, answer, late_s))
+            self._landings.add(block_landing(lease, answer, answered.late_s))
             if again:
                 return request_result.elsewhere(lease)
             return await self._with_errors_callback(lease, active_job, blocked(active_job, lease, answer, block))
         if again:
             was_sent = isinstance(answer, Exchange) or answer.kind is not FailureKind.PROXY
             return request_result.elsewhere(lease, was_sent)
-        return await self._read(lease, active_job, known, late_s, call, answer)
+        return await self._read(answered)
 
-    async def _read(
-        self,
-        lease: Lease,
-        active_job: ActiveJob,
-        known: KnownPage | None,
-        late_s: float,
-        call: Fetch,
-        answer: Exchange | Failure,
-    ) -> RequestResult | ReturnLease:
+    async def _read(self, answered: AnsweredAttempt) -> RequestResult | ReturnLease:
+        attempt, answer = answered.attempt, answered.answer
+        lease, active_job = attempt.lease, attempt.active_job
         big = is_big(active_job, answer)
         if not big:
-            self._land(lease, answer, late_s)
+            self._land(lease, answer, answered.late_s)
         try:
-            result = await self._interpret(lease, active_job, answer, known)
+            result = await self._interpret(lease, active_job, answer, attempt.known)
         except ReadAbandoned:
             # The request is fetched again when its job continues, or has fewer waiting pages.
             return ReturnLease()
         finally:
             if big:
                 # Only now: a host that sends big pages waits until they are read, and delays no other host.
-                self._land(lease, answer, late_s)
+                self._land(lease, answer, answered.late_s)
         complete = await self._with_sitemap(active_job, answer, result)
         if complete is None:
             return ReturnLease()
-        complete.capture = capture(active_job, call, answer, complete)
+        complete.capture = capture(active_job, answered.call, answer, complete)
         pack_small(active_job, complete)
         return complete
 
