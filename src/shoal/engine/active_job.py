@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from shoal.engine.proxies.job_exits import JobExits
 from shoal.engine.reading.page_worth import SeenTexts
 from shoal.engine.robots.cache import RobotsCache
+from shoal.engine.session_jars import SessionJars
 from shoal.engine.shape_statistics import ShapeStatistics
 from shoal.fetch.cookie_jar import CookieJar
 from shoal.fetch.curl_fetcher import Fetcher
@@ -25,7 +26,7 @@ from shoal.model import ItemType, JobSpec, Lease, Render, RequestOptions, Target
 from shoal.model.rendering import Rendering, steps_of
 from shoal.model.request_options import OPEN_HEADERS
 from shoal.store.archive.recorder import Recorder
-from shoal.urls import Exclusions, Params, Resolver, Scope, Traps, origin_of, target
+from shoal.urls import Exclusions, Params, Resolver, Scope, Traps, origin_of, target, with_identity
 from shoal.urls.file_types import FileTypes
 
 if TYPE_CHECKING:
@@ -108,14 +109,13 @@ class ActiveJob:
         self.token = product_token(self.agent).lower()
         """The name by which robots.txt and a page's directives may address the job."""
         self.open_headers = {k: v for k, v in spec.headers.items() if k.lower() in OPEN_HEADERS}
-        self.jar = CookieJar()
+        self._seed_origins: set[str] = set()
+        self.jars = SessionJars(self._give_cookies)
         self.given_cookies = GivenCookies()
         if spec.cookie_file is not None:
-            self.jar.add_lines(spec.cookie_file.splitlines())
             self.given_cookies.add_lines(spec.cookie_file.splitlines())
         self.params = Params.of(spec)
         self.scope = Scope(spec.scope, (), spec.include, spec.exclude)
-        self._seed_origins: set[str] = set()
         self.add_seeds(seeds)
         for url in admitted:
             self.scope.admit(url)
@@ -138,10 +138,9 @@ class ActiveJob:
         self.new_spider_version: str | None = None
         self.use(resources.callbacks)
         self.shared = resources.shared
-        self.cookies_changed = False
         self.skipped: Counter[str] = Counter()
         """Reason -> skipped links that no page counts."""
-        # ResultSaver stores these five and resets them.
+        # ResultSaver stores these four and resets them, and the changes of the jars.
 
     def add_seeds(self, seeds: Iterable[str]) -> None:
         """URLs may be appended while the job runs."""
@@ -173,10 +172,16 @@ class ActiveJob:
             if origin not in self._seed_origins:
                 self._seed_origins.add(origin)
                 for cookie in self.spec.cookies:
-                    self.jar.add(origin + "/", cookie)
+                    self.jars.add(origin + "/", cookie)
                     name, _, value = cookie.partition("=")
                     self.given_cookies.add(urlsplit(origin).hostname or "", name.strip(), value.strip())
             yield url
+
+    def _give_cookies(self, jar: CookieJar) -> None:
+        jar.add_lines((self.spec.cookie_file or "").splitlines())
+        for origin in self._seed_origins:
+            for cookie in self.spec.cookies:
+                jar.add(origin + "/", cookie)
 
     def headers_for(self, origin: str) -> dict[str, str]:
         """Secrets are sent only where the job began, and to the same host if it moves to https."""
@@ -201,7 +206,7 @@ class ActiveJob:
             body=wanted.body,
             content_type=wanted.content_type,
             headers=self.headers_for(origin),
-            jar=self.jar if self.spec.use_cookies else None,
+            jar=self.jars[session_of(lease)] if self.spec.use_cookies else None,
             proxy=exit.url if exit else "",
             remote_dns=exit.remote_dns if exit else False,
             credentials=self.spec.credentials.get(origin, ""),
@@ -253,7 +258,7 @@ class ActiveJob:
             call,
             headers={**call.headers, **dict(options.headers)},
             # The request's own cookies win over those of the same name in the jar.
-            jar=self.jar.copy_without(dict(options.cookies)) if options.cookies and call.jar else call.jar,
+            jar=call.jar.copy_without(dict(options.cookies)) if options.cookies and call.jar else call.jar,
             cookies="; ".join(f"{name}={value}" for name, value in options.cookies),
             deadline_s=options.timeout_s or call.deadline_s,
         )
@@ -267,14 +272,14 @@ class ActiveJob:
             return False
         return bool(self.types.chosen) or lease.trail.parent is not None
 
-    def after_fetch(self, call: Fetch) -> None:
+    def after_fetch(self, lease: Lease, call: Fetch) -> None:
         """Takes over the cookies of a request that had a jar of its own."""
-        if call.jar is not None and call.jar is not self.jar:
-            self.jar.take_changes(call.jar)
+        if call.jar is not None and call.jar is not (jar := self.jars[session_of(lease)]):
+            jar.take_changes(call.jar)
 
-    def target(self, url: str) -> Target:
+    def target(self, url: str, identity: str = "") -> Target:
         """Raises InvalidURL."""
-        return target(url, self.params, self.spec.politeness.group)
+        return with_identity(target(url, self.params, self.spec.politeness.group), identity)
 
     def claim_sitemaps(self, origin: str) -> bool:
         """Whether to offer the origin's sitemaps: once, or again if it was forgotten; the frontier drops known ones."""
@@ -293,3 +298,9 @@ class ActiveJob:
         self.scope.admit(url)
         self._admitted_here.add(url)
         self.newly_admitted.append(url)
+
+
+def session_of(lease: Lease) -> str:
+    """Empty for nearly every request."""
+    options = lease.trail.options
+    return (options.session or "") if options is not None else ""

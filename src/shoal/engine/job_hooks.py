@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from shoal.errors import InvalidURL, UsageError
 from shoal.frontier.serialize import offer_text
 from shoal.model import JobSpec, Offer, Target, Trail
+from shoal.model.request_options import identity_of
 from shoal.spiders.hook_thread import in_hook_thread
 from shoal.spiders.job_hooks import SECONDS, HookFailed, JobInfo, run_on_finish, run_on_start, time_up
 from shoal.spiders.page import Request
@@ -30,7 +31,7 @@ from shoal.store.jobs import Job
 from shoal.store.results.job_figures import brief_figures
 from shoal.store.store import Store
 from shoal.store.writer import Writer
-from shoal.urls import Params, fingerprint, target
+from shoal.urls import Params, fingerprint, target, with_identity
 
 T = TypeVar("T")
 
@@ -130,5 +131,6 @@ def _offer(job: str, spec: JobSpec, request: Request) -> Offer:
         raise HookFailed(f"on_start failed: {error}") from None
     key = fingerprint(plain.url, request.method, request.body)
     wanted = Target(plain.url, key, plain.host, request.method, request.body, request.content_type)
+    wanted = with_identity(plain if request.is_plain else wanted, identity_of(request.options))
     trail = Trail(0, request.priority, None, request.callback or "", request.meta, (), request.options)
-    return Offer(job, [plain if request.is_plain else wanted], trail)
+    return Offer(job, [wanted], trail)

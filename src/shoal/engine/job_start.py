@@ -100,7 +100,7 @@ def make_active_job(job: Job, store: Store, spools: Spools, resources: JobResour
     while part := seed_targets(store, job.id, active_job.seed_line, SEEDS_AT_ONCE):
         active_job.add_seeds(seed.target.url for seed in part if seed.target is not None)
         active_job.seed_line = part[-1].line
-    active_job.jar.load(load_cookies(store, job.id))
+    active_job.jars.load(load_cookies(store, job.id))
     if active_job.shapes is not None:
         active_job.shapes.load(load_shape_counts(store, job.id))
     return active_job

@@ -143,7 +143,7 @@ class RequestPipeline:
                 else:
                     may_call = partial(self._robots.allows_call, lease=lease, active_job=active_job)
                     answer = await browser.fetch(call, may_call)
-                active_job.after_fetch(call)
+                active_job.after_fetch(lease, call)
             except FetchAborted:
                 return ReturnLease(NO_ROOM_WAIT_S)
         if isinstance(answer, Exchange) and exit is not None:

@@ -34,7 +34,18 @@ def before_robots(lease: Lease, active_job: ActiveJob) -> RequestResult | None:
         return request_result.drop(lease, "operator", f"the operator excludes {line}", started=False)
     if active_job.is_changed and (reason := unwanted(active_job.scope, lease.target, lease.trail)):
         return request_result.drop(lease, reason, UNWANTED[reason], started=False)
+    if why := _lacks_region(lease, active_job):
+        return request_result.dead(lease, "region", None, why, started=False)
     return by_shape(lease, active_job)
+
+
+def _lacks_region(lease: Lease, active_job: ActiveJob) -> str | None:
+    region = lease.trail.options.region if lease.trail.options is not None else None
+    if not region:
+        return None
+    if active_job.exits is None:
+        return f"the request asks for region {region}, and the job has no proxies: give it some with --proxies"
+    return active_job.exits.pool.lacks_region(region)
 
 
 def by_shape(lease: Lease, active_job: ActiveJob) -> RequestResult | None:

@@ -111,8 +111,7 @@ class CookieJar:
     def copy_without(self, names: Collection[str]) -> CookieJar:
         """For a request that brings cookies of these names itself. Call `take_changes` when it has ended."""
         copy = CookieJar()
-        lines = [line.decode("latin-1") for line in self._list()]
-        copy.load([line for line in lines if _key(line)[2] not in names])
+        copy.load([line for line in self.lines if _key(line)[2] not in names])
         return copy
 
     def take_changes(self, copy: CookieJar) -> None:
@@ -120,10 +119,13 @@ class CookieJar:
         for line in copy.changed_lines():
             self._window.setopt(pycurl.COOKIELIST, line.encode("latin-1"))
 
+    @property
+    def lines(self) -> list[str]:
+        return [line.decode("latin-1") for line in self._list()]
+
     def lines_for(self, host: str) -> list[str]:
         """The cookies that a browser at this host may get."""
-        lines = (line.decode("latin-1") for line in self._list())
-        return [line for line in lines if _holds_for(line, host)]
+        return [line for line in self.lines if _holds_for(line, host)]
 
     def sent_to(self, url: str) -> list[str]:
         """The cookies, as name=value, that a request for this URL sends."""

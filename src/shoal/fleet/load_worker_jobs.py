@@ -104,7 +104,7 @@ class FleetJobLoader:
             with self._logging_failure(job.about):
                 active_job.use(await asyncio.to_thread(callbacks_of, job.spec))
             active_job.spider_written_at = written_at
-        active_job.jar.load(await self.writer.read(load_cookies, active_job.id))
+        active_job.jars.load(await self.writer.read(load_cookies, active_job.id))
         if active_job.shapes is not None:
             active_job.shapes.load(await self.writer.read(load_shape_counts, active_job.id))
 

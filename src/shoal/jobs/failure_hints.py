@@ -14,6 +14,7 @@ HINTS = {
     "too_large": "over --max-page-bytes (LIMIT, 4 times that unpacked), or 300 kB of headers",
     "protocol": "the connection broke, or the response was not valid HTTP",
     "proxy": "the proxies failed or refused: see `shoal proxies`, and check --proxy",
+    "region": "no proxy of the job is in the region that the request asks for",
     "blocked": "a challenge or denial page: lower --rate, or ask for access; none is solved",
     "undecodable": "the body could not be decompressed",
     "format_missing": "one of --formats failed on the page: the page is kept without it",

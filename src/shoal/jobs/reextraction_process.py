@@ -11,11 +11,12 @@ from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from shoal.engine.malloc import keep_freed_memory
-from shoal.engine.reading.spider_callbacks import failed_page, page_of
+from shoal.engine.reading.spider_callbacks import failed_page, options_of, page_of
 from shoal.errors import InvalidURL
 from shoal.extract.sitemaps import sitemap_kind
 from shoal.jobs.archived_bodies import read_archived
 from shoal.model import Drop, ItemRecord, ItemType, PageRecord, RejectRecord, RequestOptions
+from shoal.model.request_options import identity_of
 from shoal.spiders import rules
 from shoal.spiders.callback_limits import CallbackLimits
 from shoal.spiders.item import Item
@@ -136,19 +137,21 @@ class Extractor:
         assert record.archive is not None
         headers, body = read_archived(self._archive, record.archive)
         page = page_of(record, body, headers, request.meta, request.input)
+        page.session = (request.options.session or "") if request.options is not None else ""
         page.failure = None if is_wanted(record.status, request.options) else f"status {record.status}"
         return page
 
     def _note(self, extract: Extract, request: Request, here: ReextractionRequest) -> None:
         callback = here.callback if request.callback is None else request.callback
-        wanted = ReextractionRequest(callback, request.meta, request.options, here.input)
+        options = options_of(request, extract.url, here.options)
+        wanted = ReextractionRequest(callback, request.meta, options, here.input)
         if wanted == ReextractionRequest():
             return
         try:
             url = canonical(request.url, self._params)
         except InvalidURL:
             return
-        extract.requests.setdefault(fingerprint(url, request.method, request.body), wanted)
+        extract.requests.setdefault(fingerprint(url, request.method, request.body, identity_of(options)), wanted)
 
 
 def _is_sitemap(source: PageSource, record: PageRecord | Drop, page: Page) -> bool:

@@ -1,4 +1,5 @@
-"""How to fetch one request: its own headers and cookies, wanted statuses, a callback for failures, a time limit.
+"""How to fetch one request: its own headers and cookies, wanted statuses, a callback for failures, a time limit, the
+session and region that it belongs to.
 
 Nearly every request has none of it, and its trail then has None.
 """
@@ -30,6 +31,10 @@ class RequestOptions(NamedTuple):
     """Whether a browser loads the page; None: as the job has it."""
     steps: tuple[Step, ...] = ()
     """What the browser does on the page, in place of the job's steps."""
+    session: str | None = None
+    """Requests of one session share cookies and a proxy. None: that of the page, until `inherited` has filled it in."""
+    region: str | None = None
+    """Only proxies of this region carry it. None likewise."""
 
     def __repr__(self) -> str:
         headers = tuple((name, value if name.lower() in OPEN_HEADERS else HIDDEN) for name, value in self.headers)
@@ -47,6 +52,11 @@ class RequestOptions(NamedTuple):
         steps = Rendering(self.steps).for_another_origin().steps
         return self._replace(headers=self.open_headers, cookies=(), steps=steps)
 
+    @property
+    def identity(self) -> str:
+        """What tells requests apart that go to the same URL: the session and the region."""
+        return f"{self.session or ''} {self.region or ''}" if self.session or self.region else ""
+
     def to_fields(self) -> dict[str, Any]:
         """For JSON, without what is not set."""
         return {name: value for name, value in self._asdict().items() if value}
@@ -63,6 +73,29 @@ class RequestOptions(NamedTuple):
                 fields.get("timeout_s"),
                 Render(fields["render"]) if "render" in fields else None,
                 tuple(Step(*step) for step in fields.get("steps", ())),
+                fields.get("session"),
+                fields.get("region"),
             )
         except (TypeError, AttributeError) as error:
             raise ValueError("a damaged record of a request's options") from error
+
+
+def inherited(own: RequestOptions | None, page: RequestOptions | None, same_origin: bool) -> RequestOptions | None:
+    """The options of a request that a page yields: it stays in the session and region of the page unless it names
+    others, and in a session it keeps the headers too. `page` are the options of the request for the page."""
+    if page is None or not page.identity:
+        return own
+    options = own or RequestOptions()
+    session = page.session if options.session is None else options.session
+    region = page.region if options.region is None else options.region
+    headers = options.headers
+    if session and session == page.session:
+        given = {name.lower() for name, _ in headers}
+        kept = page.headers if same_origin else page.open_headers
+        headers = (*(pair for pair in kept if pair[0].lower() not in given), *headers)
+    found = options._replace(headers=headers, session=session, region=region)
+    return None if found == RequestOptions(session="", region="") else found
+
+
+def identity_of(options: RequestOptions | None) -> str:
+    return "" if options is None else options.identity

@@ -48,7 +48,8 @@ class Request:
     meta: Mapping[str, Any] | None
     priority: int
     options: RequestOptions | None
-    """How to fetch it: from headers, cookies, errors, statuses and timeout; None if none is given."""
+    """How to fetch it: from headers, cookies, errors, statuses, timeout, render, steps, session and region; None if
+    none is given."""
 
     def __init__(
         self,
@@ -97,6 +98,8 @@ class Page:
     """The columns of the row of the input list that led to this page; empty if there was none."""
     shared: Mapping[str, Any] = field(default_factory=dict)
     """What the spider's `on_start` gave to all callbacks."""
+    session: str = ""
+    """The session that the page was fetched in. Requests for its links stay in it, unless they name another."""
     failure: str | None = None
     """In an errors callback: why the request failed, such as `timeout` or `status 503`. Then `status` may be 0."""
     rendered: RenderedPage | None = None

@@ -19,6 +19,8 @@ MOST_CHARS = 16_000
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FORBIDDEN = re.compile(r"[\r\n\0]")
+_SESSION = re.compile(r"[!-~\w]{0,64}")
+_REGION = re.compile(r"[A-Za-z0-9_-]{0,32}")
 _COOKIE_VALUE = re.compile(r"[^\x00-\x20\x7f;]*")
 _FETCHER = "Shoal sets it itself"
 _OWNED = {
@@ -47,6 +49,8 @@ class RequestArguments(TypedDict, total=False):
     timeout: float
     render: bool | str
     steps: Sequence[str | Mapping[str, Any]]
+    session: str
+    region: str
 
 
 def request_options(given: Mapping[str, Any]) -> RequestOptions:
@@ -69,6 +73,8 @@ def request_options(given: Mapping[str, Any]) -> RequestOptions:
         _timeout_s(given.get("timeout")),
         _render(given.get("render"), bool(steps)),
         steps,
+        _name("session", given, _SESSION, "a name of at most 64 characters without blanks, such as ann"),
+        _name("region", given, _REGION, "the name of a region, such as de"),
     )
 
 
@@ -148,6 +154,14 @@ def _statuses(given: Mapping[str, Any]) -> tuple[int, ...]:
         if type(status) is not int or not 200 <= status <= 599 or status == 304:
             raise UsageError(f"statuses has {status!r}; give numbers from 200 to 599, without 304")
     return tuple(sorted(set(statuses)))
+
+
+def _name(what: str, given: Mapping[str, Any], form: re.Pattern[str], wants: str) -> str | None:
+    """Empty: none, also if the page has one."""
+    name = given.get(what)
+    if name is not None and (type(name) is not str or not form.fullmatch(name)):
+        raise UsageError(f"{what} is {_shown(name)}; give {wants}")
+    return name
 
 
 def _steps(given: Any) -> tuple[Step, ...]:

@@ -2,7 +2,7 @@
 
 from shoal.urls.canonical import Params, canonical, credentials_of, left_out
 from shoal.urls.exclusions import Exclusions
-from shoal.urls.fingerprint import domain_of, fingerprint, host_of, origin_of, target
+from shoal.urls.fingerprint import domain_of, fingerprint, host_of, origin_of, target, with_identity
 from shoal.urls.resolve_links import PageLinks, Resolver
 from shoal.urls.scope import Scope
 from shoal.urls.stored_page_links import linked
@@ -25,4 +25,5 @@ __all__ = [
     "linked",
     "origin_of",
     "target",
+    "with_identity",
 ]

@@ -18,9 +18,10 @@ _GET = blake2b(b"GET\n", digest_size=8)
 _number = struct.Struct(">q").unpack
 
 
-def fingerprint(url: str, method: str = "GET", body: bytes = b"") -> int:
-    # Neither a method nor a canonical URL contains a newline, so the three fields stay separate.
-    request = f"{method}\n{url}\n".encode()
+def fingerprint(url: str, method: str = "GET", body: bytes = b"", identity: str = "") -> int:
+    # Neither a method, nor an identity, nor a canonical URL contains a newline, so the fields stay separate. A method
+    # contains no blank.
+    request = f"{f'{identity} {method}' if identity else method}\n{url}\n".encode()
     number: int = _number(blake2b(request + body, digest_size=8).digest())[0]
     return number
 
@@ -89,3 +90,10 @@ def target(url: str, params: Params, group: str) -> Target:
     """Raises InvalidURL, as `canonical` does."""
     text = canonical(url, params)
     return Target(text, fingerprint(text), host_of(text, group))
+
+
+def with_identity(target: Target, identity: str) -> Target:
+    """The same request in a session or region, where it counts as another one. Its note keeps the fingerprint."""
+    if not identity:
+        return target
+    return target._replace(fingerprint=fingerprint(target.url, target.method, target.body, identity), note=identity)

@@ -31,14 +31,17 @@ class JobExits:
         """Request -> the proxies through which it was tried without an answer of its own."""
 
     def choose(self, lease: Lease) -> Exit | NoProxy:
-        return self.pool.choose(lease.target.host)
+        options = lease.trail.options
+        if options is None:
+            return self.pool.choose(lease.target.host)
+        return self.pool.choose(lease.target.host, options.session or "", options.region or "")
 
     def fetcher(self, exit: Exit, direct: Fetcher) -> Fetcher | ProviderFetcher:
         """What fetches through the exit."""
         proxy = self.pool.proxies[exit.place] if exit.place >= 0 else None
         if proxy is None or proxy.recipe is None:
             return direct
-        return ProviderFetcher(direct, proxy.recipe, exit, self.pool.region or proxy.region)
+        return ProviderFetcher(direct, proxy.recipe, exit, exit.region or proxy.region)
 
     @contextmanager
     def used(self, exit: Exit) -> Iterator[None]:
@@ -73,7 +76,7 @@ class JobExits:
         request = lease.target.fingerprint
         tried = self._tried.get(request, [])
         if blame is Blame.BLOCK:
-            again = len(tried) < MOST_BLOCKED and self.pool.has_another(exit.host)
+            again = len(tried) < MOST_BLOCKED and self.pool.has_another(exit)
         else:
             again = blame is Blame.PROXY and (judgement.blame is Blame.PROXY or len(tried) < MOST_UNCLEAR)
         if again and judgement.blame is not Blame.PROXY:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from shoal.engine import request_result
-from shoal.engine.active_job import ASSET, SITEMAP, ActiveJob
+from shoal.engine.active_job import ASSET, SITEMAP, ActiveJob, session_of
 from shoal.engine.readers.pool import JobReaders, ReadFailed
 from shoal.engine.reading.auto_render import render_again
 from shoal.engine.reading.conditional_recrawl import CONDITION_REFUSED, NOT_MODIFIED, KnownPage
@@ -37,6 +37,7 @@ from shoal.model import (
     Trail,
 )
 from shoal.model.content_change import NO, change_kind
+from shoal.model.request_options import identity_of
 from shoal.store.archive.warc import digest
 from shoal.store.crawl.earlier_pages import EarlierPage
 from shoal.store.crawl.save_batch import BROWSER
@@ -73,8 +74,7 @@ async def interpret_response(
 
 
 def _note_cookies(active_job: ActiveJob, result: RequestResult, answer: Exchange) -> None:
-    active_job.cookies_changed = True
-    active_job.jar.unchecked_bytes += len(answer.head)
+    active_job.jars.note_change(session_of(result.lease), len(answer.head))
     hostname = urlsplit(result.lease.target.url).hostname or ""
     change = active_job.given_cookies.change(hostname, answer.headers.get_all("set-cookie"))
     if change is not None and result.failed is None:
@@ -140,7 +140,8 @@ def _set_merge_key(done: RequestResult) -> None:
     if not isinstance(record, PageRecord) or record.content_type not in HTML_TYPES:
         return
     if (200 <= record.status < 300 or record.status == NOT_MODIFIED) and done.lease.trail.callback[:1] != "#":
-        record.merge_key = fingerprint(record.canonical) if record.canonical else record.fingerprint
+        identity = identity_of(done.lease.trail.options)
+        record.merge_key = fingerprint(record.canonical, identity=identity) if record.canonical else record.fingerprint
 
 
 def is_wanted(lease: Lease, answer: Exchange | Failure) -> bool:

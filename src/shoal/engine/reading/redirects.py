@@ -9,13 +9,14 @@ from shoal.engine.request_result import RequestResult, add_refusal
 from shoal.errors import InvalidURL
 from shoal.fetch.exchange import Exchange
 from shoal.model import Completion, Lease, Offer, Outcome, RedirectRecord, ScopeKind, Target, Trail
+from shoal.model.request_options import identity_of
 from shoal.urls import left_out, origin_of
 
 
 def follow_redirect(active_job: ActiveJob, lease: Lease, answer: Exchange) -> RequestResult:
     here, trail = lease.target, lease.trail
     try:
-        there = active_job.target(answer.location or "")
+        there = active_job.target(answer.location or "", identity_of(trail.options))
     except InvalidURL as error:
         return _result(lease, answer, None, error.reason)
     chain = (*trail.chain, here.fingerprint)
@@ -35,7 +36,7 @@ def follow_redirect(active_job: ActiveJob, lease: Lease, answer: Exchange) -> Re
     redirected = _result(lease, answer, there, refusal)
     if refusal is None:
         options = trail.options
-        if options is not None and not _is_same_origin(here.url, there.url):
+        if options is not None and not is_same_origin(here.url, there.url):
             options = options.for_another_origin()
         redirected.offers.append(Offer(lease.job, [there], trail._replace(chain=chain, options=options)))
     return redirected
@@ -45,7 +46,7 @@ def _sets_cookie(active_job: ActiveJob, answer: Exchange) -> bool:
     return active_job.spec.use_cookies and "set-cookie" in answer.headers
 
 
-def _is_same_origin(here: str, there: str) -> bool:
+def is_same_origin(here: str, there: str) -> bool:
     """A host that moves to https keeps the request's secrets."""
     return origin_of(there) in (origin_of(here), origin_of(here).replace("http://", "https://"))
 

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal.engine import request_result
-from shoal.engine.active_job import ActiveJob
+from shoal.engine.active_job import ActiveJob, session_of
 from shoal.engine.readers.pool import JobReaders, ReadFailed
 from shoal.engine.reading.conditional_recrawl import NOT_MODIFIED
 from shoal.engine.reading.file_requests import offer_files
 from shoal.engine.reading.interpret_response import note_head, page_record
 from shoal.engine.reading.parse_page import BIG_BYTES
 from shoal.engine.reading.read_by_rules import findings_of, rules_question
+from shoal.engine.reading.redirects import is_same_origin
 from shoal.engine.request_result import RequestResult, add_links, add_refusal, add_skips
 from shoal.errors import InvalidURL, UsageError
 from shoal.extract.html_tags import HTML_TYPES
@@ -38,6 +39,7 @@ from shoal.model import (
     Trail,
 )
 from shoal.model.record import HANDLED
+from shoal.model.request_options import identity_of, inherited
 from shoal.spiders.callback_limits import CallbackLimits
 from shoal.spiders.file_field import has_files
 from shoal.spiders.item import Item
@@ -48,7 +50,7 @@ from shoal.spiders.rule_cost import is_cheap
 from shoal.spiders.run_callback import CallbackFailed, CallbackResult, run
 from shoal.spiders.spider import Spider
 from shoal.store.crawl.save_batch import SelectorUse
-from shoal.urls import fingerprint
+from shoal.urls import canonical, fingerprint, with_identity
 from shoal.urls.resolve_links import targets_of
 
 OUR_FAILURES = frozenset({"callback", "malformed", "poison", "unreadable"})
@@ -83,6 +85,7 @@ class SpiderCallbacks:
         page = page_of(record, answer.body, answer.headers, lease.trail.meta, lease.trail.input)
         # The record of an unchanged page has the status 304; the callback gets the page as it was.
         page.status = answer.status
+        page.session = session_of(lease)
         page.rendered = answer.rendered
         page.shared = active_job.shared
         try:
@@ -112,6 +115,7 @@ class SpiderCallbacks:
         done, page = _answered(lease, exchange, failure) if exchange is not None else _unanswered(result, failure)
         done.failed, done.why = result.failed, result.why
         page.shared = active_job.shared
+        page.session = session_of(lease)
         try:
             findings, _ = await self._findings(options.errors, page, readers, active_job.token)
             assert isinstance(done.record, PageRecord | Drop)
@@ -232,14 +236,16 @@ def offer_requests(active_job: ActiveJob, done: RequestResult, requests: list[Re
     for request in requests:
         callback = lease.trail.callback if request.callback is None else request.callback
         meta = "" if request.meta is None else json.dumps(request.meta)
-        together.setdefault((callback, request.priority, meta, request.options), []).append(request)
+        options = options_of(request, lease.target.url, lease.trail.options)
+        together.setdefault((callback, request.priority, meta, options), []).append(request)
     for (callback, priority, _, options), alike in together.items():
         check_trail(alike[0].meta, priority)
         name = callback_name(callback) or ""
         trail = Trail(depth, priority, lease.target.fingerprint, name, alike[0].meta, (), options, lease.trail.input)
-        others = [request for request in alike if not request.is_plain]
-        plain = [request.url for request in alike if request.is_plain]
-        targets = _plain_targets(active_job, done, plain) + _other_targets(active_job, done, others)
+        identity = identity_of(options)
+        others = [request for request in alike if identity or not request.is_plain]
+        plain = [] if identity else [request.url for request in alike if request.is_plain]
+        targets = _plain_targets(active_job, done, plain) + _other_targets(active_job, done, others, identity)
         if targets:
             done.offers.append(Offer(lease.job, targets, trail))
 
@@ -251,7 +257,7 @@ def _plain_targets(active_job: ActiveJob, done: RequestResult, urls: list[str]) 
     return targets_of(links.fresh)
 
 
-def _other_targets(active_job: ActiveJob, done: RequestResult, requests: list[Request]) -> list[Target]:
+def _other_targets(active_job: ActiveJob, done: RequestResult, requests: list[Request], identity: str) -> list[Target]:
     targets = []
     for request in requests:
         check_request(request.url, request.method, request.body, request.content_type)
@@ -265,8 +271,19 @@ def _other_targets(active_job: ActiveJob, done: RequestResult, requests: list[Re
             add_refusal(done, refusal, plain.url)
             continue
         key = fingerprint(plain.url, request.method, request.body)
-        targets.append(Target(plain.url, key, plain.host, request.method, request.body, request.content_type))
+        target = Target(plain.url, key, plain.host, request.method, request.body, request.content_type)
+        targets.append(with_identity(target, identity))
     return targets
+
+
+def options_of(request: Request, url: str, page: RequestOptions | None) -> RequestOptions | None:
+    """With what it inherits from the page at this URL, which was fetched with the options `page`."""
+    if page is None or not page.identity:
+        return request.options
+    try:
+        return inherited(request.options, page, is_same_origin(url, canonical(request.url)))
+    except InvalidURL:
+        return request.options
 
 
 def page_of(

@@ -111,22 +111,25 @@ class ResultSaver:
             await self._keep_trying(self._writer.run, add_spider_version, active_job.id, version)
 
     async def _save_changes(self, active_job: ActiveJob) -> None:
-        touched = bool(active_job.newly_admitted) or active_job.cookies_changed
+        touched = bool(active_job.newly_admitted) or active_job.jars.is_changed
         if active_job.newly_admitted:
             admitted, active_job.newly_admitted = active_job.newly_admitted, []
             await self._keep_trying(self._writer.run, admit, active_job.id, admitted)
-        if active_job.cookies_changed and active_job.jar.due:
-            active_job.cookies_changed = False
-            changed = active_job.jar.changed_lines()
-            if forgotten := active_job.jar.forgotten():
-                await self._keep_trying(self._writer.run, forget_cookies, active_job.id, forgotten)
-            if changed:
-                await self._keep_trying(self._writer.run, save_cookies, active_job.id, changed)
+        for session in active_job.jars.due():
+            await self._save_cookies(active_job, session)
         if active_job.shapes is not None and active_job.shapes.take_news():
             touched = True
         if touched and active_job.keeps_offers:
             # Before the links are offered that may need these changes.
             await self._frontier_client.touch(active_job.id)
+
+    async def _save_cookies(self, active_job: ActiveJob, session: str) -> None:
+        jar = active_job.jars[session]
+        changed = jar.changed_lines()
+        if forgotten := jar.forgotten():
+            await self._keep_trying(self._writer.run, forget_cookies, active_job.id, forgotten, session)
+        if changed:
+            await self._keep_trying(self._writer.run, save_cookies, active_job.id, changed, session)
 
 
 def offered_together(results: list[RequestResult]) -> Iterator[list[Offer]]:

@@ -18,6 +18,8 @@ class Exit(NamedTuple):
     """What a gateway or provider is told, so that it stays with one address."""
     group: str = ""
     """The session of the job's requests that this one belongs to."""
+    region: str = ""
+    """The region that was asked for."""
 
 
 class NoProxy(NamedTuple):

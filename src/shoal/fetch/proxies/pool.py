@@ -7,6 +7,7 @@ there, as long as there are others. If no proxy works, there is no choice: the r
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from bisect import bisect
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from shoal.errors import UsageError
 from shoal.fetch.proxies.blame import Blame, Judgement
 from shoal.fetch.proxies.exits import DIRECT, Exit, NoProxy
 from shoal.fetch.proxies.host_record import HostRecord, IndexSet
@@ -48,6 +50,7 @@ class _Sticky:
     index: int
     session: str
     until: float
+    most_uses: float
     uses: int = 0
 
 
@@ -82,23 +85,22 @@ class ProxyPool:
 
     def choose(self, host: str, session: str = "", region: str = "") -> Exit | NoProxy:
         """`session` names requests that stay with one proxy. Call `end` with the exit later.
-        Raises UsageError if no proxy serves the region of the request."""
-        now = self._clock()
-        tiers = self._tiers if region in ("", self.region) else self._tiers_of(region)
+        Raises UsageError if no proxy serves the region of the request: ask `lacks_region` before."""
+        now, region = self._clock(), region or self.region
+        tiers = self._tiers_of(region)
         of_host = self._host(host)
         key = f"session {session}" if session else f"host {host}" if self._sticky_hosts else ""
         if key:
-            index, token = self._choose_sticky(f"{region} {key}", tiers, of_host, now)
+            index, token = self._choose_sticky(f"{region} {key}", tiers, of_host, now, bool(session))
         else:
             index, token = self._choose_any(tiers, of_host, now), ""
         if index is None:
-            return self._without_proxy(host, now)
+            return self._without_proxy(host, tiers, now)
         self._begin(index, of_host, now)
         proxy = self.proxies[index]
         token = token or (f"{self._chance.getrandbits(40):010x}" if proxy.has_session else "")
-        return Exit(
-            index, proxy.url_for(token, region or self.region), host, proxy.name, proxy.remote_dns, token, session
-        )
+        url = proxy.url_for(token, region)
+        return Exit(index, url, host, proxy.name, proxy.remote_dns, token, session, region)
 
     def note(self, exit: Exit, judgement: Judgement) -> Blame:
         """Learns from a request. Returns who is to blame for a failure: a host that fails through several proxies is
@@ -132,12 +134,12 @@ class ProxyPool:
             record.in_flight = max(0, record.in_flight - 1)
             record.is_probed = here.is_probed = False
 
-    def has_another(self, host: str) -> bool:
-        """Whether a proxy is left that is not blocked or failing at the host."""
-        now, of_host = self._clock(), self._host(host)
+    def has_another(self, exit: Exit) -> bool:
+        """Whether a proxy is left that is not blocked or failing at the host of the request."""
+        now, of_host = self._clock(), self._host(exit.host)
         return any(
             self.proxies[index].has_session or not self._avoided(of_host, index, now)
-            for tier in self._tiers
+            for tier in self._tiers_of(exit.region)
             for index in tier.indices
             if self.records[index].is_usable(now)
         )
@@ -146,7 +148,7 @@ class ProxyPool:
     def waiting(self) -> str | None:
         """Why requests wait, as text for a person. None if a proxy works."""
         now = self._clock()
-        if self._direct_fallback or now - self._refused_at > 2 * BUSY_WAIT_S + self._shortest_wait_s(now):
+        if self._direct_fallback or now - self._refused_at > 2 * BUSY_WAIT_S + self._shortest_wait_s(self._tiers, now):
             return None
         down = [index for tier in self._tiers for index in tier.indices if not self.records[index].is_usable(now)]
         if len(down) < self._members:
@@ -186,7 +188,17 @@ class ProxyPool:
             proven.add(index)
         record.is_changed = False
 
+    def lacks_region(self, region: str) -> str | None:
+        """Why no request can ask for the region, as text for a person. None if one can."""
+        try:
+            self._tiers_of(region)
+        except UsageError as error:
+            return str(error)
+        return None
+
     def _tiers_of(self, region: str) -> list[Tier]:
+        if region == self.region:
+            return self._tiers
         if region not in self._other_regions:
             self._other_regions[region] = tiers_of(self.name, self.proxies, region)
         return self._other_regions[region]
@@ -229,13 +241,16 @@ class ProxyPool:
                 return index
         return indices[-1]
 
-    def _choose_sticky(self, key: str, tiers: list[Tier], of_host: HostRecord, now: float) -> tuple[int | None, str]:
-        """The same proxy as long as it works, is not blocked, and is not too old. All processes choose the same."""
+    def _choose_sticky(
+        self, key: str, tiers: list[Tier], of_host: HostRecord, now: float, is_session: bool
+    ) -> tuple[int | None, str]:
+        """The same proxy as long as it works and is not blocked. All processes choose the same. A session may be a
+        login, which a change of the address may end. So only that of a host is left when it is old."""
         held = self._sticky.get(key)
-        if held and held.until > now and held.uses < STICKY_USES and self._may_use(held.index, of_host, now):
+        if held and held.until > now and held.uses < held.most_uses and self._may_use(held.index, of_host, now):
             held.uses += 1
             return held.index, held.session
-        era = int(now / STICKY_S)
+        era = 0 if is_session else int(now / STICKY_S)
         for tier in tiers[of_host.tier :]:
             usable = [index for index in tier.indices if self._may_use(index, of_host, now)]
             if usable:
@@ -245,22 +260,23 @@ class ProxyPool:
             return self._choose_any(tiers, of_host, now), _hashed(f"{key} {era}").hex()
         retired = held.uses if held is not None else 0
         session = _hashed(f"{self.name} {key} {era} {retired} {of_host.blocks_in_a_row}").hex()
-        self._sticky[key] = _Sticky(index, session, (era + 1) * STICKY_S)
+        until = math.inf if is_session else (era + 1) * STICKY_S
+        self._sticky[key] = _Sticky(index, session, until, math.inf if is_session else STICKY_USES)
         if len(self._sticky) > MOST_HOSTS:
             self._sticky.popitem(last=False)
         return index, session
 
-    def _without_proxy(self, host: str, now: float) -> Exit | NoProxy:
+    def _without_proxy(self, host: str, tiers: list[Tier], now: float) -> Exit | NoProxy:
         if self._direct_fallback:
             return Exit(-1, "", host, DIRECT)
         self._refused_at = now
-        return NoProxy(min(self._shortest_wait_s(now), 5.0))
+        return NoProxy(min(self._shortest_wait_s(tiers, now), 5.0))
 
-    def _shortest_wait_s(self, now: float) -> float:
+    def _shortest_wait_s(self, tiers: list[Tier], now: float) -> float:
         """Until one of them may be used."""
         waits = [
             max(record.cool_until, record.next_at) - now
-            for tier in self._tiers
+            for tier in tiers
             for index in tier.indices
             if (record := self.records[index])
         ]
@@ -299,8 +315,7 @@ class ProxyPool:
         here.fail(cost, is_block=True)
         of_host.blocks_in_a_row += 1
         for key in (f"session {exit.group}", f"host {exit.host}"):
-            self._sticky.pop(f"{self.region} {key}", None)
-            self._sticky.pop(f" {key}", None)
+            self._sticky.pop(f"{exit.region} {key}", None)
         if not self.proxies[exit.place].has_session or here.in_a_row >= DOWN_FAILURES:
             here.cool(now, judgement.reason)
             of_host.proven.discard(exit.place)

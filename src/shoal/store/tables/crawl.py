@@ -318,6 +318,8 @@ cookies = Table(
     "cookies",
     metadata,
     Column("job", Text, primary_key=True),
+    # Empty: the job's own.
+    Column("session", Text, primary_key=True),
     Column("domain", Text, primary_key=True),
     Column("path", Text, primary_key=True),
     Column("name", Text, primary_key=True),
