@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from shoal.control.job_figures import COUNTED_EVERY_S, TOO_OLD
+from shoal.jobs.overview_cache import COUNTED_EVERY_S
 from shoal.store.crawl.save_batch import Batch, save
 from tests.cli.crawling import until
 from tests.control.calling import Api
@@ -40,13 +40,6 @@ def test_polling_costs_redis_one_call_per_request(api: Api, fleet: FleetShell) -
 def test_polling_soon_shows_what_is_stored(api: Api, fleet: FleetShell) -> None:
     job = with_a_page_that_was_not_there_before(api, fleet)
     until(lambda: api.get(f"/jobs/{job}")["hosts"] == 1)
-
-
-def test_a_later_request_shows_what_is_stored_now(api: Api, fleet: FleetShell) -> None:
-    job = with_a_page_that_was_not_there_before(api, fleet)
-    # Longer than what was counted once is told.
-    time.sleep(TOO_OLD * COUNTED_EVERY_S + 0.1)
-    assert api.get(f"/jobs/{job}")["hosts"] == 1
 
 
 def test_all_figures_of_an_answer_are_of_one_moment(api: Api, fleet: FleetShell) -> None:

@@ -68,7 +68,7 @@ def create_app(settings: Settings, threads: int = THREADS) -> Flask:
     """
     app = Flask("shoal", static_folder=None)
     app.extensions[NAME] = over = Bridge(settings)
-    job_figures.register(over, app.extensions)
+    overviews = job_figures.register(over, app.extensions)
     fleet_metrics.register(over, app.extensions)
     readiness.register(over, app.extensions)
     thread_slots.register(threads, app.extensions)
@@ -84,7 +84,7 @@ def create_app(settings: Settings, threads: int = THREADS) -> Flask:
     problems.register(app)
     for routes in (*ROUTES, serving(ROUTES)):
         app.register_blueprint(routes.blueprint)
-    app.register_blueprint(fleet_dashboard(over))
+    app.register_blueprint(fleet_dashboard(over, overviews))
     app.wsgi_app = keeping_slashes(app.wsgi_app)  # type: ignore[assignment, method-assign]
     return app
 

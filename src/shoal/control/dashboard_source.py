@@ -12,8 +12,8 @@ from shoal.control.api.records import explained
 from shoal.control.async_bridge import Bridge
 from shoal.control.auth import requester, require, require_for, require_to_feed
 from shoal.control.fleet_view import FleetViewReader
-from shoal.control.job_figures import job_status_of, overview_of
-from shoal.control.ownership import find_job, owner
+from shoal.control.job_figures import Overviews
+from shoal.control.ownership import find_job, owner, shown_overview
 from shoal.control.problems import Problem
 from shoal.control.redis_sessions import RedisSessions
 from shoal.control.streamed_files import attachment
@@ -42,7 +42,7 @@ from shoal.store.store import Store
 from shoal.telemetry.read_logs import Event, recent_events
 
 
-def fleet_dashboard(over: Bridge) -> Blueprint:
+def fleet_dashboard(over: Bridge, overviews: Overviews) -> Blueprint:
     def viewer_of(token: str) -> Viewer | None:
         known = token_of_id(over.store, token)
         if known is None:
@@ -55,7 +55,7 @@ def fleet_dashboard(over: Bridge) -> Blueprint:
         known = find_token(over.store, text)
         return None if known is None else known.id
 
-    made = dashboard(FleetSource(over), Login(RedisSessions(over), viewer_of, token_id))
+    made = dashboard(FleetSource(over, overviews), Login(RedisSessions(over), viewer_of, token_id))
     made.register_error_handler(Problem, lambda problem: error_page(problem.detail, problem.status))
     return made
 
@@ -63,8 +63,9 @@ def fleet_dashboard(over: Bridge) -> Blueprint:
 class FleetSource:
     can_submit = True
 
-    def __init__(self, over: Bridge) -> None:
+    def __init__(self, over: Bridge, overviews: Overviews) -> None:
         self._bridge = over
+        self._overviews = overviews
         self._fleet_view = FleetViewReader(over)
 
     @property
@@ -85,10 +86,10 @@ class FleetSource:
         return find_job(id)
 
     def status(self, job: Job) -> JobStatus:
-        return job_status_of(job)
+        return self._overviews.job_status(job)
 
     def overview(self, job: Job) -> Overview:
-        return overview_of(job)
+        return shown_overview(self._overviews.counted.soon(job))
 
     def next_requests(self, job: Job, most: int) -> list[tuple[Target, Trail]]:
         async def find() -> list[tuple[Target, Trail]]:

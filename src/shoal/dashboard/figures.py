@@ -1,4 +1,4 @@
-"""What the pages show of a job: its row in the list, and its progress."""
+"""What the pages show of a job: its progress and its errors."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
 from shoal.dashboard import formats
-from shoal.dashboard.charts import sparkline, status_classes
-from shoal.dashboard.source import Source
+from shoal.dashboard.charts import status_classes
 from shoal.jobs.deployment import JobStatus
 from shoal.jobs.failure_hints import failure_name, hint
 from shoal.jobs.job_overview import Overview
-from shoal.jobs.job_series import job_series
 from shoal.model import ENDED, Figures, JobState
-from shoal.store.jobs import Job
 from shoal.store.results.job_figures import Failures
 from shoal.store.results.time_series import Point
 
@@ -33,21 +28,6 @@ MARKS = {
 }
 RECENT_S = 150
 """The rate of a running job is that of the last two minutes or so."""
-_REMEMBERED = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class JobRow:
-    job: Job
-    status: JobStatus
-    progress: Progress
-    items: int
-    errors: str
-    spark: Markup
-
-    @property
-    def mark(self) -> str:
-        return MARKS[self.status.state]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,36 +41,6 @@ class Progress:
     @property
     def share(self) -> float:
         return self.pages / self.total if self.total else 0.0
-
-
-class SeriesCache:
-    """Remembers the series of ended jobs, which never change."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._ended: dict[str, tuple[float, list[Point]]] = {}
-
-    def of(self, job: Job) -> list[Point]:
-        if job.finished_at is None or job.state not in ENDED:
-            return job_series(self._source.store, job)
-        known = self._ended.get(job.id)
-        if known is None or known[0] != job.finished_at:
-            if len(self._ended) >= _REMEMBERED:
-                self._ended.clear()
-            known = self._ended[job.id] = job.finished_at, job_series(self._source.store, job)
-        return known[1]
-
-
-def job_row(source: Source, series: SeriesCache, job: Job) -> JobRow:
-    status, points = source.status(job), series.of(job)
-    return JobRow(
-        job,
-        status,
-        progress(status, points),
-        sum(point.items for point in points),
-        error_share(points, status.figures),
-        sparkline([point.pages_per_s for point in points]),
-    )
 
 
 def progress(status: JobStatus, points: Sequence[Point]) -> Progress:
@@ -138,19 +88,3 @@ def failed_attempts(seen: Overview) -> list[tuple[str, Failures, str | None]]:
         (failure_name(group.kind, group.status), group, hint(group.kind, group.status, retry, limit))
         for group in seen.failures
     ]
-
-
-def health(rows: Sequence[JobRow], workers: str | None) -> str:
-    """One sentence about all jobs that have not ended, and about the fleet's workers."""
-    at_work = [row for row in rows if row.status.state not in ENDED]
-    fleet = f" Fleet: {workers}." if workers else ""
-    if not at_work:
-        return f"No job is running.{fleet}"
-    counts: dict[str, int] = {}
-    for row in at_work:
-        counts[row.status.state.value] = counts.get(row.status.state.value, 0) + 1
-    words = ", ".join(f"{n:,} {state}" for state, n in counts.items())
-    waiting = next((row for row in at_work if row.status.state is JobState.WAITING and row.status.limiting), None)
-    rate = sum(row.progress.rate for row in at_work)
-    why = f" {waiting.job.spec.name} waits: {waiting.status.limiting}." if waiting else ""
-    return f"{words}; {rate:.1f} pages a second.{why}{fleet}"

@@ -16,7 +16,8 @@ from shoal.errors import FrontierLost, UsageError
 from shoal.frontier.contract import HostState
 from shoal.jobs.deployment import Deployment, JobStatus
 from shoal.jobs.explain import Explanation, explain
-from shoal.jobs.job_overview import Overview, overview
+from shoal.jobs.job_overview import Overview
+from shoal.jobs.overview_cache import OverviewCache
 from shoal.jobs.preview_change import preview_change
 from shoal.jobs.revive_dead_letters import revive
 from shoal.model import Target, Trail
@@ -49,6 +50,7 @@ class HomeSource:
         # SQLite's connections belong to one thread: the frontier is used in this one only.
         self._thread = ThreadPoolExecutor(1, "home")
         self._place = self._thread.submit(open_place).result()
+        self._counted = OverviewCache(lambda: self._place, self.status)
 
     @property
     def store(self) -> Store:
@@ -67,7 +69,7 @@ class HomeSource:
         return self._run(lambda: self._place.job_status(job))
 
     def overview(self, job: Job) -> Overview:
-        return self._run(lambda: overview(self._place, job.id))
+        return self._counted.soon(job)
 
     def next_requests(self, job: Job, most: int) -> list[tuple[Target, Trail]]:
         async def find() -> list[tuple[Target, Trail]]:

@@ -19,7 +19,8 @@ from werkzeug.wrappers import Response as AnyResponse
 from shoal.dashboard import formats
 from shoal.dashboard.charts import charts
 from shoal.dashboard.cursors import cursor_of, position_of
-from shoal.dashboard.figures import MARKS, SeriesCache, health, job_row, progress
+from shoal.dashboard.figures import MARKS, progress
+from shoal.dashboard.job_rows import JobRows, health
 from shoal.dashboard.job_tabs import FORMATS, TABS, page_content, tab_content
 from shoal.dashboard.login import Login, say, viewer
 from shoal.dashboard.option_form import CHANGEABLE, changed_options, form_value, submitted_job
@@ -29,6 +30,7 @@ from shoal.jobs.archived_pictures import PDF, SCREENSHOT, NewestScreenshots, pic
 from shoal.jobs.deployment import JobStatus
 from shoal.jobs.job_data import job_data
 from shoal.jobs.job_overview import Overview
+from shoal.jobs.job_series import job_series
 from shoal.jobs.mask_secrets import without_secrets
 from shoal.model import ENDED
 from shoal.model.options import OPTIONS, check_options
@@ -86,13 +88,13 @@ def dashboard(source: Source, login: Login) -> Blueprint:
 class _Pages:
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._series = SeriesCache(source)
+        self._rows = JobRows(source)
         self._screenshots = NewestScreenshots()
 
     def jobs(self) -> str:
         after = position_of(request.args.get("after"), (float, str))
         found = self._source.jobs(viewer(), after, JOBS_SHOWN + 1)
-        rows = [job_row(self._source, self._series, job) for _, job in found[:JOBS_SHOWN]]
+        rows = self._rows.read([job for _, job in found[:JOBS_SHOWN]])
         older = cursor_of(found[JOBS_SHOWN - 1][0]) if len(found) > JOBS_SHOWN else None
         runs = self._source.next_runs(viewer())
         words = health(rows, self._source.workers())
@@ -105,7 +107,7 @@ class _Pages:
 
     def job(self, id: str) -> str:
         job = self._found(id)
-        seen, points = self._source.overview(job), self._series.of(job)
+        seen, points = self._source.overview(job), job_series(self._source.store, job)
         status = self._source.status(job)
         queue = self._source.next_requests(job, QUEUE_LOOKED_AT) if status.state not in ENDED else []
         with closing(self._source.archive()) as archive:

@@ -71,6 +71,10 @@ class Overview:
     why_slow: str | None = None
     """What holds a running job back, with figures."""
 
+    is_counting: bool = False
+    """The job's rows are still being counted: figures of the store are those of the last minutes, and some are
+    missing."""
+
     @property
     def sinks_behind(self) -> int:
         """Changed items that a sink has not got yet; of several sinks, of the one that is furthest behind."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, Table, cast, func, select
 
+from shoal.model import Figures
 from shoal.store.crawl.save_batch import (
     DROPPED_ITEMS,
     FAILED,
@@ -18,6 +20,7 @@ from shoal.store.crawl.save_batch import (
     UNMATCHED,
     SelectorUse,
 )
+from shoal.store.results.time_series import Point
 from shoal.store.store import Store
 from shoal.store.tables import dead, drops, items, pages, redirects, rejects, tallies
 from shoal.urls.traps import PREFIX as TRAP
@@ -128,42 +131,92 @@ def brief_figures(store: Store, job: str) -> dict[str, Any]:
 
 
 def stored_figures(store: Store, job: str) -> StoredFigures:
-    # PostgreSQL's sum is a decimal.
-    size = cast(func.sum(pages.c.bytes), BigInteger)
-    by_status = select(pages.c.status, func.count(), size).where(pages.c.job == job)
-    by_change = select(pages.c.changed, func.count()).where(pages.c.job == job, pages.c.changed.is_not(None))
-    by_kind = select(pages.c.change_kind, func.count()).where(pages.c.job == job, pages.c.change_kind.is_not(None))
+    c = pages.c
+    # PostgreSQL's sum is a decimal. One pass over the pages for all that few values tell apart.
+    kinds = c.status, c.changed, c.change_kind, c.merged_into.is_not(None)
+    by_kind = select(*kinds, func.count(), cast(func.sum(c.bytes), BigInteger)).where(c.job == job).group_by(*kinds)
     by_reason = select(drops.c.reason, func.count()).where(drops.c.job == job)
-    merged = select(func.count()).where(pages.c.job == job, pages.c.merged_into.is_not(None))
-    hosts = select(func.count(pages.c.host.distinct())).where(pages.c.job == job)
+    # PostgreSQL would sort all hosts for count(distinct).
+    hosts = select(func.count()).select_from(select(c.host).where(c.job == job).distinct().subquery())
     with store.read() as db:
-        skips = _tallies(db, job, SKIPPED)
-        compared: dict[bool, int] = dict(db.execute(by_change.group_by(pages.c.changed)).all())
-        statuses = db.execute(by_status.group_by(pages.c.status).order_by(pages.c.status)).all()
+        counted = [_PageCount(*row) for row in db.execute(by_kind)]
         return StoredFigures(
-            pages=sum(n for _, n, _ in statuses),
+            pages=sum(one.n for one in counted),
             redirects=_count(db, redirects, job),
             dead=_count(db, dead, job),
             dropped=dict(db.execute(by_reason.group_by(drops.c.reason)).all()),
-            skipped=_by_reason(skips),
-            traps=_trapped(skips),
             shapes=_shapes(db, job),
             items=_count(db, items, job),
             rejected=_count(db, rejects, job),
-            dropped_items={key: n for key, n, _ in _tallies(db, job, DROPPED_ITEMS)},
-            bytes=sum(size for _, _, size in statuses),
+            bytes=sum(one.bytes for one in counted),
             hosts=db.execute(hosts).scalar_one(),
-            by_status={str(status): n for status, n, _ in statuses},
-            changed=compared.get(True, 0),
-            unchanged=compared.get(False, 0),
-            changes=dict(db.execute(by_kind.group_by(pages.c.change_kind)).all()),
-            merged=db.execute(merged).scalar_one(),
-            rendered={key: n for key, n, _ in _tallies(db, job, RENDERED)},
-            unarchived=sum(n for _, n, _ in _tallies(db, job, UNARCHIVED)),
-            failures=[_failures(key, n, sample) for key, n, sample in _tallies(db, job, FAILED)],
-            unmatched=_unmatched(db, job),
+            by_status=_sums(counted, "status"),
+            changed=sum(one.n for one in counted if one.changed),
+            unchanged=sum(one.n for one in counted if one.changed is False),
+            changes=_sums(counted, "change_kind"),
+            merged=sum(one.n for one in counted if one.is_merged),
             reject_reason=_reject_reason(db, job),
+            **_tallied(db, job),
         )
+
+
+def quick_figures(store: Store, job: str, ended: Figures, series: Sequence[Point]) -> StoredFigures:
+    """What is known without counting rows: how requests ended, which the frontier knows, and the sums of the series.
+    The rest is 0."""
+    statuses: Counter[str] = Counter()
+    for point in series:
+        statuses.update(point.by_status or {})
+    with store.read() as db:
+        return StoredFigures(
+            pages=ended.pages,
+            redirects=ended.redirects,
+            dead=ended.dead,
+            dropped=dict(ended.dropped),
+            shapes=[],
+            items=sum(point.items for point in series),
+            rejected=0,
+            bytes=sum(point.bytes for point in series),
+            hosts=0,
+            by_status=dict(sorted(statuses.items())),
+            changed=0,
+            unchanged=0,
+            changes={},
+            merged=0,
+            reject_reason=None,
+            **_tallied(db, job),
+        )
+
+
+class _PageCount(NamedTuple):
+    status: int
+    changed: bool | None
+    change_kind: str | None
+    is_merged: bool
+    n: int
+    bytes: int
+
+
+def _sums(counted: Sequence[_PageCount], name: str) -> dict[str, int]:
+    """The pages by this value, in its order; those without a value are left out."""
+    sums: Counter[str] = Counter()
+    for one in counted:
+        if (value := getattr(one, name)) is not None:
+            sums[str(value)] += one.n
+    return dict(sorted(sums.items()))
+
+
+def _tallied(db: Connection, job: str) -> dict[str, Any]:
+    """The figures that were added up while the job ran."""
+    skips = _tallies(db, job, SKIPPED)
+    return {
+        "skipped": _by_reason(skips),
+        "traps": _trapped(skips),
+        "dropped_items": {key: n for key, n, _ in _tallies(db, job, DROPPED_ITEMS)},
+        "rendered": {key: n for key, n, _ in _tallies(db, job, RENDERED)},
+        "unarchived": sum(n for _, n, _ in _tallies(db, job, UNARCHIVED)),
+        "failures": [_failures(key, n, sample) for key, n, sample in _tallies(db, job, FAILED)],
+        "unmatched": _unmatched(db, job),
+    }
 
 
 class OutcomeCounts(NamedTuple):
