@@ -131,12 +131,14 @@ async def test_latency_and_jitter_can_be_set_while_it_runs(server: Server, tmp_p
     status, told = await _get(f"{server.control_url}?latency_ms=30&jitter_ms=10&host=127.0.0.2")
     assert status == 200
     assert json.loads(told)["127.0.0.2"]["latency_ms"] == 30
-    for host in ("127.0.0.1", "127.0.0.2"):
+    for host in ("127.0.0.1", "127.0.0.2") * 5:
         await _get(server.url("/", host))
     await server.stop()
-    took_s = {entry.host: entry.t_end - entry.t_start for entry in read_log(tmp_path / "log")}
-    assert took_s["127.0.0.1"] < took_s["127.0.0.2"]
-    assert took_s["127.0.0.2"] >= 0.029
+    took_s: dict[str, list[float]] = {}
+    for entry in read_log(tmp_path / "log"):
+        took_s.setdefault(entry.host, []).append(entry.t_end - entry.t_start)
+    assert min(took_s["127.0.0.2"]) >= 0.029
+    assert min(took_s["127.0.0.1"]) < min(took_s["127.0.0.2"])
 
 
 async def test_a_host_can_be_made_to_fail_and_to_recover(server: Server) -> None:
