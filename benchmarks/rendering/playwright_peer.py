@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-from playwright.async_api import Playwright, async_playwright  # type: ignore[import-not-found]
+from playwright.async_api import Playwright, async_playwright
 
 AT_ONCE = 4
 _LINKS = "all => all.map(a => a.href)"

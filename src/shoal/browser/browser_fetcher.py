@@ -9,7 +9,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Coroutine
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +17,7 @@ from shoal.browser.asset_cache import AssetCache
 from shoal.browser.asset_requests import MayCall
 from shoal.browser.browser_cookies import changes, named_cookies, to_browser
 from shoal.browser.browser_pool import BrowserPool
-from shoal.browser.browser_process import BrowserProcess
+from shoal.browser.browser_process import LAUNCH_S, BrowserProcess
 from shoal.browser.devtools import BrowserGone, DevToolsError, Session
 from shoal.browser.find_browser import BrowserMissing
 from shoal.browser.guarded_dial import GuardedDial
@@ -74,6 +74,8 @@ class BrowserFetcher:
         if self.pool.is_to_blame(call.url):
             return Failure(FailureKind.RENDER, "the browser was lost each time that it loaded the page", 0.0)
         try:
+            if call.rendering is not None and call.rendering.playwright:
+                return await self._fetch_with_playwright(call, may_call)
             async with self.pool.browser(call.url) as process:
                 return await self._fetch_in(process, call, may_call)
         except BrowserGone as error:
@@ -111,6 +113,32 @@ class BrowserFetcher:
         finally:
             # Even if this task is cancelled: nothing of the page may stay.
             await asyncio.shield(self._close(visit, context, proxy, listener))
+
+    async def _fetch_with_playwright(self, call: Fetch, may_call: MayCall | None) -> Exchange | Failure:
+        # Imported here only: few jobs need it.
+        from shoal.browser.playwright_visit import PlaywrightVisit
+
+        began, started_at = time.monotonic(), time.time()
+        async with AsyncExitStack() as ending:
+            process = await ending.enter_async_context(self.pool.own_browser())
+            listener = process.take_listener()
+            assert listener is not None
+            ending.callback(process.return_listener, listener)
+            proxy = SocksProxy(GuardedDial(self._guard, self._names, call.proxy), call.max_bytes + ASSET_BYTES)
+            ending.callback(proxy.close)
+            visit = PlaywrightVisit(process, call, proxy, self._agent, self._insecure, may_call)
+            ending.push_async_callback(visit.aclose)
+            try:
+                async with asyncio.timeout(call.deadline_s + LAUNCH_S):
+                    await visit.load(await proxy.listen(listener))
+                    answer = await visit.exchange(started_at)
+            except PageFailed as failed:
+                return Failure(failed.kind, str(failed), time.monotonic() - began)
+            except TimeoutError:
+                return Failure(FailureKind.TIMEOUT, f"no page within {call.deadline_s:g} s", time.monotonic() - began)
+            if answer.rendered is not None:
+                answer.rendered.ending = ending.pop_all()
+        return answer
 
     async def _close(self, visit: PageVisit, context: str, proxy: SocksProxy, listener: socket.socket) -> None:
         process = visit.process

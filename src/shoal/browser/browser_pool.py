@@ -124,6 +124,17 @@ class BrowserPool:
         log.warning("browser_lost", f"ended a browser that did not close {url}", browser=process.pid)
         process.kill()
 
+    @asynccontextmanager
+    async def own_browser(self) -> AsyncIterator[BrowserProcess]:
+        """A browser for one page alone, which ends with the block. Raises BrowserMissing if it does not start."""
+        lent = await self._started()
+        self._old.add(lent)
+        try:
+            yield lent.process
+        finally:
+            self._old.discard(lent)
+            await lent.process.close()
+
     async def start(self) -> BrowserProcess:
         """Starts the browser before the first page. Raises BrowserMissing."""
         return (await self._current_browser()).process

@@ -56,6 +56,7 @@ class DevTools(asyncio.Protocol):
         self._buffer = bytearray()
         self._transport: asyncio.Transport | None = None
         self.is_closed = False
+        self._forward: Callable[[bytes], None] | None = None
         self.browser = self._sessions[None] = Session(self, None, _no_event)
 
     async def connect(self, channel: socket.socket) -> None:
@@ -83,6 +84,14 @@ class DevTools(asyncio.Protocol):
         self._transport.write(json.dumps(message).encode() + b"\0")
         return answer
 
+    def forward(self, to: Callable[[bytes], None]) -> None:
+        """Another client has the browser for itself from now on: `to` gets every message, and `pass_on` sends one."""
+        self._forward = to
+
+    def pass_on(self, message: bytes) -> None:
+        if not self.is_closed and self._transport is not None:
+            self._transport.write(message + b"\0")
+
     def close(self) -> None:
         """Safe to call again."""
         self.is_closed = True
@@ -101,7 +110,9 @@ class DevTools(asyncio.Protocol):
         *messages, rest = self._buffer.split(b"\0")
         self._buffer = rest
         for message in messages:
-            if not self._is_unheard(message):
+            if self._forward is not None:
+                self._forward(bytes(message))
+            elif not self._is_unheard(message):
                 self._take(json.loads(message))
 
     def _is_unheard(self, message: bytearray) -> bool:

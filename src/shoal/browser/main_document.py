@@ -88,7 +88,7 @@ class MainDocument:
         if answer.status in REDIRECTS and "location" in headers:
             self._redirected(request_id, answer)
             return
-        answer.is_shown = _is_html(headers) and answer.status not in _NO_CONTENT
+        answer.is_shown = is_html(headers) and answer.status not in _NO_CONTENT
         await self._take(request_id, answer)
 
     def _redirected(self, request_id: str, answer: DocumentAnswer) -> None:
@@ -134,7 +134,7 @@ class MainDocument:
         return domain_of(host_of(f"{url}/")) == domain_of(host_of(self._call.url))
 
 
-def _is_html(headers: Headers) -> bool:
+def is_html(headers: Headers) -> bool:
     kind = headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     is_file = headers.get("content-disposition").strip().lower().startswith("attachment")
     return (kind in HTML_TYPES or not kind) and not is_file

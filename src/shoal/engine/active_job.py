@@ -248,6 +248,8 @@ class ActiveJob:
         mode, options = self.render_mode(lease), lease.trail.options
         if mode is Render.NEVER or (mode is Render.AUTO and not self.auto_render.at_once(lease)):
             return None
+        if options is not None and options.playwright:
+            return self._rendering._replace(steps=(), playwright=True)
         if options is not None and options.steps:
             return self._rendering._replace(steps=(*options.steps, *self._pictures))
         began_here = self._began_at(origin_of(lease.target.url))

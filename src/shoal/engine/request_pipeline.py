@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from shoal.engine import request_result, unfetched_requests
 from shoal.engine.active_job import ActiveJob
@@ -39,6 +39,7 @@ from shoal.engine.saving.build_capture import capture, pack_small
 from shoal.engine.shape_statistics import Worth
 from shoal.errors import FrontierLost
 from shoal.fetch.blocks.find_block import find_block
+from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, FetchAborted
 from shoal.fetch.proxies.exits import NoProxy
 from shoal.frontier.contract import Frontier
@@ -146,9 +147,14 @@ class RequestPipeline:
                 active_job.after_fetch(lease, call)
             except FetchAborted:
                 return ReturnLease(NO_ROOM_WAIT_S)
-        if isinstance(answer, Exchange) and exit is not None:
-            answer.proxy = exit.name
-        return await self._unpack_and_read(AnsweredAttempt(attempt, call, answer, late_s))
+            if _is_open(answer):
+                # The callback works on the page, which keeps its slot until then.
+                slot.push_async_callback(_close, answer, lease, active_job, call)
+            else:
+                await slot.aclose()
+            if isinstance(answer, Exchange) and exit is not None:
+                answer.proxy = exit.name
+            return await self._unpack_and_read(AnsweredAttempt(attempt, call, answer, late_s))
 
     async def _with_errors_callback(
         self, lease: Lease, active_job: ActiveJob, result: RequestResult
@@ -203,8 +209,8 @@ class RequestPipeline:
     async def _read(self, answered: AnsweredAttempt) -> RequestResult | ReturnLease:
         attempt, answer = answered.attempt, answered.answer
         lease, active_job = attempt.lease, attempt.active_job
-        big = is_big(active_job, answer)
-        if not big:
+        lands_late = is_big(active_job, answer) or _is_open(answer)
+        if not lands_late:
             self._land(lease, answer, answered.late_s)
         try:
             result = await self._interpret(lease, active_job, answer, attempt.known)
@@ -212,8 +218,9 @@ class RequestPipeline:
             # The request is fetched again when its job continues, or has fewer waiting pages.
             return ReturnLease()
         finally:
-            if big:
-                # Only now: a host that sends big pages waits until they are read, and delays no other host.
+            if lands_late:
+                # Only now: a host that sends big pages waits until they are read, and delays no other host. What a
+                # callback requests with Playwright is charged to the host too.
                 self._land(lease, answer, answered.late_s)
         complete = await self._with_sitemap(active_job, answer, result)
         if complete is None:
@@ -322,6 +329,19 @@ class RequestPipeline:
         else:
             for part in read_sitemap(body):
                 yield part
+
+
+def _is_open(answer: Exchange | Failure) -> TypeGuard[Exchange]:
+    """Whether its page is open in Playwright."""
+    return isinstance(answer, Exchange) and answer.rendered is not None and answer.rendered.ending is not None
+
+
+async def _close(answer: Exchange, lease: Lease, active_job: ActiveJob, call: Fetch) -> None:
+    if answer.rendered is not None and answer.rendered.ending is not None:
+        # Even if this task is cancelled: nothing of the page may stay.
+        await asyncio.shield(answer.rendered.ending.aclose())
+        answer.rendered.playwright = answer.rendered.ending = None
+        active_job.after_fetch(lease, call)
 
 
 def _read_failure(lease: Lease, answer: Exchange | Failure, error: ReadFailed) -> RequestResult:

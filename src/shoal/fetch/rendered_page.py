@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,5 +56,9 @@ class RenderedPage:
     requests: Counter[str] = field(default_factory=Counter)
     """Host -> requests that were sent to it, with that for the page."""
     wire_bytes: int = 0
+    playwright: Any = None
+    """The page in Playwright while the callback has it, if its request has `playwright=True`."""
+    ending: AsyncExitStack | None = None
+    """Closes that page, and all that it needs."""
     timings: dict[str, float] = field(default_factory=dict)
     """Seconds from the start to the first byte, to the parsed page and to its load event."""

@@ -97,6 +97,8 @@ class Rendering(NamedTuple):
     """Also images, fonts and media."""
     robots_strict: bool = False
     """robots.txt also holds for what scripts of the page call, and for its frames."""
+    playwright: bool = False
+    """The callback gets the page in Playwright."""
 
     def for_another_origin(self) -> Rendering:
         """Without any step if one of them types a text, which may be secret."""

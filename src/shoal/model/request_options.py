@@ -35,6 +35,8 @@ class RequestOptions(NamedTuple):
     """Requests of one session share cookies and a proxy. None: that of the page, until `inherited` has filled it in."""
     region: str | None = None
     """Only proxies of this region carry it. None likewise."""
+    playwright: bool = False
+    """The callback gets the page in Playwright."""
 
     def __repr__(self) -> str:
         headers = tuple((name, value if name.lower() in OPEN_HEADERS else HIDDEN) for name, value in self.headers)
@@ -75,6 +77,7 @@ class RequestOptions(NamedTuple):
                 tuple(Step(*step) for step in fields.get("steps", ())),
                 fields.get("session"),
                 fields.get("region"),
+                bool(fields.get("playwright", False)),
             )
         except (TypeError, AttributeError) as error:
             raise ValueError("a damaged record of a request's options") from error

@@ -161,6 +161,13 @@ class Page:
         matches = compiled(pattern, "calls")
         return [call for call in self.rendered.calls if matches(call.url)] if self.rendered is not None else []
 
+    @property
+    def playwright(self) -> Any:
+        """The page in Playwright, if its request has `playwright=True`. Raises UsageError otherwise."""
+        if self.rendered is None or self.rendered.playwright is None:
+            raise UsageError("the page is not open in Playwright: request it with playwright=True")
+        return self.rendered.playwright
+
     def css(self, selector: str) -> list[Node]:
         return self.document.css(selector)
 

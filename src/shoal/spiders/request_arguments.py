@@ -51,6 +51,7 @@ class RequestArguments(TypedDict, total=False):
     steps: Sequence[str | Mapping[str, Any]]
     session: str
     region: str
+    playwright: bool
 
 
 def request_options(given: Mapping[str, Any]) -> RequestOptions:
@@ -64,17 +65,18 @@ def request_options(given: Mapping[str, Any]) -> RequestOptions:
     size = sum(len(name) + len(value) for name, value in headers + cookies)
     if size > MOST_CHARS:
         raise UsageError(f"headers and cookies of one request have {size:,} characters; give at most {MOST_CHARS:,}")
-    steps = _steps(given.get("steps"))
+    steps, playwright = _steps(given.get("steps")), _playwright(given)
     return RequestOptions(
         headers,
         cookies,
         callback_name(given.get("errors")),
         _statuses(given),
         _timeout_s(given.get("timeout")),
-        _render(given.get("render"), bool(steps)),
+        _render(given.get("render"), bool(steps) or playwright),
         steps,
         _name("session", given, _SESSION, "a name of at most 64 characters without blanks, such as ann"),
         _name("region", given, _REGION, "the name of a region, such as de"),
+        playwright,
     )
 
 
@@ -170,6 +172,15 @@ def _steps(given: Any) -> tuple[Step, ...]:
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise UsageError(f"steps is {_shown(given)}; give a list, as in [{{'wait': '.item'}}]")
     return steps_of(given)
+
+
+def _playwright(given: Mapping[str, Any]) -> bool:
+    wanted = given.get("playwright", False)
+    if type(wanted) is not bool:
+        raise UsageError(f"playwright is {_shown(wanted)}; give True or False")
+    if wanted and (given.get("steps") or given.get("render", True) not in (True, Render.ALWAYS)):
+        raise UsageError("playwright=True gives the page to the callback: leave steps= and render= out")
+    return wanted
 
 
 def _render(given: Any, has_steps: bool) -> Render | None:
