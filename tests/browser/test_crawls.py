@@ -228,12 +228,18 @@ def test_auto_renders_what_shows_too_little_and_learns_where(tmp_path: Path) -> 
         def auto(page: Page) -> Iterator[Any]:
             yield from page.each("article.product_pod", Product)
             if page.url.endswith("/plain.html"):
-                yield from page.follow("h3 a", to=product)
+                yield from one_after_another(page, [link.attr("href") for link in page.css("h3 a")])
                 yield page.request("/app/moved.html")
 
         @auto.callback
         def product(page: Page) -> Iterator[Any]:
             yield {"name": page.css("h1")[0].text}
+            yield from one_after_another(page, page.meta["rest"])
+
+        def one_after_another(page: Page, urls: list[Any]) -> Iterator[Any]:
+            # So that what one page gained is known before the next is fetched.
+            if urls:
+                yield page.request(urls[0], to=product, meta={"rest": urls[1:]})
 
         report = auto.run(tmp_path / "home")
         log = Counter(entry.path for entry in site.log())
