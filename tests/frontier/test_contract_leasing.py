@@ -161,6 +161,19 @@ async def test_only_callers_with_a_browser_lease_from_a_job_that_needs_one(bench
     assert await bench.lease(10, job="rendered") == []
 
 
+async def test_many_jobs_that_need_a_browser_keep_no_other_from_callers_without_one(bench: Bench) -> None:
+    for n in range(100):
+        await bench.job(f"rendered{n}", gap_s=0, per_host=100, priority=1, browser=True)
+        await bench.offer(*urls(f"h{n}", 1), job=f"rendered{n}")
+    await bench.job("plain", gap_s=0, per_host=100)
+    await bench.offer(*urls("b", 3), job="plain")
+    assert await bench.frontier.next_ready_in() == 0
+    assert [lease.job for lease in await bench.lease(10)] == ["plain"] * 3
+    assert await bench.frontier.next_ready_in() is None
+    rendered = {lease.job for lease in await bench.lease(200, browsers=20)}
+    assert len(rendered) == 20 and "plain" not in rendered
+
+
 async def test_a_job_may_turn_out_to_need_a_browser(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=100)
     await bench.offer(*urls("a", 4))

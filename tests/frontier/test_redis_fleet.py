@@ -227,6 +227,18 @@ async def test_a_hundred_owners_whose_jobs_wait_keep_no_other_from_its_turn(fron
     assert given.count("new") == 5
 
 
+async def test_a_job_that_a_version_without_rings_of_browsers_listed_is_served(
+    frontier: RedisFrontier, redis_server: RedisServer
+) -> None:
+    caller, client = Caller("w"), redis_server.client
+    await frontier.open_job("job", Terms(gap_s=0.0, per_host=100, browser=True))
+    await frontier.offer(caller.next(), [Offer("job", [target(url) for url in urls("a.test", 5)])])
+    client.rename(f"{TAG}:browser_ring:1:", f"{TAG}:ring:1:")
+
+    assert await frontier.lease(caller.next(), 10) == []
+    assert len(await frontier.lease(caller.next(), 10, browsers=10)) == 5
+
+
 async def test_jobs_that_a_version_without_owners_listed_are_served(
     frontier: RedisFrontier, redis_server: RedisServer
 ) -> None:

@@ -184,28 +184,45 @@ local function leave_ring(job)
   jobs[job.name] = nil
 end
 
--- Reads them once per call: an owner may be served again, when its jobs have already changed.
-local function jobs_of(lane, owner)
-  local ring, found = ring_key(lane, owner), {}
-  if found_jobs[ring] then
-    crowded = found_jobs[ring].crowded
-    return found_jobs[ring]
-  end
-  found_jobs[ring] = found
+-- Adds the jobs of a ring that can be leased from. Returns how many the ring has, of those that one call checks.
+local function add_jobs(found, ring)
   local ids = redis.call('ZRANGE', ring, 0, JOBS_PER_OWNER - 1)
-  crowded = #ids == JOBS_PER_OWNER
-  found.crowded = crowded
-  if #ids == 0 then redis.call('ZREM', owners_of(lane), owner) end
   for _, id in ipairs(ids) do
     local job = job_of_id(id)
-    if not job then
+    if not job or ring_of(job) ~= ring then
+      -- A version without rings of browsers listed it here. It is listed again when it is saved.
       redis.call('ZREM', ring, id)
+      if job then job.listed, job.changed = false, true end
     elseif leasable(job) then
       found[#found + 1] = job
     else
       leave_ring(job)
     end
   end
+  return #ids
+end
+
+local function goes_first(one, other)
+  local place, others = place_of(one), place_of(other)
+  return place < others or (place == others and one.id < other.id)
+end
+
+-- Reads them once per call: an owner may be served again, when its jobs have already changed.
+local function jobs_of(lane, owner)
+  local ring, browser_ring, found = ring_key(lane, owner), browser_ring_key(lane, owner), {}
+  if found_jobs[ring] then
+    crowded = found_jobs[ring].crowded
+    return found_jobs[ring]
+  end
+  found_jobs[ring] = found
+  local most = add_jobs(found, ring)
+  if browsers > 0 then
+    most = math.max(most, add_jobs(found, browser_ring))
+    table.sort(found, goes_first)
+  end
+  crowded = most == JOBS_PER_OWNER
+  found.crowded = crowded
+  if most == 0 and redis.call('EXISTS', ring, browser_ring) == 0 then redis.call('ZREM', owners_of(lane), owner) end
   return found
 end
 

@@ -27,11 +27,14 @@ for _, lane in ipairs(args.lanes) do
   local others = #owners == OWNERS_PER_LANE or redis.call('EXISTS', S .. ':ring:' .. lane) == 1
   if others then at = math.min(at, now + SOON_S) end
   for _, owner in ipairs(owners) do
-    local ids = redis.call('ZRANGE', ring_key(lane, owner), 0, math.min(left, JOBS_PER_OWNER) - 1)
-    left = math.max(1, left - #ids)
-    for _, id in ipairs(ids) do
-      local job = job_of_id(id)
-      if job and leasable(job) and is_for_caller(job) then at = math.min(at, soonest(job)) end
+    local rings = {ring_key(lane, owner), args.browser and browser_ring_key(lane, owner) or nil}
+    for _, ring in ipairs(rings) do
+      local ids = redis.call('ZRANGE', ring, 0, math.min(left, JOBS_PER_OWNER) - 1)
+      left = math.max(1, left - #ids)
+      for _, id in ipairs(ids) do
+        local job = job_of_id(id)
+        if job and leasable(job) and is_for_caller(job) then at = math.min(at, soonest(job)) end
+      end
     end
   end
 end

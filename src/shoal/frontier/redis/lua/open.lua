@@ -46,7 +46,7 @@ jobs[args.job] = job
 -- Workers that remember earlier offers of the job must forget them.
 if known and job.id == NO_QUEUES and not args.known then shard.epoch = shard.epoch + 1 end
 for _, count in ipairs(COUNTS) do job[count] = job[count] or 0 end
--- The ring depends on lane and priority, so the job leaves it until it is saved.
+-- The ring depends on lane, priority and browser, so the job leaves it until it is saved.
 if job.listed then redis.call('ZREM', ring_of(job), job.id) end
 job.listed, job.changed, job.state = false, true, state_of(job, known)
 if job.id == NO_QUEUES and not args.known then new_queues(job) end

@@ -7,6 +7,7 @@
 --   S:ids                    hash      id -> job, while its queues exist
 --   S:owners:<lane>          zset      owners of jobs that may have something to lease, by turn
 --   S:ring:<lane>:<owner>    zset      ids of such jobs of an owner, by priority, then by turn
+--   S:browser_ring:<lane>:<owner>  zset  the same for jobs that need a browser, which most callers have not
 --   S:r:<id>                 zset      host -> when to check it, if anything is queued there; PARKED, CAPPED: not now
 --   S:met:<id>               zset      the same times, only of hosts that have answered the job
 --   S:held:<id>              zset      the same times, only of hosts with requests that have kept their permit
@@ -215,7 +216,9 @@ local function owners_of(lane) return S .. ':owners:' .. lane end
 
 local function ring_key(lane, owner) return S .. ':ring:' .. lane .. ':' .. owner end
 
-local function ring_of(job) return ring_key(job.lane, job.owner or '') end
+local function browser_ring_key(lane, owner) return S .. ':browser_ring:' .. lane .. ':' .. owner end
+
+local function ring_of(job) return (job.browser and browser_ring_key or ring_key)(job.lane, job.owner or '') end
 
 -- Higher priority first, then the job served longest ago: both in one exact double.
 local function place_of(job)

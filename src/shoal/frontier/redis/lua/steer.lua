@@ -44,7 +44,11 @@ end
 
 function verbs.touch(job) job.edition = job.edition + 1 end
 
-function verbs.require_browser(job) job.browser, should_wake = true, true end
+-- It leaves the ring of jobs without a browser, and joins the other when it is saved.
+function verbs.require_browser(job)
+  if job.listed then redis.call('ZREM', ring_of(job), job.id) end
+  job.listed, job.browser, should_wake = false, true, true
+end
 
 local function steer(word, names)
   for _, name in ipairs(names) do
