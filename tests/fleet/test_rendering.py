@@ -67,8 +67,16 @@ def browsers_of(fleet: Running, worker: Role) -> list[int]:
     return [found for child in fleet.children(worker) if (found := browser_of(child)) is not None]
 
 
-def test_a_job_that_turns_out_to_need_a_browser_gets_one(tmp_path: Path) -> None:
-    spider = SPIDER.replace('render="always", ', "").replace("to=product)", "to=product, render=True)")
+@pytest.mark.parametrize(
+    "spider",
+    [
+        SPIDER.replace('render="always", ', "").replace("to=product)", "to=product, render=True)"),
+        SPIDER.replace('render="always"', 'render="auto"'),
+    ],
+    ids=["asked", "auto"],
+)
+def test_a_job_that_turns_out_to_need_a_browser_gets_one(tmp_path: Path, spider: str) -> None:
+    """Until then, workers without one fetch its pages."""
     (tmp_path / "shop.py").write_text(spider)
     with running(SHOP, log=tmp_path / "visits.jsonl") as site, Running(tmp_path, workers=1, processes=1) as fleet:
         job = fleet.submit("shop.py:shop", site.url("/app/plain.html"), "--scope", "host")

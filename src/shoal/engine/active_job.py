@@ -96,6 +96,8 @@ class ActiveJob:
         self.exclusions = resources.exclusions
         self.keeps_offers = resources.keeps_offers
         self._open_browser = resources.open_browser
+        self.is_left_to_browsers = spec.render is Render.ALWAYS
+        """The frontier gives its requests only to processes with a browser."""
         self._rendering = spec.rendering.rendering
         self._pictures = steps_of(["screenshot"] * spec.rendering.screenshot)
         """The last steps of every page, also of one with steps of its own."""
@@ -152,6 +154,7 @@ class ActiveJob:
             self.scope.set_patterns(spec.include, spec.exclude)
         self.spec = spec
         self.is_changed = True
+        self.is_left_to_browsers = spec.render is Render.ALWAYS
 
     def use(self, callbacks: SpiderCallbacks | None) -> None:
         """Reads further pages with this spider."""
