@@ -54,6 +54,20 @@ def test_a_crawl_needs_no_extra(tmp_path: Path, bare: dict[str, str], site: Runn
     assert ran.code == 0 and len((tmp_path / "out.csv").read_text().splitlines()) == 6, ran.err
 
 
+def test_the_dashboard_and_reports_of_a_home_need_one_small_extra(tmp_path: Path, site: Running) -> None:
+    env = as_installed(tmp_path / "small", "dashboard")
+    shoal = Shell(tmp_path)
+    shoal("crawl", site.url(), "--allow-private", "--rate", "0", "--max-pages", "2", env=env)
+    (_, missing, said), (_, code, _) = (
+        *ran(tmp_path, as_installed(tmp_path / "bare"), "report last -o report.html"),
+        *ran(tmp_path, env, "report last -o report.html"),
+    )
+    assert missing == 2 and "needs flask, which is not installed: pip install 'shoal[dashboard]'" in said
+    assert code == 0 and (tmp_path / "report.html").exists()
+    served = "import shoal.cli.home_dashboard"
+    subprocess.run([sys.executable, "-c", served], env={**shoal.environment, **env}, check=True)
+
+
 def test_a_sink_says_which_extra_it_needs(tmp_path: Path, bare: dict[str, str]) -> None:
     fields = {"title": "h1"}
     rules = {"start": ["https://x.test/"], "items": [{"name": "Book", "fields": fields}]}

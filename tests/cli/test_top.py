@@ -8,7 +8,11 @@ import select
 import subprocess
 import sys
 import time
+from typing import Any
 
+from shoal.cli.backends import ListedJob
+from shoal.cli.fleet_lines import LANE_HEADER, host_lines, lane_lines
+from shoal.model import Figures, JobState, Lane
 from shoal.practice import Running
 from tests.cli.conftest import Shell
 from tests.cli.crawling import WITHIN_S, crawling
@@ -21,7 +25,28 @@ def test_without_a_terminal_the_screen_is_printed_once(shoal: Shell, site: Runni
     assert ran.code == 0 and heading == "shoal top: 0 unfinished, 0.0 pages/s, order: newest"
     assert header.split() == ["id", "state", "pages", "p/s", "queued", "dead", "name"]
     assert row.split()[:4] == [">", job, "limited", "3"] and row.endswith("few")
-    assert max(map(len, ran.out.splitlines())) <= 80
+    assert max(map(len, ran.out.splitlines())) <= 80 and "quit" not in ran.out
+
+
+def test_lanes_and_hosts_are_counted_and_the_host_blocked_longest_comes_first() -> None:
+    worker = {"lanes": [Lane.EXPRESS, Lane.BATCH], "lane": Lane.BATCH}
+    running = ListedJob("j1", "a", JobState.RUNNING, Figures(found=7, queued=5, leased=2), 0.0, Lane.BATCH)
+    ended = ListedJob("j2", "b", JobState.DONE, Figures(), 0.0, Lane.SLOW)
+    header, *rows = [line.split() for line in lane_lines([worker], [running, ended], 80)]
+    assert header == list(LANE_HEADER)
+    assert rows == [["express", "1", "0", "0", "0"], ["batch", "1", "1", "1", "7"], ["slow", "0", "0", "0", "0"]]
+
+    def host(name: str, **held: Any) -> dict[str, Any]:
+        free = {"block_until": None, "block_reason": None, "paused": False, "slowdown": 1.0, "in_flight": 0}
+        return {"host": name, **free, **held}
+
+    blocked = {"block_until": "2999-01-01T00:00:00Z", "block_reason": "retry-after"}
+    hosts = [host("fine"), host("paused", paused=True), host("slow", slowdown=4.0), host("blocked", **blocked)]
+    _, first, second, more = host_lines(hosts, 2, 80)
+    assert first.startswith("blocked ") and first.endswith(": retry-after")
+    assert second.split() == ["slow", "0", "slowed", "down", "4.0", "times"]
+    assert more == "and 1 host more: shoal hosts"
+    assert host_lines(hosts[:1], 2, 80) == []
 
 
 def test_a_home_has_no_workers_and_says_so(shoal: Shell, site: Running) -> None:
@@ -38,6 +63,10 @@ def test_on_a_terminal_keys_pause_a_job_and_quit(shoal: Shell, site: Running) ->
         with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env) as process:
             os.close(terminal)
             read_until(control, "running")
+            os.write(control, b"\r")
+            read_until(control, "politeness")
+            os.write(control, b" ")
+            read_until(control, "queued  dead")
             os.write(control, b"p")
             read_until(control, "paused")
             os.write(control, b"q")

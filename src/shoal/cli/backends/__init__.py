@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shoal.jobs.job_overview import Overview
     from shoal.jobs.job_quality import Quality
     from shoal.jobs.mirror import Mirrored
-    from shoal.model import Figures, JobState
+    from shoal.model import Figures, JobState, Lane
     from shoal.object_store.contract import ObjectStore
     from shoal.store.fleet.host_overrides import StoredOverride
     from shoal.store.jobs import Job
@@ -119,6 +119,7 @@ class ListedJob:
     state: JobState
     figures: Figures
     started_at: float | None
+    lane: Lane
     pid: int | str | None = None
     """The process of this machine that crawls it."""
 

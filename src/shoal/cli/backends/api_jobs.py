@@ -22,7 +22,7 @@ from shoal.jobs.deployment import JobStatus
 from shoal.jobs.explain import Explanation
 from shoal.jobs.job_data import DataView
 from shoal.jobs.job_overview import Overview
-from shoal.model import Figures, JobState
+from shoal.model import Figures, JobState, Lane
 from shoal.model.options import to_fields
 from shoal.store import tables
 from shoal.store.fleet.host_overrides import StoredOverride
@@ -200,7 +200,9 @@ def _figures(answer: JobResponse) -> Figures:
 def _listed(answer: JobResponse) -> ListedJob:
     started_at = answer["started_at"]
     at = None if started_at is None else datetime.fromisoformat(started_at).timestamp()
-    return ListedJob(answer["id"], answer["name"], JobState(answer["state"]), _figures(answer), at)
+    return ListedJob(
+        answer["id"], answer["name"], JobState(answer["state"]), _figures(answer), at, Lane(answer["lane"])
+    )
 
 
 def _point(answer: SeriesPoint) -> Point:

@@ -191,4 +191,4 @@ class LocalJobs:
 
 def _listed(status: JobStatus) -> ListedJob:
     job = status.job
-    return ListedJob(job.id, job.spec.name, status.state, status.figures, job.started_at, status.pid)
+    return ListedJob(job.id, job.spec.name, status.state, status.figures, job.started_at, job.spec.lane, status.pid)

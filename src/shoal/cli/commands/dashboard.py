@@ -55,7 +55,7 @@ def _serve_home(session: Session, port: int | None, no_open: bool) -> None:
     try:
         from shoal.cli.home_dashboard import make_home_server
     except ImportError as error:
-        raise MissingExtra("the dashboard", "fleet") from error
+        raise MissingExtra("the dashboard needs flask, which is not installed", "dashboard") from error
     server, link = make_home_server(session.settings, port)
     _open(session, link, no_open)
     session.say("the link works once; Ctrl-C ends the dashboard, and no crawl")

@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 
 import click
 
-from shoal.cli.backends import ListedJob, Record
+from shoal.cli.backends import JobHandle, ListedJob, Record
 from shoal.cli.humanize import duration, size
 from shoal.cli.job_spec_text import higher_limit, terms
 from shoal.cli.job_text import (
@@ -135,13 +135,20 @@ def job(session: Session, job: str) -> None:
     """
     with session.open_jobs() as backend:
         found = backend.find(job)
-        seen = found.overview()
-        quality = [] if session.json else quality_lines(*found.quality(), get_terminal_size().columns)
-    if session.json:
-        session.data(seen.as_dict() | process_of(seen))
-        return
-    for line in [*_lines(session, seen), *quality, *_not_found(session, seen), *_next_command(session, seen)]:
+        if session.json:
+            seen = found.overview()
+            session.data(seen.as_dict() | process_of(seen))
+            return
+        lines = job_lines(session, found)
+    for line in lines:
         session.show(line)
+
+
+def job_lines(session: Session, found: JobHandle) -> list[str]:
+    """Everything about a job, as text."""
+    seen = found.overview()
+    quality = quality_lines(*found.quality(), get_terminal_size().columns)
+    return [*_lines(session, seen), *quality, *_not_found(session, seen), *_next_command(session, seen)]
 
 
 def process_of(seen: Overview) -> Record:

@@ -32,7 +32,7 @@ def report(session: Session, job: str, output: str, overwrite: bool) -> None:
     try:
         from shoal.dashboard.report import ReportData, report_html
     except ImportError as error:
-        raise MissingExtra("the report", "fleet") from error
+        raise MissingExtra("a report needs flask, which is not installed", "dashboard") from error
     with session.open_jobs() as backend:
         found = backend.find(job)
         html = report_html(

@@ -1,4 +1,4 @@
-"""`shoal top`: jobs and processes live on one screen, with keys to control them."""
+"""`shoal top`: jobs, lanes, hosts and processes live on one screen, with keys to control them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import click
 
 from shoal.cli.backends import Jobs, ListedJob, Record
 from shoal.cli.backends.workers import list_workers
+from shoal.cli.commands.jobs import job_lines
 from shoal.cli.commands.workers import HEADER as WORKER_HEADER
 from shoal.cli.commands.workers import NUMBERS as WORKER_NUMBERS
 from shoal.cli.commands.workers import worker_row
-from shoal.cli.humanize import count
+from shoal.cli.fleet_lines import host_lines, lane_lines
+from shoal.cli.humanize import count, plural
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal_text import safe, table
 from shoal.errors import ShoalError, UsageError
@@ -27,16 +29,19 @@ JOBS_READ = 100
 HEADER = ("", "id", "state", "pages", "p/s", "queued", "dead", "name")
 NUMBERS = frozenset({3, 4, 5, 6})
 SORTS = ("newest", "rate", "pages", "queued")
-KEYS = "q quit  ↑↓ select  p pause or resume  s sort"
-_UP, _DOWN = ("\x1b[A", "k"), ("\x1b[B", "j")
+KEYS = "q quit  ↑↓ select  Enter open  p pause or resume  s sort"
+BACK = "any key: back"
+HOSTS_EVERY_S = 5.0
+HOSTS_SHOWN = 5
+_UP, _DOWN, _OPEN = ("\x1b[A", "k"), ("\x1b[B", "j"), ("\r", "\n", "o")
 
 
 @click.command(cls=Command)
 def top(session: Session) -> None:
-    """Show jobs and processes live: state, rate, queue and what each process does.
+    """Show jobs, lanes, hosts that are held back, and processes live: state, rate, queue and what each process does.
 
-    Keys: q quits, the arrows select a job, p pauses or resumes it, s changes the order. Without a terminal it prints
-    the screen once.
+    Keys: q quits, the arrows select a job, Enter opens it, p pauses or resumes it, s changes the order. Without a
+    terminal it prints the screen once.
 
     \b
     shoal top
@@ -46,7 +51,7 @@ def top(session: Session) -> None:
         view = TopView(session, backend)
         if not session.live or not sys.stdin.isatty():
             view.read()
-            for line in view.screen(get_terminal_size().columns, JOBS_READ):
+            for line in view.tables(get_terminal_size().columns, JOBS_READ):
                 session.show(line)
             return
         with _raw_screen() as key, suppress(KeyboardInterrupt):
@@ -61,10 +66,14 @@ class TopView:
     workers: list[Record] = field(default_factory=list)
     rates: dict[str, float] = field(default_factory=dict)
     """By job: pages a second since the last look."""
+    hosts: list[Record] = field(default_factory=list)
+    opened: list[str] | None = None
+    """The lines about the job that is open."""
     selected: int = 0
     sort: str = SORTS[0]
     note: str = ""
     _seen: dict[str, tuple[float, int]] = field(default_factory=dict)
+    _hosts_at: float = -HOSTS_EVERY_S
 
     def run(self, key: _KeyReader) -> None:
         while True:
@@ -90,9 +99,16 @@ class TopView:
         with suppress(UsageError):
             # A home has no processes of its own.
             self.workers = list_workers(self.session)
+        if now - self._hosts_at >= HOSTS_EVERY_S:
+            self._hosts_at = now
+            self.hosts = self.backend.hosts(robots=False)
 
     def press(self, key: str) -> None:
-        if key in _UP:
+        if self.opened is not None and key:
+            self.opened = None
+        elif key in _OPEN and (job := self._selected_job()):
+            self.opened = job_lines(self.session, self.backend.find(job.id))
+        elif key in _UP:
             self.selected -= 1
         elif key in _DOWN:
             self.selected += 1
@@ -105,20 +121,27 @@ class TopView:
 
     def screen(self, width: int, height: int) -> list[str]:
         """The lines that fit, the most important first."""
+        if self.opened is not None:
+            return [*(line[:width] for line in self.opened[: height - 1]), BACK]
+        return [*self.tables(width, height - 1), (safe(self.note) or KEYS)[:width]]
+
+    def tables(self, width: int, height: int) -> list[str]:
         at_work = sum(job.state not in ENDED for job in self.jobs)
         rate = sum(self.rates.values())
-        crawling = sum(worker["role"] == "child" for worker in self.workers)
-        fleet = f"{crawling} at work, " if self.workers else ""
+        crawling = [worker for worker in self.workers if worker["role"] == "child"]
+        fleet = f"{plural(len(crawling), 'worker')}, " if self.workers else ""
         heading = f"shoal top: {at_work} unfinished, {fleet}{rate:.1f} pages/s, order: {self.sort}"
-        processes = table(map(worker_row, self.workers), WORKER_HEADER, width, WORKER_NUMBERS) if self.workers else []
-        processes = processes[: max(0, height // 3)]
-        room = max(3, height - len(processes) - 4)
+        below = [host_lines(self.hosts, HOSTS_SHOWN, width)]
+        if self.workers:
+            processes = table(map(worker_row, self.workers), WORKER_HEADER, width, WORKER_NUMBERS)
+            below = [lane_lines(crawling, self.jobs, width), *below, processes[: max(0, height // 3)]]
+        parts = [line for part in below if part for line in ("", *part)]
+        room = max(3, height - len(parts) - 2)
         shown = self._sorted()[:room]
         self.selected = max(0, min(self.selected, len(shown) - 1))
         rows = [self._row(place, job) for place, job in enumerate(shown)]
         jobs = table(rows, HEADER, width, NUMBERS) if rows else ["no job yet"]
-        lines = [heading, *jobs, "", *processes, safe(self.note) or KEYS]
-        return [line[:width] for line in lines]
+        return [line[:width] for line in (heading, *jobs, *parts)]
 
     def _row(self, place: int, job: ListedJob) -> tuple[str, ...]:
         figures = job.figures
