@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 from benchmarks.api.measured import QUICK as QUICK_API
@@ -24,12 +25,11 @@ from benchmarks.fleet.bulk import URLS as BULK_URLS
 from benchmarks.fleet.bulk import bulk
 from benchmarks.fleet.connections import SLICES, connections
 from benchmarks.fleet.lanes import FLOOD, lanes
-from benchmarks.fleet.rivals import RIVALS
+from benchmarks.fleet.rivals import RIVALS, SCRAPY_REDIS, Rival
 from benchmarks.fleet.scaling import PAGES as SCALING_PAGES
 from benchmarks.fleet.scaling import scale
 from benchmarks.fleet.soaking import FleetSoak, soak_fleet
-from benchmarks.fleet.versus import PAGES as FLEET_PAGES
-from benchmarks.fleet.versus import Versus, versus
+from benchmarks.fleet.versus import MADE, REAL, FleetSite, Versus, versus
 from benchmarks.growth import QUICK, SHAPES, WHOLE, Grown, Growth, Stages, grow
 from benchmarks.measure import CannotMeasure
 from benchmarks.parts import PARTS
@@ -98,9 +98,9 @@ def _benchmark(name: str, options: argparse.Namespace) -> None:
 def _figures(name: str, options: argparse.Namespace) -> Figures:
     rounds = 1 if options.quick else options.runs
     if name in PARTS:
-        install(peer.requirement for peer in options.peers if peer.package)
+        install(chain.from_iterable(peer.requirements for peer in options.peers))
         part = PARTS[name]
-        return compare(part, options.peers, QUICK_PAGES if options.quick else part.pages, rounds)
+        return compare(part, options.peers, min(QUICK_PAGES, part.pages) if options.quick else part.pages, rounds)
     return OTHERS[name](options.quick, rounds)
 
 
@@ -119,9 +119,9 @@ def _soak(quick: bool) -> Soak:
         return soak(QUICK_SOAK_PAGES if quick else SOAK_PAGES, scratch)
 
 
-def _versus(quick: bool, runs: int) -> Versus:
-    install(chain.from_iterable(rival.requires for rival in RIVALS))
-    return versus(RIVALS, QUICK_PAGES if quick else FLEET_PAGES, runs)
+def _versus(site: FleetSite, rivals: Sequence[Rival], quick: bool, runs: int) -> Versus:
+    install(chain.from_iterable(rival.requires for rival in rivals))
+    return versus(site, rivals, QUICK_PAGES if quick else site.pages, runs)
 
 
 def _soak_fleet(quick: bool) -> FleetSoak:
@@ -133,7 +133,8 @@ OTHERS: Mapping[str, Callable[[bool, int], Figures]] = {
     "extract": lambda quick, runs: extract(QUICK_PAGES if quick else EXTRACT_PAGES, runs),
     "data": lambda quick, runs: data_out(*((QUICK_PAGES, 12_000) if quick else (DATA_PAGES, DATASET_ITEMS)), runs),
     "growth": _growth,
-    "fleet": _versus,
+    "fleet": partial(_versus, MADE, RIVALS),
+    "fleet-pages": partial(_versus, REAL, [SCRAPY_REDIS]),
     "fleet-lanes": lambda quick, runs: lanes(QUICK_FLOOD if quick else FLOOD, runs),
     "fleet-scaling": lambda quick, runs: scale(QUICK_PAGES * 4 if quick else SCALING_PAGES, runs),
     "fleet-bulk": lambda quick, _: bulk(QUICK_BULK if quick else BULK_URLS),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,18 +34,20 @@ class Contender:
     version: str
     commands: Mapping[str, Command]
     """By the names of the parts in which it takes part."""
+    also: tuple[str, ...] = ()
+    """Further requirements."""
 
     @property
-    def requirement(self) -> str:
-        return f"{self.package}=={self.version}"
+    def requirements(self) -> tuple[str, ...]:
+        return (f"{self.package}=={self.version}", *self.also) if self.package else ()
 
 
 SHOAL_PROGRAM = (str(Path(sys.executable).with_name("shoal")),)
 
 
-def shoal_crawl(home: Path, *words: str) -> list[str]:
-    """Without any rate limit."""
-    unhindered = ["--allow-private", "--ignore-robots", "--rate", "0", "--per-host", CONCURRENCY]
+def shoal_crawl(home: Path, *words: str, pace: Sequence[str] = ("--rate", "0", "--per-host", CONCURRENCY)) -> list[str]:
+    """Without any rate limit, unless `pace` has one."""
+    unhindered = ["--allow-private", "--ignore-robots", *pace]
     return ["crawl", *words, *unhindered, "--concurrency", CONCURRENCY, "--json", "--quiet", "--home", str(home)]
 
 
@@ -56,8 +58,20 @@ def _shoal(*words: str) -> Command:
     return command
 
 
+def _shoal_paced(pace: Sequence[str], *words: str) -> Command:
+    def command(url: str, pages: int, empty: Path) -> list[str]:
+        return [*SHOAL_PROGRAM, *shoal_crawl(empty / "home", *words, url, "--max-pages", str(pages), pace=pace)]
+
+    return command
+
+
 def _peer(script: str, *words: str) -> Command:
     return lambda url, pages, _: [PEERS_PYTHON, "-P", str(HERE / script), *words, url, str(pages)]
+
+
+def _at_rate(peer: Command, rate: float) -> Command:
+    """The same, with so many requests a second at each host."""
+    return lambda url, pages, empty: [*peer(url, pages, empty), f"{rate:g}"]
 
 
 def _writing(peer: Command) -> Command:
@@ -65,8 +79,13 @@ def _writing(peer: Command) -> Command:
     return lambda url, pages, empty: [*peer(url, pages, empty), str(empty / "found.jsonl")]
 
 
+_MANUALS = ("small-pages", "large-pages", "octave-manual", "sqlalchemy-manual")
+TRICKLE_RATE = 20.0
+DEFAULT_RATE = 2.0
+
 _KEPT_PAGES = _writing(_peer("scrapy_peer.py", "kept"))
 _WGET = _peer("wget_peer.py")
+_LOOP = _peer("loop_peer.py")
 _SCRAPY_LINKS = _peer("scrapy_peer.py", "links")
 _SCRAPY_ITEMS = _peer("scrapy_peer.py", "items")
 _CRAWLEE = _peer("crawlee_peer.py", "links")
@@ -80,8 +99,9 @@ SHOAL = Contender(
         "tls": _shoal("--no-archive", "--scope", "any"),
         "items": _shoal("--no-archive", str(HERE / "items_spider.py")),
         "archive": _shoal(),
-        "small-pages": _shoal("--no-archive"),
-        "large-pages": _shoal("--no-archive"),
+        **dict.fromkeys(_MANUALS, _shoal("--no-archive")),
+        "trickle": _shoal_paced(("--rate", f"{TRICKLE_RATE:g}"), "--no-archive"),
+        "hosts": _shoal_paced((), "--no-archive", "--scope", "any"),
     },
 )
 WITHOUT_ARCHIVE = Contender("Shoal, no archive", "shoal", shoal.__version__, {"archive": SHOAL.commands["links"]})
@@ -106,12 +126,28 @@ PEERS = {
         "Scrapy, on disk",
         "scrapy",
         "2.19.0",
-        dict.fromkeys(("links", "small-pages", "large-pages"), _KEPT_PAGES),
+        {
+            **dict.fromkeys(("links", *_MANUALS), _KEPT_PAGES),
+            "trickle": _at_rate(_KEPT_PAGES, TRICKLE_RATE),
+            "hosts": _at_rate(_KEPT_PAGES, DEFAULT_RATE),
+        },
     ),
-    "wget": Contender("wget", "", "of the system", dict.fromkeys(("small-pages", "large-pages"), _WGET)),
+    "wget": Contender(
+        "wget", "", "of the system", {**dict.fromkeys(_MANUALS, _WGET), "trickle": _at_rate(_WGET, TRICKLE_RATE)}
+    ),
+    "loop": Contender(
+        "aiohttp and selectolax by hand",
+        "aiohttp",
+        "3.14.5",
+        {**dict.fromkeys(("links", *_MANUALS), _LOOP), "trickle": _at_rate(_LOOP, TRICKLE_RATE)},
+        also=("selectolax==1.0.2",),
+    ),
     "crawlee": Contender("Crawlee for Python", "crawlee[parsel]", "1.11.0", {"links": _CRAWLEE, "tls": _CRAWLEE}),
     "crawlee-keeping": Contender(
-        "Crawlee for Python, on disk", "crawlee[parsel]", "1.11.0", {"links": _peer("crawlee_peer.py", "kept")}
+        "Crawlee for Python, on disk",
+        "crawlee[parsel]",
+        "1.11.0",
+        dict.fromkeys(("links", *_MANUALS), _peer("crawlee_peer.py", "kept")),
     ),
 }
 """The `keeping` peers store text, links and queue like Shoal by default, though not all of it survives a kill."""

@@ -22,6 +22,8 @@ from benchmarks.site import Href
 
 _FRONT = "index.html"
 _HREF = re.compile(rb"""(?<=[\s"'])(href|src)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+_ANCHOR = re.compile(rb"""<a\s(?:[^>]*?[\s"'])?(href)\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
+"""Not every crawler follows other elements, such as a link to the search page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def _nearest(manual: Path, pages: int) -> dict[str, bytes]:
         if name in chosen or not (manual / name).is_file():
             continue
         chosen[name] = (manual / name).read_bytes()
-        waiting += (target for match in _HREF.finditer(chosen[name]) if (target := _target(name, match)))
+        waiting += (target for match in _ANCHOR.finditer(chosen[name]) if (target := _target(name, match)))
     return chosen
 
 

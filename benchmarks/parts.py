@@ -11,6 +11,7 @@ from benchmarks.manual_site import Manual
 from benchmarks.site import Href
 
 TLS_HOSTS = 500
+PACED_HOSTS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ _SMALL_PAGES = replace(
     pages=1150,
     holds="of PostgreSQL's manual, as Debian has it: median 7 KB",
     keeps="Shoal keeps its frontier, text and links in SQLite on disk. Scrapy on disk keeps the same: text and links "
-    "in a file, its queue in its JOBDIR. wget writes the pages to files.",
+    "in a file, its queue in its JOBDIR; so does Crawlee in its own storage. The loop by hand keeps everything in "
+    "memory. wget writes the pages to files.",
 )
 _LARGE_PAGES = replace(
     _SMALL_PAGES,
@@ -88,7 +90,36 @@ _LARGE_PAGES = replace(
     pages=500,
     holds="of Python's manual, as Debian has it: 96 KB on average, up to 2.5 MB",
 )
-MADE_SITES = {part.name: part for part in (_LINKS, _TLS, _ITEMS, _ARCHIVE)}
-MANUALS = {part.name: part for part in (_SMALL_PAGES, _LARGE_PAGES)}
+_OCTAVE = replace(
+    _SMALL_PAGES,
+    name="octave-manual",
+    build=Manual("octave-doc", "octave/octave.html").build,
+    pages=500,
+    holds="of Octave's manual, as Debian has it: median 7 KB, up to 0.9 MB",
+)
+_SQLALCHEMY = replace(
+    _SMALL_PAGES,
+    name="sqlalchemy-manual",
+    build=Manual("python-sqlalchemy-doc", "python-sqlalchemy-doc/html").build,
+    pages=215,
+    holds="of SQLAlchemy's manual, as Debian has it: 138 KB on average, up to 1.3 MB",
+)
+_TRICKLE = replace(
+    _SMALL_PAGES,
+    name="trickle",
+    pages=400,
+    task="every page by following all links, at 20 requests a second",
+)
+_HOSTS = replace(
+    _LINKS,
+    name="hosts",
+    pages=2_000,
+    holds=f"in turn on {PACED_HOSTS} hosts, with {links_site.LINKS} links each across them",
+    task="every page by following all links, at Shoal's default of 2 requests a second and host",
+    keeps="Shoal and Scrapy, on disk, keep text and links of a page and their queue on disk.",
+    hosts=tuple(f"127.2.0.{number + 1}" for number in range(PACED_HOSTS)),
+)
+MADE_SITES = {part.name: part for part in (_LINKS, _TLS, _ITEMS, _ARCHIVE, _HOSTS)}
+MANUALS = {part.name: part for part in (_SMALL_PAGES, _LARGE_PAGES, _OCTAVE, _SQLALCHEMY, _TRICKLE)}
 """Sites that nobody here wrote."""
 PARTS = MADE_SITES | MANUALS

@@ -10,7 +10,16 @@ from statistics import median
 from benchmarks.api.measured import Api
 from benchmarks.api.report import api_lines
 from benchmarks.comparison import Comparison
-from benchmarks.contenders import CONCURRENCY, HERE, RECORDS_ONLY, SAMPLER, SHOAL
+from benchmarks.contenders import (
+    CONCURRENCY,
+    DEFAULT_RATE,
+    HERE,
+    PEERS,
+    RECORDS_ONLY,
+    SAMPLER,
+    SHOAL,
+    TRICKLE_RATE,
+)
 from benchmarks.data_out import DataOut
 from benchmarks.extracting import Extracted
 from benchmarks.fleet.bulk import Bulk
@@ -30,7 +39,7 @@ from benchmarks.fleet.versus import Versus
 from benchmarks.growth import Growth
 from benchmarks.growth_report import growth_lines, soak_lines
 from benchmarks.measure import Run
-from benchmarks.parts import PARTS, TLS_HOSTS
+from benchmarks.parts import PACED_HOSTS, PARTS, TLS_HOSTS
 from benchmarks.rendering.measured import Rendered
 from benchmarks.rendering.report import rendered_lines
 from benchmarks.results import Circumstances, Figures, Result
@@ -40,11 +49,12 @@ from benchmarks.spread import spread
 _HEADING = f"""# Benchmark
 
 Written by `make bench` and `make soak`; each part says when and how it was measured last. Sites are served from
-loopback, their pages have about 22 KB. Crawls have {CONCURRENCY} requests in flight, no robots.txt and no rate.
+loopback, and have pages of about 22 KB where a part does not name others. Crawls have {CONCURRENCY} requests in flight,
+no robots.txt and, unless a part has one, no rate.
 
 CPU is user and system time of the crawler's processes, start-up included and the server's not; that of a fleet's
 workers, which live long, without their start-up. In comparisons
-([scrapy_peer.py](scrapy_peer.py), [crawlee_peer.py](crawlee_peer.py), of fleets
+([scrapy_peer.py](scrapy_peer.py), [crawlee_peer.py](crawlee_peer.py), [loop_peer.py](loop_peer.py), of fleets
 [scrapy_redis_peer.py](fleet/scrapy_redis_peer.py), [celery_peer.py](fleet/celery_peer.py)) the crawlers take turns;
 figures are medians, in brackets the least and the most; a ratio is taken within a round. Where our time goes is from
 one further crawl, sampled ({SAMPLER}); milliseconds are the share of the CPU per page above."""
@@ -52,6 +62,7 @@ one further crawl, sampled ({SAMPLER}); milliseconds are the share of the CPU pe
 
 _TITLES = {
     "tls": f"TLS, {TLS_HOSTS} hosts",
+    "fleet-pages": "Fleet: PostgreSQL's manual",
     "fleet-lanes": "Fleet: lanes",
     "fleet-scaling": "Fleet: two processes against one",
     "fleet-bulk": "Fleet: a million URLs submitted",
@@ -60,16 +71,46 @@ _TITLES = {
     "api": "API",
     "data": "Data out",
     "render": "Rendering",
+    "small-pages": "Small pages: PostgreSQL's manual",
+    "large-pages": "Large pages: Python's manual",
+    "octave-manual": "Small pages: Octave's manual",
+    "sqlalchemy-manual": "Large pages: SQLAlchemy's manual",
+    "trickle": f"One host, {TRICKLE_RATE:g} requests a second",
+    "hosts": f"{PACED_HOSTS} hosts, {DEFAULT_RATE:g} requests a second each",
 }
 
 
 def render(results: Mapping[str, Result]) -> str:
-    return "\n\n".join([_HEADING, *(_section(name, result) for name, result in results.items())]) + "\n"
+    compared = {name: result.figures for name, result in results.items() if isinstance(result.figures, Comparison)}
+    overall = ["\n".join(_range_lines(compared))] if len(compared) > 1 else []
+    return "\n\n".join([_HEADING, *overall, *(_section(name, result) for name, result in results.items())]) + "\n"
 
 
 def _section(name: str, result: Result) -> str:
-    title = f"## {_TITLES.get(name, name.capitalize())}"
-    return "\n".join([title, "", _measured(result.circumstances), *_lines(result.figures)])
+    return "\n".join([f"## {_title(name)}", "", _measured(result.circumstances), *_lines(result.figures)])
+
+
+def _title(name: str) -> str:
+    return _TITLES.get(name, name.capitalize())
+
+
+def _range_lines(compared: Mapping[str, Comparison]) -> Iterator[str]:
+    """Scrapy against Shoal in every part: the least first."""
+    yield "## Scrapy against Shoal, over all parts"
+    yield from ("", "| part | Scrapy | its CPU per page against Shoal |", "| --- | --- | --- |")
+    rows = [(_title(name), *_scrapy_of(figures)) for name, figures in compared.items() if _keeper_of(figures)]
+    for title, name, ratios in sorted(rows, key=lambda row: median(row[2])):
+        yield f"| {title} | {name} | {spread(ratios, 1, ' x')} |"
+
+
+def _scrapy_of(figures: Comparison) -> tuple[str, list[float]]:
+    name = _keeper_of(figures)
+    return name, _ratios(figures.runs[SHOAL.name], figures.runs[name])
+
+
+def _keeper_of(figures: Comparison) -> str:
+    """The Scrapy that keeps the most of what Shoal keeps; empty: none took part."""
+    return next((PEERS[peer].name for peer in ("scrapy-keeping", "scrapy") if PEERS[peer].name in figures.runs), "")
 
 
 def _lines(figures: Figures) -> Iterator[str]:
@@ -174,7 +215,11 @@ def _spread(runs: list[Run], figure: Callable[[Run], float], digits: int) -> str
 
 
 def _ratio(ours: list[Run], theirs: list[Run]) -> str:
-    return spread([b.cpu_ms_per_page / a.cpu_ms_per_page for a, b in zip(ours, theirs, strict=True)], 1, " x")
+    return spread(_ratios(ours, theirs), 1, " x")
+
+
+def _ratios(ours: list[Run], theirs: list[Run]) -> list[float]:
+    return [b.cpu_ms_per_page / a.cpu_ms_per_page for a, b in zip(ours, theirs, strict=True)]
 
 
 def _rooms(figures: Comparison) -> Iterable[str]:

@@ -1,6 +1,7 @@
-"""The crawls in Scrapy: `python -P scrapy_peer.py links|kept|items URL PAGES [FILE]`, in an environment that has it.
+"""The crawls in Scrapy: `python -P scrapy_peer.py links|kept|items URL PAGES [FILE [RATE]]`, where that is installed.
 
-Writes the results to the file, if there is one, and drops them otherwise.
+Writes the results to the file, if there is one, and drops them otherwise. With a rate, each host gets so many requests
+a second.
 """
 
 from __future__ import annotations
@@ -87,9 +88,10 @@ class Items(Peer):
         yield from response.follow_all(css="nav.pages a")
 
 
-def main(spider: type[Peer], url: str, pages: int, *files: str) -> None:
-    feeds = {file: {"format": "jsonlines"} for file in files}
-    process = CrawlerProcess({**SETTINGS, "CLOSESPIDER_PAGECOUNT": pages, "FEEDS": feeds})
+def main(spider: type[Peer], url: str, pages: int, file: str = "", rate: str = "") -> None:
+    feeds = {file: {"format": "jsonlines"}} if file else {}
+    pace = {"DOWNLOAD_DELAY": 1 / float(rate), "RANDOMIZE_DOWNLOAD_DELAY": False} if rate else {}
+    process = CrawlerProcess({**SETTINGS, **pace, "CLOSESPIDER_PAGECOUNT": pages, "FEEDS": feeds})
     crawler = process.create_crawler(spider)
     process.crawl(crawler, start_urls=[url])
     process.start()

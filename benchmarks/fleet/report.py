@@ -24,17 +24,20 @@ from benchmarks.spread import spread
 def versus_lines(figures: Versus) -> Iterator[str]:
     versions = "; ".join(f"{name} ({version})" for name, version in figures.versions.items())
     yield f"- Versions: {versions}"
-    yield f"- Site: {figures.pages:,} pages with {LINKS} links each, fewer for whom they would take too long"
+    has_fewer = any(runs[0].pages < figures.pages for runs in figures.runs.values())
+    fewer = ", fewer for whom they would take too long" if has_fewer else ""
+    yield f"- Site: {figures.pages:,} pages {figures.holds}{fewer}"
     yield f"- Runs: {len(figures.runs[OURS])} of each, every one with a Redis of its own (append-only file)"
     ours = f"`shoal worker --processes 1 --concurrency {CONCURRENCY}`, `shoal tend`, `shoal submit --no-text`"
     yield f"- Ours: {ours}; SQLite"
     yield "- Figures: CPU of the workers from the first URL to the last page; all had started and waited for it"
     yield ""
-    yield (
-        "Shoal stores the record of every page; scrapy-redis drops what it finds; tasks keep each page's title. "
-        "A task per URL is what tutorials write: `httpx.get` and Beautiful Soup; tuned, it keeps its connections and "
-        "reads pages with lexbor."
-    )
+    yield "Shoal stores the record of every page; scrapy-redis drops what it finds."
+    if len(figures.versions) > 1:
+        yield (
+            "Tasks keep each page's title. A task per URL is what tutorials write: `httpx.get` and Beautiful Soup; "
+            "tuned, it keeps its connections and reads pages with lexbor."
+        )
     yield from (
         "",
         "| crawler | pages | CPU per page (ms) | Redis (ms) | tend (ms) | pages per second | CPU against Shoal |",

@@ -19,11 +19,27 @@ from benchmarks.fleet.rivals import Rival
 from benchmarks.fleet.session import session
 from benchmarks.frontier_redis import redis_server
 from benchmarks.measure import CannotMeasure, Run, summary_of
+from benchmarks.parts import MANUALS
 from benchmarks.servers import Place, free_port, nginx
-from benchmarks.site import address
+from benchmarks.site import Href, address
 
-PAGES = 5_000
 OURS = "Shoal"
+LINKED = f"with {links_site.LINKS} links each"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSite:
+    """What a fleet and its rivals crawl."""
+
+    name: str
+    build: Callable[[Path, int, Href], None]
+    pages: int
+    holds: str
+
+
+_POSTGRESQL = MANUALS["small-pages"]
+MADE = FleetSite("fleet", links_site.build, 5_000, LINKED)
+REAL = FleetSite("fleet-pages", _POSTGRESQL.build, _POSTGRESQL.pages, _POSTGRESQL.holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +65,31 @@ class Versus:
     """By rival's name, as is the next, with ours."""
     runs: dict[str, list[FleetRun]]
     """In rounds: the n-th runs of all were made one after the other."""
+    holds: str = LINKED
+    """Describes the site's pages; follows their number in the report."""
 
 
-def versus(rivals: Sequence[Rival], pages: int, rounds: int) -> Versus:
+def versus(site: FleetSite, rivals: Sequence[Rival], pages: int, rounds: int) -> Versus:
     for each in {pages, *(min(pages, rival.most_pages) for rival in rivals)}:
-        links_site.build(_site(each), each, address)
+        site.build(_folder(site, each), each, address)
     runs: dict[str, list[FleetRun]] = {name: [] for name in (OURS, *(rival.name for rival in rivals))}
     for _ in range(rounds):
-        runs[OURS].append(_told(OURS, _crawled(pages, _ours)))
+        runs[OURS].append(_told(OURS, _crawled(site, pages, _ours)))
         for rival in rivals:
-            run = _crawled(min(pages, rival.most_pages), lambda *given, rival=rival: _rivals(rival, *given))
+            run = _crawled(site, min(pages, rival.most_pages), lambda *given, rival=rival: _rivals(rival, *given))
             runs[rival.name].append(_told(rival.name, run))
-    return Versus(pages, {rival.name: rival.version for rival in rivals}, runs)
+    return Versus(pages, {rival.name: rival.version for rival in rivals}, runs, site.holds)
 
 
-def _crawled(pages: int, crawl: Callable[[str, int, Path], FleetRun]) -> FleetRun:
+def _crawled(site: FleetSite, pages: int, crawl: Callable[[str, int, Path], FleetRun]) -> FleetRun:
     """Of the site with exactly these pages."""
     place = Place(("127.0.0.1",), free_port(), tls=False)
-    with fresh() as scratch, nginx(place, _site(pages), scratch):
+    with fresh() as scratch, nginx(place, _folder(site, pages), scratch):
         return crawl(place.url(0), pages, scratch)
 
 
-def _site(pages: int) -> Path:
-    return WORK / f"fleet-{pages}"
+def _folder(site: FleetSite, pages: int) -> Path:
+    return WORK / f"{site.name}-{pages}"
 
 
 def _ours(url: str, pages: int, scratch: Path) -> FleetRun:

@@ -11,7 +11,9 @@ from benchmarks.measure import CannotMeasure
 from benchmarks.site import address
 
 PAGES = {
-    "index.html": '<link href="style.css"><a href="library/os.html#top">os</a> <a href="https://example.com/">out</a>',
+    "index.html": '<link href="search.html"><a class="internal" href="library/os.html#top">os</a> '
+    '<a href="https://example.com/">out</a>',
+    "search.html": "only a link element leads here",
     "library/os.html": '<a href="../index.html">home</a> <a href=\'sys.html\'>sys</a> <img src="../logo.png">',
     "library/sys.html": '<a href="os.html">os</a> <a href="../../other/index.html">above</a>',
     "unlinked.html": "nothing leads here",
@@ -31,7 +33,7 @@ def test_the_nearest_pages_are_taken_and_links_to_others_are_cut(manual: Manual,
     manual.build(tmp_path / "site", 2, address)
     site = {str(file.relative_to(tmp_path / "site")): file.read_text() for file in (tmp_path / "site").rglob("*.html")}
     assert site == {
-        "index.html": '<link href="#"><a href="library/os.html#top">os</a> <a href="#">out</a>',
+        "index.html": '<link href="#"><a class="internal" href="library/os.html#top">os</a> <a href="#">out</a>',
         "library/os.html": '<a href="/">home</a> <a href="#">sys</a> <img src="#">',
     }
     manual.build(tmp_path / "site", 3, address)
