@@ -55,6 +55,7 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         "s": "10",
         "rate": "10",
         "concurrency": "10",
+        "processes": "10",
         "bytes": "5000000",
         "log": "json",
         "proxies": "10.0.0.5",

@@ -24,6 +24,7 @@ _TRUE = ("on", "true", "yes", "1")
 _FALSE = ("off", "false", "no", "0")
 _NUMBERS: dict[str, tuple[type[int] | type[float], int, int]] = {
     "concurrency": (int, 1, 10_000),
+    "scrapy_processes": (int, 0, 1_000),
     "slice_s": (float, 1, 300),
     "lease_s": (float, 3, 600),
     "silent_s": (float, 5, 600),
@@ -111,6 +112,8 @@ class Settings:
     """Whether the processes of a worker have a browser each."""
     concurrency: int = 64
     """Requests in flight in one process."""
+    scrapy_processes: int = 4
+    """How many processes of Scrapy projects a worker runs at most."""
     slice_s: float = 30.0
     lease_s: float = 60.0
     """How long a silent worker keeps the requests it holds."""

@@ -35,8 +35,9 @@ def test_a_crawl_is_steered_by_commands(large_shop: Running, tmp_path: Path) -> 
 
 def test_an_interrupted_spider_continues_and_shoal_says_how(large_shop: Running, tmp_path: Path) -> None:
     shoal = Here(tmp_path)
-    spider = Spider("map", large_shop, tmp_path, SHOAL_HOME=shoal.home, DOWNLOAD_DELAY=0.05)
-    eventually(lambda: len(large_shop.log()) > 5)
+    # So slow that the second process finds the first at work, however long it takes to start.
+    spider = Spider("map", large_shop, tmp_path, SHOAL_HOME=shoal.home, DOWNLOAD_DELAY=1)
+    eventually(lambda: len(large_shop.log()) > 2)
     second = Spider("map", large_shop, tmp_path, SHOAL_HOME=shoal.home, output="second.jsonl")
     assert "is running in process" in second.wait(succeeds=False)
     assert second.items() == []

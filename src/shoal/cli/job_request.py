@@ -30,7 +30,6 @@ BAD_LINES_SHOWN = 20
 SPELT_SHOWN = 200
 
 _OPTIONS = (
-    click.argument("source", nargs=-1, required=True),
     click.option("--column", metavar="NAME", help="The list is CSV: take URLs from this column (name or number)."),
     click.option("--strict", is_flag=True, help="Exit 2 if a line of the list is bad."),
     click.option(
@@ -43,6 +42,10 @@ _OPTIONS = (
 
 def request_options(function: F) -> F:
     """SOURCE and every option of a job."""
+    return click.argument("source", nargs=-1, required=True)(request_options_beside_source(function))
+
+
+def request_options_beside_source(function: F) -> F:
     function = job_options(function)
     for option in reversed(_OPTIONS):
         function = option(function)

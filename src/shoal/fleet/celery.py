@@ -25,7 +25,8 @@ from shoal.fleet.celery_config import configuration
 from shoal.fleet.celery_transport import use_checking_transport
 from shoal.fleet.fleet import Fleet
 from shoal.fleet.message_checks import SLICE, SUBMIT
-from shoal.fleet.shared_stop_flag import send_stop
+from shoal.fleet.scrapy_runner import ScrapyRunner
+from shoal.fleet.shared_stop_flag import send_stop, stop_requested
 from shoal.fleet.submit import submit_task
 from shoal.fleet.worker_child import WorkerChild
 from shoal.fleet.worker_watchdog import WorkerWatchdog
@@ -42,6 +43,7 @@ celery_logging.set_up(_settings)
 log = EventLogger(__name__)
 _child: WorkerChild | None = None
 _watchdog: WorkerWatchdog | None = None
+_scrapy: ScrapyRunner | None = None
 
 
 @app.task(name=SLICE)
@@ -113,9 +115,11 @@ class _StartWatchdog(bootsteps.StartStopStep):  # type: ignore[misc]
     requires = ("celery.worker.components:Pool",)
 
     def start(self, parent: Any) -> None:
-        global _watchdog
+        global _watchdog, _scrapy
         _watchdog = WorkerWatchdog(_settings, app, _served(), parent.concurrency)
         _watchdog.start()
+        _scrapy = ScrapyRunner(_settings, _watchdog.id, _served(), stop_requested)
+        _scrapy.start()
 
 
 app.steps["worker"].add(_StartWatchdog)
@@ -150,5 +154,7 @@ def _end(**_: Any) -> None:
 
 @signals.worker_shutdown.connect
 def _end_watchdog(**_: Any) -> None:
+    if _scrapy is not None:
+        _scrapy.end()
     if _watchdog is not None:
         _watchdog.end()

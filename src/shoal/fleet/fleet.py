@@ -108,10 +108,11 @@ class Fleet:
             return JobStatus(job, job.state, figures, job.reason)
         if paused:
             return JobStatus(job, JobState.PAUSED, figures, None)
-        if job.awaits_urls:
+        if job.awaits_urls and job.spec.scrapy_run is None:
             return JobStatus(job, JobState.WAITING, figures, f"it has no URLs yet: POST /api/v1/jobs/{job.id}/urls")
         if way_on := await self._without_process(job):
-            return JobStatus(job, JobState.INTERRUPTED, figures, way_on)
+            state = JobState.INTERRUPTED if job.spec.scrapy_run is None else JobState.WAITING
+            return JobStatus(job, state, figures, way_on)
         blocker = lost if job.spec.scrapy is not None else await self._blocker(job, figures) or lost
         if blocker:
             return JobStatus(job, JobState.WAITING, figures, blocker)
@@ -154,6 +155,8 @@ class Fleet:
         """How to continue a Scrapy crawl on which no process works."""
         if job.spec.scrapy is None or await OwnWorkers(self.frontier.connection, job.id).alive():
             return None
+        if (run := job.spec.scrapy_run) is not None:
+            return f"no process works on it: it needs a worker that has {run.project} and room (SHOAL_SCRAPY_PROCESSES)"
         return f"no process works on it: `scrapy crawl {job.spec.scrapy} -s SHOAL_JOB={job.id}` continues it"
 
     async def change(self, job: Job, fields: Mapping[str, Any]) -> None:

@@ -27,6 +27,7 @@ from shoal.fleet.lost_machines import expire_lost_machines
 from shoal.fleet.outage_log import OutageLog
 from shoal.fleet.redis_owner import KEY, claim_redis
 from shoal.fleet.schedules import Schedules
+from shoal.fleet.scrapy_jobs import ScrapyAnnouncer
 from shoal.fleet.wait_for_servers import ServerWait
 from shoal.fleet.webhooks import Webhooks
 from shoal.frontier.redis import RedisFrontier
@@ -102,6 +103,7 @@ class Tend:
         self._ring = asyncio.Event()
         self._outages = OutageRetry(self._stopping, (Unavailable,))
         self._lifecycle = JobLifecycle(frontier, writer, self._outages, heartbeat.id, self._ring.set)
+        self._scrapy = ScrapyAnnouncer(frontier, writer)
         self._outage_log = OutageLog(log)
         self._rounded_at = self._lost_machines_at = time.monotonic()
 
@@ -175,6 +177,7 @@ class Tend:
         await self._schedules.fire()
         jobs = await self._writer.read(unfinished_jobs)
         await self._lifecycle.advance(jobs)
+        await self._scrapy.announce(jobs)
         await self._frontier.reap()
         await self._fill()
         await self._webhooks.deliver()

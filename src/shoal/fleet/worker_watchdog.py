@@ -52,6 +52,7 @@ class WorkerWatchdog:
         self._processes = processes
         self._over = threading.Event()
         self._heartbeat = Heartbeat(settings.home, "worker")
+        self.id = self._heartbeat.id
         self._caller = Caller(self._heartbeat.id)
         self._tally = Counters(self._heartbeat.id)
         self._outage_log = OutageLog(log)

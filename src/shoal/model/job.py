@@ -144,6 +144,19 @@ class Webhook:
 
 
 @dataclass(frozen=True, slots=True)
+class ScrapyRun:
+    """How workers of a fleet run a spider of a Scrapy project."""
+
+    project: str
+    """The absolute path of its folder, or the import path of its settings."""
+    arguments: Mapping[str, str]
+    """Of the spider, as `scrapy crawl -a` gives them."""
+    settings: Mapping[str, str]
+    """As `scrapy crawl -s` gives them."""
+    processes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class JobSpec:
     """Everything about a job that is fixed when it starts, except its inputs."""
 
@@ -201,6 +214,8 @@ class JobSpec:
     """Of the spider, as they were given; its signature types them whenever it is loaded."""
     scrapy: str | None = None
     """The name of the Scrapy spider whose own processes work on the job (`shoal.scrapy`)."""
+    scrapy_run: ScrapyRun | None = None
+    """If the workers of the fleet run these processes."""
     scrapy_redis: bool = False
     """The job was imported from scrapy-redis, and tells requests apart as that does."""
     rules: str | None = None
@@ -310,6 +325,7 @@ class JobSpec:
                 "limits": Limits(**raw["limits"]),
                 "politeness": Politeness(**raw["politeness"]),
                 "webhook": Webhook(**raw["webhook"]) if raw["webhook"] else None,
+                "scrapy_run": ScrapyRun(**raw["scrapy_run"]) if raw.get("scrapy_run") else None,
             }
         )
 

@@ -21,7 +21,7 @@ _PARAMS = ("password", "username", "db")
 def shoal_settings(scrapy: Any) -> settings.Settings:
     """SHOAL_* of the project, then Shoal's own settings. A JOBDIR is the home of a crawl without Redis."""
     flags = {
-        "redis_url": scrapy["SHOAL_REDIS_URL"] or _redis_url(scrapy),
+        "redis_url": scrapy["SHOAL_REDIS_URL"] or scrapy_redis_url(scrapy),
         "database_url": scrapy["SHOAL_DATABASE_URL"],
         "home": scrapy["SHOAL_HOME"] or scrapy["JOBDIR"],
     }
@@ -29,7 +29,7 @@ def shoal_settings(scrapy: Any) -> settings.Settings:
     return settings.load(given, os.environ, Path.cwd(), settings.user_config_file(os.environ))
 
 
-def _redis_url(scrapy: Any) -> str | None:
+def scrapy_redis_url(scrapy: Any) -> str | None:
     """As scrapy-redis reads it: REDIS_URL, or REDIS_HOST and its like."""
     if scrapy["REDIS_URL"]:
         return str(scrapy["REDIS_URL"])

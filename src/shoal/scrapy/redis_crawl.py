@@ -7,22 +7,24 @@ import os
 import socket
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 from shoal.engine.job_finish import finish
 from shoal.engine.job_start import terms_of
-from shoal.errors import FrontierLost
+from shoal.errors import FrontierLost, UsageError
 from shoal.fleet.load_frontier import rebuild
+from shoal.frontier.contract import Terms
 from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.frontier.redis.connection_pool import RedisConnection
 from shoal.frontier.redis.own_workers import OwnWorkers
 from shoal.frontier.redis.shard import TAG
 from shoal.jobs.deployment import make_folder
 from shoal.jobs.job_id import new_job_id
-from shoal.model import ENDED, JobState
+from shoal.model import ENDED, JobSpec, JobState
 from shoal.scrapy.cookie_jars import CookieKeeper
 from shoal.scrapy.crawl_job import CrawlPlan, existing_or_new, unfinished_job
 from shoal.settings import Settings
-from shoal.store.jobs import Job, load_job, set_state_unless_ended
+from shoal.store.jobs import Job, change_spec, load_job, set_state_unless_ended
 from shoal.store.store import Store
 
 CONNECTIONS = 3
@@ -65,13 +67,24 @@ class RedisCrawl:
         await self._workers.beat(self.caller)
         await self._share_scrapy_redis()
         self._run = int(await self.frontier.connection.command("GET", self._run_key) or 0)
+        terms = terms_of(plan.spec, 0.0) if self._job.spec.scrapy_run is None else self._managed_terms(plan.spec)
         try:
             # A paused job stays so.
-            await self.frontier.change(self.id, terms_of(plan.spec, 0.0))
+            await self.frontier.change(self.id, terms)
         except FrontierLost:
-            await self.frontier.open_job(self.id, terms_of(plan.spec, 0.0))
+            await self.frontier.open_job(self.id, terms)
         if self._job.state in (JobState.QUEUED, JobState.INTERRUPTED):
             set_state_unless_ended(self.store, self.id, JobState.RUNNING, time.time())
+
+    def _managed_terms(self, planned: JobSpec) -> Terms:
+        """Limits and lane are those that the job was submitted with; the treatment of hosts is the project's."""
+        known = self._job.spec
+        spec = replace(known, politeness=planned.politeness, agent=planned.agent)
+        if spec != known:
+            with suppress(UsageError):
+                # It may have ended meanwhile.
+                change_spec(self.store, self.id, lambda _: spec, self._job.version, time.time())
+        return terms_of(spec, self._job.seconds, self._job.owner)
 
     async def _share_scrapy_redis(self) -> None:
         """A machine with a store of its own did not see the import."""

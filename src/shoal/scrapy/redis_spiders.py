@@ -14,7 +14,7 @@ from scrapy.exceptions import DontCloseSpider
 from scrapy.spiders import CrawlSpider, Spider
 
 from shoal.errors import UsageError
-from shoal.scrapy.project_settings import shoal_settings
+from shoal.scrapy.project_settings import scrapy_redis_url, shoal_settings
 from shoal.scrapy.redis_start_urls import StartUrls
 
 START_URLS_KEY = "%(name)s:start_urls"
@@ -23,8 +23,9 @@ log = logging.getLogger("shoal.scrapy")
 
 
 def redis_client(settings: Any) -> Any:
-    """The client of redis-py for the Redis that the project names. Raises UsageError if it names none."""
-    url = shoal_settings(settings).redis_url
+    """The client of redis-py for the Redis of the project. The settings of scrapy-redis come first: start URLs are
+    pushed there. Raises UsageError if there is none."""
+    url = scrapy_redis_url(settings) or shoal_settings(settings).redis_url
     if url is None:
         raise UsageError("there is no Redis: set REDIS_URL or SHOAL_REDIS_URL")
     # Callers wait for the connection: a pool that does not block would raise.

@@ -32,6 +32,8 @@ from shoal.scrapy.project_settings import crawl_plan, shoal_settings
 from shoal.scrapy.request_json import TOKEN, WHOLE, PackedRequest, pack, unpack
 
 HOSTS_REMEMBERED = 10_000
+INTERRUPTIONS = ("finished", "shutdown", "memusage_exceeded")
+"""Reasons of a closed spider that do not end its job: started again, it continues."""
 log = logging.getLogger("shoal.scrapy")
 
 
@@ -77,7 +79,7 @@ class Scheduler(BaseScheduler):
 
     def close(self, reason: str) -> Any:
         state, words = JobState.INTERRUPTED, None
-        if reason not in ("finished", "shutdown") and not self._crawler.settings["JOBDIR"]:
+        if reason not in INTERRUPTIONS and not self._crawler.settings["JOBDIR"]:
             state, words = JobState.LIMITED, f"Scrapy closed the spider: {reason}"
         self._thread.close(state, words)
         if self._own_filter is not None:

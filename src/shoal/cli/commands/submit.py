@@ -10,15 +10,18 @@ from shoal.cli.backends import SubmittedJob
 from shoal.cli.dry_run import refuse_unknown_spider, show_dry_run
 from shoal.cli.humanize import plural
 from shoal.cli.job_flags import webhook_options
-from shoal.cli.job_request import listed_words, read_request, request_options
+from shoal.cli.job_request import listed_words, read_request, request_options_beside_source
 from shoal.cli.option_sections import SectionedCommand
+from shoal.cli.scrapy_flags import ScrapyFlags, scrapy_options, take_scrapy_flags
 from shoal.cli.session import Session
 from shoal.cli.terminal_text import safe
 
 
 @click.command(cls=SectionedCommand)
 @webhook_options
-@request_options
+@click.argument("source", nargs=-1)
+@scrapy_options
+@request_options_beside_source
 def submit(
     session: Session, source: tuple[str, ...], column: str | None, strict: bool, dry_run: bool, **options: Any
 ) -> None:
@@ -27,11 +30,22 @@ def submit(
     SOURCE is the same as for `shoal crawl`. Lists and rules are read here. A spider is loaded by the workers: a spider
     file must exist on their machine, so use package.module:name with several machines or an API.
 
+    With --scrapy, workers run a spider of a Scrapy project instead, in --processes processes. It takes -a as Scrapy
+    does, limits, --lane, --priority, --name, --sink and --webhook. Everything else is a setting of Scrapy.
+
     \b
     shoal submit https://example.com
     shoal submit @urls.txt --lane express
     shoal watch $(shoal submit shops.books:books)
+    shoal submit --scrapy /srv/shop --spider books -a category=fiction --processes 4
     """
+    scrapy = take_scrapy_flags(source, dry_run, options)
+    if scrapy is not None:
+        session.refuse_api("submit --scrapy", "the servers of the fleet")
+        from shoal.cli.backends.local_submit import submit_scrapy
+
+        _report_scrapy(session, submit_scrapy(session, scrapy), scrapy)
+        return
     if dry_run:
         refuse_unknown_spider(session, source)
         request = read_request(session, source, column, strict, None, options)
@@ -59,3 +73,15 @@ def _report(session: Session, job: SubmittedJob) -> None:
     parts += [f"{job.rejected:,} rejected"] if job.rejected else []
     session.say(f"job {job.id}: {safe(job.name)} submitted, {', '.join(parts)}")
     session.say(f"follow it: {session.command('watch', job.id)}")
+
+
+def _report_scrapy(session: Session, id: str, flags: ScrapyFlags) -> None:
+    processes = flags.run.processes
+    if session.json:
+        session.data({"id": id, "spider": flags.spider, "processes": processes})
+        return
+    session.show(id)
+    if not session.quiet:
+        words = "1 process" if processes == 1 else f"{processes:,} processes"
+        session.say(f"job {id}: Scrapy spider {safe(flags.spider)} submitted, {words}")
+        session.say(f"follow it: {session.command('watch', id)}")

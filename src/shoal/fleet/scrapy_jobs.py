@@ -1,0 +1,147 @@
+"""Scrapy jobs that the fleet runs itself: tend announces them in Redis, and workers run their processes.
+
+{shoal:0}:scrapy:jobs              hash: job -> what a worker needs to start a process of it, as JSON
+{shoal:0}:scrapy:failed            hash: job -> why no process of it can run
+{shoal:0}:scrapy:slot:<job>:<n>    the id of the worker that runs process n of the job; CLOSED: it needs none
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from shoal.errors import FrontierLost
+from shoal.frontier.redis import RedisFrontier
+from shoal.frontier.redis.connection_pool import RedisConnection
+from shoal.frontier.redis.own_workers import OwnWorkers
+from shoal.frontier.redis.shard import TAG
+from shoal.model import JobState, Lane, ScrapyRun
+from shoal.store.jobs import Job, fail_unless_ended
+from shoal.store.writer import Writer
+from shoal.telemetry import EventLogger
+
+CLAIM_S = 15
+"""A worker that is silent for longer loses its processes to others."""
+CLOSED = "closed"
+CLOSED_S = 30 * 86_400
+_JOBS = f"{TAG}:scrapy:jobs"
+_FAILED = f"{TAG}:scrapy:failed"
+_RENEW = """
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+return 1
+"""
+_FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+
+log = EventLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ScrapyJob:
+    """What a worker needs to know of a job."""
+
+    id: str
+    spider: str
+    run: ScrapyRun
+    lane: Lane
+    priority: int
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        assert job.spec.scrapy is not None and job.spec.scrapy_run is not None
+        return cls(job.id, job.spec.scrapy, job.spec.scrapy_run, job.spec.lane, job.spec.priority)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        raw = json.loads(text)
+        return cls(**{**raw, "run": ScrapyRun(**raw["run"]), "lane": Lane(raw["lane"])})
+
+
+class ScrapyAnnouncer:
+    """The part of tend."""
+
+    def __init__(self, frontier: RedisFrontier, writer: Writer) -> None:
+        self._frontier = frontier
+        self._command = frontier.connection.command
+        self._writer = writer
+
+    async def announce(self, unfinished: Sequence[Job]) -> None:
+        """Safe to repeat. Raises Unavailable."""
+        managed = {job.id: job for job in unfinished if job.spec.scrapy_run is not None}
+        await self._fail(managed)
+        wanted = {id: ScrapyJob.of(job).to_json() for id, job in managed.items() if _may_run(job)}
+        known = _decoded(await self._command("HGETALL", _JOBS))
+        if changed := {id: text for id, text in wanted.items() if known.get(id) != text}:
+            await self._command("HSET", _JOBS, *(word for pair in changed.items() for word in pair))
+        if ended := known.keys() - wanted.keys():
+            await self._command("HDEL", _JOBS, *ended)
+
+    async def _fail(self, managed: dict[str, Job]) -> None:
+        for id, reason in _decoded(await self._command("HGETALL", _FAILED)).items():
+            if (job := managed.pop(id, None)) is not None:
+                await self._writer.run(fail_unless_ended, id, time.time(), reason)
+                with suppress(FrontierLost):
+                    await self._frontier.erase(id)
+                log.error("job_ended", f"job {id} is failed: {reason}", state=JobState.FAILED.value, **job.about)
+            await self._command("HDEL", _FAILED, id)
+
+
+def _may_run(job: Job) -> bool:
+    """A job that is paused before its first process began starts none. Later ones wait, with their processes."""
+    return job.state is not JobState.PAUSED or job.started_at is not None
+
+
+class ScrapySlots:
+    """The part of a worker: which of a job's processes it runs."""
+
+    def __init__(self, connection: RedisConnection, worker: str) -> None:
+        self._connection = connection
+        self._command = connection.command
+        self._worker = worker
+
+    async def jobs(self) -> dict[str, ScrapyJob]:
+        """Those that come first are first."""
+        found = _decoded(await self._command("HGETALL", _JOBS))
+        jobs = [ScrapyJob.from_json(text) for text in found.values()]
+        lanes = list(Lane)
+        return {job.id: job for job in sorted(jobs, key=lambda job: (lanes.index(job.lane), -job.priority, job.id))}
+
+    async def claim(self, job: ScrapyJob) -> int | None:
+        """The number of a process that no worker runs, which is now this worker's."""
+        for slot in range(job.run.processes):
+            if await self._command("SET", _slot(job.id, slot), self._worker, "NX", "EX", CLAIM_S):
+                return slot
+        return None
+
+    async def renew(self, job: str, slot: int) -> bool:
+        """False: another worker has it now."""
+        return bool(await self._command("EVAL", _RENEW, 1, _slot(job, slot), self._worker, CLAIM_S))
+
+    async def free(self, job: str, slot: int) -> None:
+        await self._command("EVAL", _FREE, 1, _slot(job, slot), self._worker)
+
+    async def close(self, job: str, slot: int) -> None:
+        """No worker starts this process again."""
+        await self._command("SET", _slot(job, slot), CLOSED, "EX", CLOSED_S)
+
+    async def fail_if_alone(self, job: str, reason: str) -> None:
+        """Unless processes elsewhere work on it."""
+        if not await OwnWorkers(self._connection, job).alive():
+            await self._command("HSET", _FAILED, job, reason)
+
+
+def _slot(job: str, slot: int) -> str:
+    return f"{TAG}:scrapy:slot:{job}:{slot}"
+
+
+def _decoded(found: dict[bytes, bytes] | list[bytes]) -> dict[str, str]:
+    pairs = found.items() if isinstance(found, dict) else zip(found[::2], found[1::2], strict=True)
+    return {name.decode(): value.decode() for name, value in pairs}

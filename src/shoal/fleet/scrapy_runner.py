@@ -1,0 +1,187 @@
+"""Runs processes of Scrapy jobs for a worker, in a thread of its main process.
+
+It claims processes that no other worker runs, starts them, and starts them again when they die. A worker that is killed
+leaves its claims to others; its processes see that it is gone, and stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+
+from shoal.errors import Unavailable
+from shoal.fleet.scrapy_jobs import ScrapyJob, ScrapySlots
+from shoal.fleet.scrapy_process import TRIES, ExitCode, ScrapyProcess, ended_with, has_project
+from shoal.frontier.redis import PoolLimits, RedisFrontier
+from shoal.model import Lane
+from shoal.settings import Settings
+from shoal.telemetry import EventLogger
+
+LOOK_EVERY_S = 0.5
+RENEW_EVERY_S = 3.0
+LINGER_S = 30.0
+"""How long a process may take to end by itself once its job has ended."""
+FREE_AFTER_S = 5.0
+"""A process whose queue was empty is started again if its job has not ended after this time."""
+
+log = EventLogger(__name__)
+
+
+class ScrapyRunner:
+    def __init__(self, settings: Settings, worker: str, lanes: list[Lane], stopping: Callable[[], bool]) -> None:
+        """`worker` is the id under which it claims processes."""
+        self._settings = settings
+        self._worker = worker
+        self._lanes = lanes
+        self._stopping = stopping
+        self._most = settings.scrapy_processes if find_spec("scrapy") and not settings.rendering else 0
+        self._over = threading.Event()
+        self._running: dict[tuple[str, int], ScrapyProcess] = {}
+        self._unusable: set[str] = set()
+        """Jobs of which no process could run here."""
+        self._gone_since: dict[str, float] = {}
+        self._to_free: dict[tuple[str, int], float] = {}
+        self._renewed_at = 0.0
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="scrapy", daemon=True)
+
+    def start(self) -> None:
+        if self._most:
+            self._thread.start()
+
+    def end(self) -> None:
+        """Waits until its processes have ended."""
+        self._over.set()
+        if self._most:
+            self._thread.join()
+
+    async def _run(self) -> None:
+        assert self._settings.redis_url is not None
+        frontier = RedisFrontier(self._settings.redis_url, PoolLimits(connections=1))
+        slots = ScrapySlots(frontier.connection, self._worker)
+        while not self._is_over:
+            try:
+                await self._round(slots)
+            except Unavailable:
+                # The watchdog of the worker logs it. The processes wait by themselves.
+                log.debug("scrapy_waits", "Redis is away")
+            await asyncio.sleep(LOOK_EVERY_S)
+        await self._stop_all(slots)
+        await frontier.close()
+
+    @property
+    def _is_over(self) -> bool:
+        return self._over.is_set() or self._stopping()
+
+    async def _round(self, slots: ScrapySlots) -> None:
+        for place, process in list(self._running.items()):
+            if (code := process.ended()) is not None:
+                await self._after_end(slots, process, code)
+            elif process.pid is None and process.is_taken:
+                del self._running[place]
+            elif process.pid is None and time.monotonic() >= process.due_at:
+                self._start(process)
+        await self._free_due(slots)
+        jobs = await slots.jobs()
+        self._stop_ended(jobs)
+        if time.monotonic() - self._renewed_at > RENEW_EVERY_S:
+            self._renewed_at = time.monotonic()
+            await self._renew(slots)
+        await self._take(slots, jobs)
+
+    async def _take(self, slots: ScrapySlots, jobs: dict[str, ScrapyJob]) -> None:
+        """One process a round, so that the processes of a job spread over the workers."""
+        if len(self._running) >= self._most:
+            return
+        for job in jobs.values():
+            usable = job.lane in self._lanes and job.id not in self._unusable and has_project(job.run.project)
+            slot = await slots.claim(job) if usable else None
+            if slot is not None:
+                process = self._running[job.id, slot] = ScrapyProcess(self._settings, job, slot)
+                return self._start(process)
+
+    def _start(self, process: ScrapyProcess) -> None:
+        try:
+            process.start()
+        except OSError as error:
+            process.pause_after_crash()
+            log.error("scrapy_not_started", f"{_name(process)} could not be started: {error}", job=process.job.id)
+            return
+        log.info("scrapy_started", f"{_name(process)} is started, pid {process.pid}", job=process.job.id)
+
+    async def _after_end(self, slots: ScrapySlots, process: ScrapyProcess, code: int) -> None:
+        job, slot = process.job.id, process.slot
+        if process.is_taken:
+            del self._running[job, slot]
+            return
+        match code:
+            case ExitCode.FINISHED:
+                del self._running[job, slot]
+                self._to_free[job, slot] = time.monotonic() + FREE_AFTER_S
+                log.info("scrapy_ended", f"{_name(process)} has finished", job=job)
+            case ExitCode.CLOSED:
+                del self._running[job, slot]
+                await slots.close(job, slot)
+                log.info("scrapy_ended", f"{_name(process)} has closed its spider", job=job)
+            case ExitCode.INTERRUPTED:
+                process.due_at, process.crashes = time.monotonic(), 0
+                log.info("scrapy_restarted", f"{_name(process)} was interrupted: another one continues", job=job)
+            case _:
+                await self._after_crash(slots, process, code)
+
+    async def _after_crash(self, slots: ScrapySlots, process: ScrapyProcess, code: int) -> None:
+        pause_s = process.pause_after_crash()
+        why = f"{ended_with(code)}: {process.last_line}; log: {process.log}"
+        if process.crashes < TRIES:
+            text = f"{_name(process)} {why}; restart in {pause_s:g} s"
+            log.warning("scrapy_restarted", text, job=process.job.id)
+            return
+        del self._running[process.job.id, process.slot]
+        self._unusable.add(process.job.id)
+        log.error("scrapy_given_up", f"{_name(process)} {why}; it is given up here", job=process.job.id)
+        await slots.free(process.job.id, process.slot)
+        await slots.fail_if_alone(process.job.id, f"its process crashed {TRIES} times: it {why}")
+
+    async def _free_due(self, slots: ScrapySlots) -> None:
+        for (job, slot), due_at in list(self._to_free.items()):
+            if time.monotonic() >= due_at:
+                await slots.free(job, slot)
+                del self._to_free[job, slot]
+
+    async def _renew(self, slots: ScrapySlots) -> None:
+        for (job, slot), process in list(self._running.items()):
+            if not await slots.renew(job, slot):
+                # Redis was away for so long that another worker took it.
+                process.is_taken = True
+                process.stop()
+        for job, slot in list(self._to_free):
+            await slots.renew(job, slot)
+
+    def _stop_ended(self, jobs: dict[str, ScrapyJob]) -> None:
+        now = time.monotonic()
+        gone = {job for job, _ in self._running if job not in jobs}
+        self._gone_since = {job: self._gone_since.get(job, now) for job in gone}
+        for (job, slot), process in list(self._running.items()):
+            if job in gone and process.pid is None:
+                del self._running[job, slot]
+            elif job in gone and now - self._gone_since[job] > LINGER_S:
+                process.stop()
+
+    async def _stop_all(self, slots: ScrapySlots) -> None:
+        while any(process.pid is not None for process in self._running.values()):
+            for process in self._running.values():
+                process.stop()
+                process.ended()
+            await asyncio.sleep(LOOK_EVERY_S / 5)
+        try:
+            for job, slot in (*self._running, *self._to_free):
+                await slots.free(job, slot)
+        except Unavailable:
+            # The claims expire.
+            pass
+
+
+def _name(process: ScrapyProcess) -> str:
+    return f"process {process.slot} of job {process.job.id}, spider {process.job.spider},"

@@ -1,0 +1,114 @@
+"""The program that a worker of a fleet starts for each process of a Scrapy job.
+
+It reads on its standard input what to run, runs the spider of the project unmodified on Shoal's scheduler, and tells by
+its exit code how the spider ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from scrapy import signals
+from scrapy.crawler import CrawlerProcess
+from scrapy.spiderloader import SpiderLoader
+from scrapy.utils.misc import load_object
+from scrapy.utils.project import get_project_settings
+
+from shoal.fleet.scrapy_process import ExitCode, is_folder
+from shoal.scrapy.pipeline import Pipeline
+
+RECYCLE_S = 6 * 3600.0
+MEMORY_MB = 2048
+LOOK_EVERY_S = 1.0
+STOP_WITHIN_S = 60.0
+PIPELINE_ORDER = 900
+"""After those of the project."""
+_INTERRUPTIONS = ("shutdown", "memusage_exceeded")
+_NOT_STARTED = "none"
+_FAULTS = ("frontier_lost", _NOT_STARTED)
+
+
+def main() -> int:
+    asked = json.load(sys.stdin)
+    settings = project_settings(asked)
+    spider = SpiderLoader.from_settings(settings.copy()).load(asked["spider"])
+    _use_shoal(settings, spider)
+    crawler = (crawler_process := CrawlerProcess(settings)).create_crawler(spider)
+    reasons: list[str] = []
+    crawler.signals.connect(lambda reason: reasons.append(reason), signals.spider_closed, weak=False)
+    _watch(asked["parent"], crawler.settings.getfloat("SHOAL_RECYCLE_S", RECYCLE_S))
+    crawler_process.crawl(crawler, **asked["arguments"])
+    crawler_process.start()
+    return exit_code(_NOT_STARTED if not reasons or crawler_process.bootstrap_failed else reasons[0])
+
+
+def project_settings(asked: dict[str, Any]) -> Any:
+    if is_folder(asked["project"]):
+        os.chdir(asked["project"])
+    else:
+        os.environ["SCRAPY_SETTINGS_MODULE"] = asked["project"]
+    settings = get_project_settings()
+    settings.set("MEMUSAGE_LIMIT_MB", MEMORY_MB, "default")
+    settings.setdict(asked["settings"], "cmdline")
+    settings.setdict({f"SHOAL_{name.upper()}": value for name, value in asked["shoal"].items()}, "cmdline")
+    fixed = {
+        "SHOAL_JOB": asked["job"],
+        "JOBDIR": None,
+        "SCHEDULER": "shoal.scrapy.Scheduler",
+        "SCHEDULER_PERSIST": False,
+        "SCHEDULER_FLUSH_ON_START": False,
+        # Whoever reaches them could run code in the worker's account.
+        "REMOTE_CONTROL_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+        # The worker keeps and bounds what the process writes.
+        "LOG_FILE": None,
+    }
+    settings.setdict(fixed, "cmdline")
+    return settings
+
+
+def _use_shoal(settings: Any, spider: Any) -> None:
+    """Whatever the settings of the spider itself say."""
+    own = settings.copy()
+    spider.update_settings(own)
+    if str(own["DUPEFILTER_CLASS"]).startswith("scrapy_redis."):
+        settings.set("DUPEFILTER_CLASS", "shoal.scrapy.DupeFilter", "cmdline")
+    pipelines = own.getdict("ITEM_PIPELINES")
+    if Pipeline not in map(load_object, pipelines):
+        settings.set("ITEM_PIPELINES", {**pipelines, Pipeline: PIPELINE_ORDER}, "cmdline")
+
+
+def _watch(parent: int, recycle_s: float) -> None:
+    ends_at = time.monotonic() + recycle_s
+
+    def watch() -> None:
+        while os.getppid() == parent and time.monotonic() < ends_at:
+            time.sleep(LOOK_EVERY_S)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(STOP_WITHIN_S)
+        # Nobody else would end a process whose spider does not stop.
+        os._exit(ExitCode.INTERRUPTED)
+
+    threading.Thread(target=watch, name="shoal-parent", daemon=True).start()
+
+
+def exit_code(reason: str) -> int:
+    """For the reason with which Scrapy closed the spider."""
+    if reason in _FAULTS:
+        return 1
+    if reason in _INTERRUPTIONS:
+        return ExitCode.INTERRUPTED
+    return ExitCode.FINISHED if reason == "finished" else ExitCode.CLOSED
+
+
+if __name__ == "__main__":
+    # As Scrapy does: the modules of the project are beside its scrapy.cfg.
+    sys.path.insert(0, str(Path.cwd()))
+    sys.exit(main())
