@@ -10,10 +10,15 @@ from typing import Any
 
 import pytest
 
+from shoal.fleet.fleet import Fleet
+from shoal.fleet.schedules import Schedules
 from shoal.fleet.scrapy_process import ExitCode
 from shoal.frontier.redis.own_workers import OwnWorkers
+from shoal.model import JobSpec, ScrapyRun
 from shoal.practice.process import Running as Site
 from shoal.scrapy.managed_process import exit_code, project_settings
+from shoal.store.jobs import load_job
+from shoal.store.writer import Writer
 from tests.fleet.by_hand import FleetShell
 from tests.fleet.running import Running
 from tests.frontier.redis_server import RedisServer
@@ -130,3 +135,26 @@ def test_the_exit_code_tells_whether_another_process_should_continue() -> None:
     reasons = ("finished", "shutdown", "memusage_exceeded", "closespider_pagecount", "cancelled", "none")
     codes = (ExitCode.FINISHED, ExitCode.INTERRUPTED, ExitCode.INTERRUPTED, ExitCode.CLOSED, ExitCode.CLOSED, 1)
     assert tuple(map(exit_code, reasons)) == codes
+
+
+def test_a_schedule_starts_jobs_of_a_project(shell: FleetShell) -> None:
+    flags = [*SCRAPY, "map", "-a", "site=http://x.example", "-s", "LOG_LEVEL=INFO", "--max-pages", "9"]
+    ran = shell("schedule", "add", "maps", "--cron", "@daily", *flags, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.lines[0]["job"]["spider"] == "map"
+    due = shell("schedule", "run", "maps").out.strip()
+
+    async def fire(fleet: Fleet) -> None:
+        writer = Writer(fleet.store)
+        await Schedules(fleet.settings, writer).fire()
+        writer.close()
+
+    shell.by_hand(fire)
+    spec = shell.by_hand(lambda fleet: _spec(fleet, due))
+    assert (spec.name, spec.scrapy, spec.limits.pages, spec.refresh) == ("maps", "map", 9, False)
+    assert spec.scrapy_run == ScrapyRun(str(PROJECT), {"site": "http://x.example"}, {"LOG_LEVEL": "INFO"}, 1)
+    assert shell("schedule", "add", "none", "--cron", "@daily").code == 2
+
+
+async def _spec(fleet: Fleet, job: str) -> JobSpec:
+    return load_job(fleet.store, job).spec

@@ -1,4 +1,4 @@
-"""The flags of `shoal submit` for a spider of a Scrapy project."""
+"""The flags of `shoal submit` and `shoal schedule add` for a spider of a Scrapy project."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from shoal.cli.numbers import Whole
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScrapyRun
 from shoal.model.options import OPTIONS
-from shoal.spiders.build_job_spec import JobDraft
-from shoal.spiders.input_sources import no_urls
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -50,9 +48,10 @@ class ScrapyFlags(NamedTuple):
 
     def spec(self) -> JobSpec:
         """Raises UsageError."""
-        draft = JobDraft.of({"name": self.spider, **self.options}, None, False)
-        spec = draft.spec(no_urls(draft.params, draft.group), None)
-        return spec.with_fields({"scrapy": self.spider, "scrapy_run": self.run, "archive": False, "text": False})
+        # Only here: most commands submit no job of Scrapy.
+        from shoal.fleet.scrapy_spec import scrapy_spec
+
+        return scrapy_spec(self.spider, self.run, self.options)
 
 
 def take_scrapy_flags(source: tuple[str, ...], dry_run: bool, options: dict[str, Any]) -> ScrapyFlags | None:

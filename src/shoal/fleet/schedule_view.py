@@ -31,7 +31,7 @@ def schedule_record(store: Store, schedule: Schedule) -> dict[str, Any]:
         "job": {
             "urls": sum(url is not None for url in template.urls),
             "rules": template.rules is not None,
-            "spider": template.spider,
+            "spider": template.spider or (template.scrapy or {}).get("spider"),
             "options": options_without_secrets(template.options),
         },
         "runs": [_run_record(run) for run in last_runs(store, schedule.id, RUNS_SHOWN)],

@@ -17,9 +17,10 @@ from typing import Any, Self
 from shoal.errors import Unavailable, UnknownJob, UsageError
 from shoal.fleet.cron import Cron
 from shoal.fleet.fleet import Fleet
+from shoal.fleet.scrapy_spec import no_sources, scrapy_spec
 from shoal.fleet.submit import privileges, read_request, submit
 from shoal.jobs.job_id import new_job_id
-from shoal.model import JobSpec, Requester
+from shoal.model import JobSpec, Requester, ScrapyRun
 from shoal.settings import Settings
 from shoal.spiders.input_sources import Sources
 from shoal.store.fleet.schedules import (
@@ -54,11 +55,15 @@ class Template:
     spider: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     by: Requester = Requester.OPERATOR
+    scrapy: Mapping[str, Any] | None = None
+    """The fields of a ScrapyRun, and `spider`, if the job is one of a Scrapy project."""
 
     def checked(self, settings: Settings, name: str) -> Template:
         """Adds the defaults of a recrawl and the private access of its owner. Raises UsageError for a job that could
         not be submitted now."""
-        template = replace(self, options={"name": name, "refresh": True, **self.options})
+        # What Scrapy fetches again is the spider's choice.
+        refresh = {"refresh": True} if self.scrapy is None else {}
+        template = replace(self, options={"name": name, **refresh, **self.options})
         spec = _spec(*template._asked(settings))
         if spec.credentials:
             raise UsageError("a schedule cannot store passwords in URLs: use a header 'Authorization: …' instead")
@@ -75,6 +80,10 @@ class Template:
         return [] if self.by is Requester.SUBMITTER else privileges(_spec(*self.read(settings)), settings.max_rate)
 
     def _asked(self, settings: Settings) -> tuple[Sources, Callable[[], JobSpec]]:
+        if self.scrapy is not None:
+            given = dict(self.scrapy)
+            spec = scrapy_spec(given.pop("spider"), ScrapyRun(**given), self.options)
+            return no_sources(), lambda: spec
         return read_request(settings, self.urls, self.rules, self.spider, self.options, self.by)
 
     def to_json(self) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import asdict
 from types import TracebackType
 from typing import Self
 
 from shoal.cli.backends import Record, no_schedule
 from shoal.cli.backends.local_tokens import open_store
 from shoal.cli.remote_job_request import RemoteJobRequest
+from shoal.cli.scrapy_flags import ScrapyFlags
 from shoal.cli.session import Session
 from shoal.errors import Unavailable
 from shoal.fleet.fleet import Fleet
@@ -24,6 +26,11 @@ class LocalSchedules:
 
     def add(self, name: str, cron: str, zone: str, overlap: str, order: RemoteJobRequest, urls: list[str]) -> Record:
         template = Template(urls, order.rules, order.spider, order.options)
+        settings = self._session.settings
+        return self._record(make_schedule(self._store, settings, name, cron, zone, Overlap(overlap), template))
+
+    def add_scrapy(self, name: str, cron: str, zone: str, overlap: str, flags: ScrapyFlags) -> Record:
+        template = Template(options=flags.options, scrapy={"spider": flags.spider, **asdict(flags.run)})
         settings = self._session.settings
         return self._record(make_schedule(self._store, settings, name, cron, zone, Overlap(overlap), template))
 

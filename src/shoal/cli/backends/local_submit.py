@@ -9,16 +9,15 @@ from shoal.cli.job_request import read_request
 from shoal.cli.scrapy_flags import ScrapyFlags
 from shoal.cli.session import Session
 from shoal.fleet.fleet import Fleet
+from shoal.fleet.scrapy_spec import no_sources
 from shoal.fleet.submit import submit
-from shoal.spiders.input_sources import no_urls
-from shoal.urls import Params
 
 
 def submit_scrapy(session: Session, flags: ScrapyFlags) -> str:
     """Returns the id of the job."""
     fleet = Fleet(session.settings)
     try:
-        return session.run(submit(fleet, no_urls(Params(), "host"), flags.spec)).id
+        return session.run(submit(fleet, no_sources(), flags.spec)).id
     finally:
         session.run(fleet.close())
 

@@ -13,9 +13,10 @@ import click
 from shoal.cli.backends import Record
 from shoal.cli.dry_run import refuse_unknown_spider, show_dry_run
 from shoal.cli.job_flags import webhook_options
-from shoal.cli.job_request import read_request, report_bad_lines, request_options
+from shoal.cli.job_request import read_request, report_bad_lines, request_options_beside_source
 from shoal.cli.option_sections import SectionedCommand
 from shoal.cli.remote_job_request import read_remote_request
+from shoal.cli.scrapy_flags import scrapy_options, take_scrapy_flags
 from shoal.cli.session import Command, Session, global_options
 from shoal.cli.terminal_text import safe, table
 from shoal.store.fleet.schedules import Overlap, RunState
@@ -53,21 +54,34 @@ def schedule() -> None:
     help="What to do when the previous job has not ended yet.",
 )
 @webhook_options
-@request_options
+@click.argument("source", nargs=-1)
+@scrapy_options
+@request_options_beside_source
 def add(
     session: Session, label: str, cron: str, zone: str, overlap: str, source: tuple[str, ...], **options: Any
 ) -> None:
     """Add a schedule called NAME that crawls SOURCE at the times of the cron expression EXPR.
 
     SOURCE and the options are the same as for `shoal submit`. Lists are read once, now; a spider must be
-    package.module:name. All jobs have the same name and fetch only what changed since the last one (--refresh).
+    package.module:name. All jobs have the same name and fetch only what changed since the last one (--refresh). With
+    --scrapy, the jobs run a spider of a Scrapy project, as `shoal submit --scrapy` does.
 
     \b
     shoal schedule add news --cron "*/30 * * * *" https://example.com
     shoal schedule add shop --cron "30 4 * * mon" --zone Europe/Berlin shop.yaml
     shoal schedule add docs --cron @daily https://example.com/docs/ --scope prefix
+    shoal schedule add books --cron @daily --scrapy /srv/shop --spider books --processes 2
     """
     column, strict, dry_run = options.pop("column"), options.pop("strict"), options.pop("dry_run")
+    scrapy = take_scrapy_flags(source, dry_run, options)
+    if scrapy is not None:
+        session.refuse_api("schedule add --scrapy", "the database of the fleet")
+        from shoal.cli.backends.local_schedules import LocalSchedules
+
+        with LocalSchedules(session) as own:
+            made = own.add_scrapy(label, cron, zone, overlap, scrapy)
+        _report(session, made, f"is added, next run {_next_run(made)}")
+        return
     if dry_run:
         refuse_unknown_spider(session, source)
         request = read_request(session, source, column, strict, None, options)
