@@ -60,7 +60,7 @@ def sites(tmp_path: Path) -> Iterator[tuple[str, str]]:
 def test_a_mirror_has_what_its_pages_need_and_no_page_of_another_host(shoal: Shell, sites: tuple[str, str]) -> None:
     site, cdn = sites
     ran = shoal("crawl", site, "--allow-private", "--rate", "0", "--json", "--assets", "--exclude", "secret")
-    assert (ran.code, ran.summary["pages"]) == (0, 8)
+    assert (ran.code, ran.summary["pages"], ran.summary["assets"]) == (0, 8, 6)
     assert shoal("export", "last", "--mirror", "mirror", "--assets").code == 0
     root = shoal.folder / "mirror"
     ours, theirs = (url.removeprefix("http://").rstrip("/").replace(":", "+") for url in sites)
@@ -78,6 +78,7 @@ def test_a_refresh_has_the_assets_of_unchanged_pages_too(shoal: Shell, sites: tu
     command = ("crawl", sites[0], "--allow-private", "--rate", "0", "--json", "--assets", "--refresh")
     first, second = (shoal(*command).summary for _ in range(2))
     assert second["pages"] == first["pages"] == 9
+    assert second["assets"] == first["assets"] == 7
     assert [page["changed"] for page in shoal("pages", "last", "--json").lines] == [False] * 9
 
 
@@ -97,3 +98,8 @@ def test_a_spider_sees_no_asset_neither_in_the_crawl_nor_when_extracting_again(
 def test_assets_need_the_archive(shoal: Shell) -> None:
     ran = shoal("crawl", "https://a.example/", "--assets", "--no-archive")
     assert ran.code == 2 and "--assets needs the archive for its files" in ran.err
+
+
+def test_the_name_that_wget_has_for_it_leads_to_ours(shoal: Shell) -> None:
+    ran = shoal("crawl", "https://a.example/", "--page-requisites")
+    assert ran.code == 2 and "--page-requisites is called --assets here" in ran.err

@@ -12,7 +12,7 @@ FIGURES = [
     *("traps", "shapes"),
     *("overrides", "user_agent", "version", "webhook", "owner", "rejected_items", "dropped_items"),
     *("no_items", "unmatched"),
-    *("on_finish_error", "merged", "rendered", "nofollow_starts", "sinks"),
+    *("on_finish_error", "merged", "rendered", "nofollow_starts", "sinks", "assets"),
 ]
 
 

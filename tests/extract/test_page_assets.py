@@ -19,6 +19,14 @@ def test_a_page_names_its_images_stylesheets_scripts_and_fonts_but_no_pages() ->
     ]
 
 
+def test_modules_and_images_that_come_into_view_later_are_found_too() -> None:
+    html = b"""<link rel=modulepreload href=m.js><script type=importmap>{"imports": {"a": "/a.js", "b/": "/b/", "c": 1}}
+    </script><script type=importmap>{"imports": </script><img src="data:image/gif;base64,AA" data-src=late.png>
+    <svg><use href="#own"></use><use xlink:href="sprite.svg#lamp"></use></svg>"""
+    _, links = html_assets(Document(html, "https://a.example/"))
+    assert [link for link in links if not link.startswith("data:")] == ["m.js", "/a.js", "late.png", "sprite.svg#lamp"]
+
+
 def test_a_stylesheet_names_fonts_and_what_it_imports() -> None:
     assert css_assets('@import url(a.css); @font-face { src: url("f.woff2"), url(f.woff2) }') == ["a.css", "f.woff2"]
 

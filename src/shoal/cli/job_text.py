@@ -99,6 +99,11 @@ def refreshed(seen: Overview) -> str:
     return ", ".join(f"{count(n)} {what}" for what, n in counts.items() if n)
 
 
+def assets(seen: Overview) -> str:
+    n = seen.stored.assets
+    return f"{count(n)} of {plural(seen.stored.pages, 'page')} are parts of pages or files" if n else ""
+
+
 def merged(seen: Overview) -> str:
     n = seen.stored.merged
     return f"{plural(n, 'page')} with the canonical URL of another (--canonical merge)" if n else ""

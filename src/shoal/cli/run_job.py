@@ -17,6 +17,7 @@ from shoal import telemetry
 from shoal.cli.humanize import plural
 from shoal.cli.job_spec_text import higher_limit
 from shoal.cli.job_text import (
+    assets,
     extracted,
     left_out,
     merged,
@@ -330,6 +331,7 @@ def _detail_lines(report: Report) -> list[str]:
     overview = report.overview
     details = {
         "items": extracted(overview),
+        "assets": assets(overview),
         "status": statuses(overview) if set(overview.stored.by_status) - {"200"} else "",
         "refresh": refreshed(overview),
         "also": ", ".join(filter(None, (other_outcomes(overview.frontier), pending(overview.frontier)))),

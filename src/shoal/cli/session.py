@@ -51,6 +51,11 @@ OPTIONS = (
 """Accepted before and after the command's name; an option after it wins."""
 
 OWN_OPTIONS = "Options"
+_OF_OTHER_TOOLS = {
+    **dict.fromkeys(("--requisites", "--page-requisites"), "--assets"),
+    **dict.fromkeys(("--depth", "--level"), "--max-depth"),
+}
+"""Names that wget and others have, and ours."""
 """The heading of a command's own options."""
 
 
@@ -115,6 +120,9 @@ class Command(click.Command):
             # Only here: a command without a mistake need not load it.
             from shoal.model.options import OPTIONS as JOB_OPTIONS
 
+            ours = [name for param in self.get_params(ctx) for name in param.opts]
+            if (meant := _OF_OTHER_TOOLS.get(error.option_name)) in ours:
+                raise click.UsageError(f"{error.option_name} is called {meant} here", ctx) from None
             if error.option_name not in [option.flag for option in JOB_OPTIONS.values() if option.on_command_line]:
                 raise
             raise click.UsageError(

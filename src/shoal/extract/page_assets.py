@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
+
 from selectolax.lexbor import LexborNode
 
 from shoal.extract.document import Document
 from shoal.extract.rewrite_css import rewrite_css
 from shoal.extract.rewrite_html import base_href, candidates
 
-_RELS = frozenset({"stylesheet", "icon", "apple-touch-icon", "preload", "manifest"})
+_RELS = {"stylesheet", "icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon", "preload"}
+_RELS |= {"modulepreload", "manifest"}
 _ATTRIBUTES = {
-    "img": ("src",),
+    # Scripts copy the first to the second when the image comes into view.
+    "img": ("data-src", "src"),
     "script": ("src",),
     "input": ("src",),
     "video": ("poster",),
     "image": ("href", "xlink:href"),
+    "use": ("href", "xlink:href"),
     "body": ("background",),
     "table": ("background",),
     "td": ("background",),
@@ -54,13 +59,25 @@ def _of_node(node: LexborNode) -> list[str]:
     attributes = node.attributes
     if not attributes:
         return []
+    if node.tag == "script" and (attributes.get("type") or "").lower() == "importmap":
+        return _of_import_map(node.text())
     names = list(_ATTRIBUTES.get(node.tag or "", ()))
     if node.tag == "link" and _RELS & set((attributes.get("rel") or "").lower().split()):
         names.append("href")
-    found = [value.strip() for name in names if (value := attributes.get(name))]
-    for name in ("srcset", "imagesrcset"):
+    found = [value.strip() for name in names if (value := attributes.get(name)) and not value.startswith("#")]
+    for name in ("srcset", "imagesrcset", "data-srcset"):
         if srcset := attributes.get(name):
             found += [link for link, _ in candidates(srcset)]
     if style := attributes.get("style"):
         found += css_assets(style)
     return found
+
+
+def _of_import_map(text: str) -> list[str]:
+    """The scripts that modules import by name. A name may also be that of a whole folder."""
+    try:
+        imports = json.loads(text).get("imports")
+    except (ValueError, AttributeError, RecursionError):
+        return []
+    urls = imports.values() if isinstance(imports, dict) else ()
+    return [url for url in urls if isinstance(url, str) and not url.endswith("/")]

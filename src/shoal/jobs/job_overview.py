@@ -137,6 +137,7 @@ class Overview:
             "rendered": stored.rendered,
             "nofollow_starts": list(self.nofollow_starts),
             "sinks": [asdict(sink) for sink in self.sinks],
+            "assets": stored.assets,
         }
 
 

@@ -56,6 +56,7 @@ def summary(overview: Overview) -> dict[str, Any]:
         "changes": overview.stored.changes,
         "shapes": figures["shapes"],
         "rendered": figures["rendered"],
+        "assets": figures["assets"],
     }
 
 

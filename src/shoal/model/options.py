@@ -156,8 +156,8 @@ class SpiderOptions(TypedDict, total=False):
     assets: Annotated[
         bool,
         Option(
-            "Also fetch images, stylesheets, scripts and fonts of pages, from any host, for export --mirror. "
-            "Each counts as a page.",
+            "Also fetch images, stylesheets, scripts and fonts of pages, from any host, for export --mirror and "
+            "replay. Each counts as a page; the report says how many they are.",
             section=Section.WHAT,
         ),
     ]

@@ -34,6 +34,8 @@ class PageRecord:
     duration_ms: int
     fetched_at: float
     via: str = "http"
+    is_asset: bool = False
+    """Whether it was requested as a part of another page, or as a file of an item. Counted, and not stored."""
     archive: str | None = None
     changed: bool | None = None
     """Compared with the newest earlier page, in a job that refreshes; None: there is none."""

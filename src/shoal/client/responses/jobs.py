@@ -174,6 +174,8 @@ class Job(TypedDict):
     """Start pages whose links were not followed, because they are nofollow; the first three."""
     sinks: list[SinkFigures]
     """In the order in which the job names them."""
+    assets: int
+    """How many of the pages are images, stylesheets and other parts of pages, or files of items."""
     bytes: int
     by_status: dict[str, int]
     """Pages by HTTP status."""

@@ -407,6 +407,7 @@ def page_record(lease: Lease, answer: Exchange) -> PageRecord:
         attempts=lease.attempt + 1,
         duration_ms=round(answer.latency_s * 1000),
         fetched_at=answer.started_at,
+        is_asset=lease.trail.callback == ASSET,
         etag=entity_tag(answer.headers.get("etag")),
         last_modified=modified_at(answer.headers.get("last-modified"), answer.started_at),
         tdm_reservation=answer.headers.get("tdm-reservation") or None,

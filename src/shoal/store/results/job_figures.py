@@ -11,6 +11,7 @@ from sqlalchemy import BigInteger, Connection, Table, cast, func, select
 
 from shoal.model import Figures
 from shoal.store.crawl.save_batch import (
+    ASSETS,
     DROPPED_ITEMS,
     FAILED,
     MATCHED,
@@ -82,6 +83,8 @@ class UnmatchedSelector:
 @dataclass(frozen=True, slots=True)
 class StoredFigures:
     pages: int
+    assets: int
+    """Of these pages: images, stylesheets and other parts of pages, and files of items."""
     redirects: int
     dead: int
     dropped: dict[str, int]
@@ -213,6 +216,7 @@ def _tallied(db: Connection, job: str) -> dict[str, Any]:
         "traps": _trapped(skips),
         "dropped_items": {key: n for key, n, _ in _tallies(db, job, DROPPED_ITEMS)},
         "rendered": {key: n for key, n, _ in _tallies(db, job, RENDERED)},
+        "assets": sum(n for _, n, _ in _tallies(db, job, ASSETS)),
         "unarchived": sum(n for _, n, _ in _tallies(db, job, UNARCHIVED)),
         "failures": [_failures(key, n, sample) for key, n, sample in _tallies(db, job, FAILED)],
         "unmatched": _unmatched(db, job),
