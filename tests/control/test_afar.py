@@ -5,6 +5,7 @@ The API is served in this process, over a fleet that a test plays by hand, and a
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -18,7 +19,11 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 
+from shoal.jobs.export_files import JobFile
+from shoal.jobs.files_tar import tar_of
+from shoal.store.archive.archive_folders import Archive
 from shoal.store.crawl.inputs import seed_targets
+from shoal.store.crawl.item_files import file_path
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import load_job
@@ -26,7 +31,9 @@ from tests.cli.conftest import Ran
 from tests.cli.in_process import run_here
 from tests.control.calling import Api, api_over
 from tests.fleet.by_hand import FleetShell
+from tests.store.archiving import kept
 from tests.store.make import dead_letter, page
+from tests.store.warcs import capture
 
 URL = "https://example.com/"
 Answer = Callable[[], tuple[str, bytes]]
@@ -110,6 +117,35 @@ def test_a_report_is_the_same_over_the_api_and_on_the_fleet(afar: Afar, fleet: F
     reports = [run("report", job, "-o", "-").out for run in (afar, fleet)]
     over_api, local = (re.sub(r"written [-0-9: ]+ UTC", "", text) for text in reports)
     assert over_api == local and "1 page of 1 host" in local and "timeout" in local
+
+
+def test_files_of_items_come_over_the_api(afar: Afar, fleet: FleetShell) -> None:
+    job, store = afar.api.submit(URL), afar.api.bridge.store
+    assert "404" in str(afar.api("GET", f"/jobs/{job}/files").status)
+    bodies = [b"one", b"", bytes(range(256)) * 300]
+    archive = Archive.at(None, fleet.home)
+    names = [hashlib.sha256(body).hexdigest() for body in bodies]
+    captures = [
+        capture(n, body, content_type="image/png", file=file_path(name, "image/png"))
+        for n, (name, body) in enumerate(zip(names, bodies, strict=True))
+    ]
+    references = kept(store, archive, *captures, job=job).references
+    archive.close()
+    images = [
+        replace(page(n), job=job, content_type="image/png", digest=f"sha256:{name}", archive=str(reference))
+        for n, (name, reference) in enumerate(zip(names, references, strict=True))
+    ]
+    item = replace(page(9), job=job)
+    item.files = {n: [f"{URL}{n}"] for n in range(3)}
+    save(store, Batch(job, pages=[item, *images], has_files=True))
+    ran = afar("export", job, "--files", "files")
+    assert ran.code == 0 and "wrote 3 files" in ran.err, ran.err
+    found = {file.stem: file.read_bytes() for file in (afar.folder / "files").rglob("*.png")}
+    assert found == dict(zip(names, bodies, strict=True))
+    assert "3 files already there" in afar("export", job, "--files", "files").err
+    afar.instead["files"] = lambda: ("200 OK", b"".join(tar_of([JobFile("../../escaped", b"x")])))
+    ran = afar("export", job, "--files", "files")
+    assert ran.code == 2 and "'../../escaped' as a file of the job" in ran.err
 
 
 def test_suggested_commands_use_the_same_api(afar: Afar) -> None:

@@ -106,6 +106,10 @@ class DataCalls(Transport):
         """Every request and response of the job, as one .warc.gz."""
         return self._blocks(f"/jobs/{quoted(id)}/archive")
 
+    def files(self, id: str) -> Generator[bytes, None, None]:
+        """The files that items refer to, each content once, as one .tar."""
+        return self._blocks(f"/jobs/{quoted(id)}/files")
+
     def rows(self, id: str, what: str | None = None, *, type: str | None = None) -> Rows:
         """The rows that `export` writes, one by one."""
         return _rows(self.exported(id, what=what, type=type))

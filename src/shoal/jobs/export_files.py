@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from sqlalchemy import select
@@ -17,6 +18,12 @@ from shoal.store.jobs import Job
 from shoal.store.tables import pages
 
 
+class JobFile(NamedTuple):
+    path: str
+    """Made of its digest."""
+    body: bytes
+
+
 class WrittenFiles(NamedTuple):
     written: int
     already: int
@@ -25,21 +32,26 @@ class WrittenFiles(NamedTuple):
     """Of those that were written."""
 
 
-def write_files(place: Deployment, job: Job, objects: ObjectStore) -> WrittenFiles:
-    """A file that is there with the same name and size stays. Raises UsageError if no item refers to a file."""
+def job_files(place: Deployment, job: Job) -> Iterator[JobFile]:
+    """Raises UsageError if no item refers to a file."""
     if not has_files(place.store, job.id):
         raise UsageError(f"no item of job {job.id} refers to a file: give a field the type File (rules: type: file)")
     require_segments(place.store, place.archive, job.id)
-    objects.check()
     columns = pages.c.digest, pages.c.content_type, pages.c.archive
     good = pages.c.status.between(200, 299) | (pages.c.status == 304)
     wanted = select(*columns).where(pages.c.job == job.id, good, pages.c.archive.is_not(None), is_file())
     with place.store.read() as db:
         # The same content may have several addresses.
         found = {file_path(row.digest, row.content_type): row.archive for row in db.execute(wanted)}
-    written = already = size = 0
     for path, reference in sorted(found.items(), key=lambda each: each[1]):
-        body = read_archived(place.archive, reference)[1]
+        yield JobFile(path, read_archived(place.archive, reference)[1])
+
+
+def write_files(files: Iterable[JobFile], objects: ObjectStore) -> WrittenFiles:
+    """A file that is there with the same name and size stays."""
+    objects.check()
+    written = already = size = 0
+    for path, body in files:
         if wait_for_store(objects.size, path) == len(body):
             already += 1
             continue

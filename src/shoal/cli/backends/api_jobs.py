@@ -114,10 +114,10 @@ class ApiJob:
         return write_warc(self._client.archive(self.job.id), output)
 
     def write_files(self, objects: ObjectStore) -> WrittenFiles:
-        raise UsageError(
-            "--files needs the archive of the fleet, which the API does not offer file by file: run it on a machine of "
-            "the fleet"
-        )
+        from shoal.jobs.export_files import write_files
+        from shoal.jobs.files_tar import files_of
+
+        return write_files(files_of(self._client.files(self.job.id)), objects)
 
     def write_mirror(self, folder: Path, overwrite: bool) -> Mirrored:
         raise UsageError(

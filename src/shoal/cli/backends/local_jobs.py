@@ -126,9 +126,9 @@ class LocalJob:
         return write_warc(archive_chunks(self.place.store, self.place.archive, self.job.id), output)
 
     def write_files(self, objects: ObjectStore) -> WrittenFiles:
-        from shoal.jobs.export_files import write_files
+        from shoal.jobs.export_files import job_files, write_files
 
-        return write_files(self.place, self.job, objects)
+        return write_files(job_files(self.place, self.job), objects)
 
     def write_mirror(self, folder: Path, overwrite: bool) -> Mirrored:
         # Imported here: no other command parses pages.

@@ -1,4 +1,4 @@
-"""Streams a job's data: an export, the archive, the differences to another job, and the body of one page."""
+"""Streams a job's data: exports, the archive, files of items, differences to another job, and the body of a page."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from shoal.control.routes import READ, Reply, Routes
 from shoal.control.streamed_files import attachment
 from shoal.errors import UsageError
 from shoal.jobs.archived_bodies import archived_body
+from shoal.jobs.export_files import job_files
+from shoal.jobs.files_tar import tar_of
 from shoal.jobs.job_data import DataView, archive_chunks, default_data, job_data
 from shoal.store.jobs import Job
 from shoal.store.results.job_diff import differences
@@ -29,7 +31,7 @@ MEDIA = {
     "parquet": "application/vnd.apache.parquet",
     "json": "application/json",
 }
-LINES, ARCHIVE = MEDIA["jsonl"], "application/gzip"
+LINES, ARCHIVE, TAR = MEDIA["jsonl"], "application/gzip", "application/x-tar"
 _FINGERPRINT = re.compile("[0-9a-f]{16}")
 
 
@@ -46,6 +48,15 @@ def archive(job: Job) -> Reply:
     """Export a job's archive: every request and response, as one .warc.gz; 404 for a job without an archive."""
     try:
         return attachment(_archived(job), ARCHIVE, f"{job.id}.warc.gz")
+    except UsageError as error:
+        raise Problem(404, str(error)) from error
+
+
+@routes.get("/jobs/<id>/files", READ, answers={200: (TAR,)})
+def files(job: Job) -> Reply:
+    """Export the files that items refer to, each content once, as one .tar; 404 if no item refers to a file."""
+    try:
+        return attachment(_files(job), TAR, f"{job.id}-files.tar")
     except UsageError as error:
         raise Problem(404, str(error)) from error
 
@@ -82,6 +93,11 @@ def _parts(store: Store, job: Job, what: str, query: ExportQuery) -> Iterator[by
 def _archived(job: Job) -> Iterator[bytes]:
     with bridge().apart() as fleet:
         yield from archive_chunks(fleet.store, fleet.archive, job.id)
+
+
+def _files(job: Job) -> Iterator[bytes]:
+    with bridge().apart() as fleet:
+        yield from tar_of(job_files(fleet, job))
 
 
 def _differences(store: Store, before: Job, after: Job) -> Iterator[bytes]:
