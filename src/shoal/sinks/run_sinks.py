@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from shoal.errors import ShoalError, Unavailable, UsageError
+from shoal.errors import ShoalError, Unavailable
 from shoal.sinks import THREADS
 from shoal.sinks.feed import SinkFeed, Step
 from shoal.sinks.open_sink import open_sink
@@ -109,8 +109,9 @@ class JobSinks:
                     # It may import a user's module and run its code.
                     feed = await self._in_thread(make_feed, self._store, self._job, place, self._secrets, alone=True)
                 step = await self._in_thread(feed.step, ends)
-            except (Unavailable, UsageError) as error:
-                stuck = isinstance(error, UsageError)
+            except Exception as error:
+                # Also what nobody foresaw, in a destination or its library: the crawl and the other sinks go on.
+                stuck = not isinstance(error, Unavailable)
                 await self._in_thread(self._note, place, error, stuck)
                 # Waiting does not mend it. A crawl that goes on tries again until its end.
                 if stuck and ends:
@@ -130,8 +131,8 @@ class JobSinks:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **named))
 
     def _close(self, feed: SinkFeed) -> None:
-        # A hold that cannot be given back ends by itself.
-        with suppress(Unavailable):
+        # A hold that cannot be given back ends by itself, and everything that could be delivered is.
+        with suppress(Exception):
             feed.close()
 
     def _note(self, place: int, error: Exception, stuck: bool) -> None:

@@ -60,7 +60,7 @@ class UserSink(Destination):
             return function(*args, **named)
         except (Unavailable, UsageError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Whatever fails in a user's code may pass; the job says what it is.
             raise Unavailable(f"{self._path}: {type(error).__name__}: {error}") from error
 
