@@ -20,7 +20,9 @@ def test_a_job_is_deleted_with_its_rows_its_queue_and_its_archive(shoal: Shell, 
     assert files(shoal.home / "archive" / gone)
     ran = shoal("delete", "gone", "--yes")
     assert ran.code == 0
-    assert re.fullmatch(rf"job {gone} \(gone\) is deleted, with 3 pages, [\d.]+ kB of archive\n", ran.err)
+    assert re.fullmatch(
+        rf"job {gone} \(gone\) is deleted, with 3 pages, [\d.]+ kB of archive, [\d.]+ kB of database\n", ran.err
+    )
     assert [job["id"] for job in shoal("jobs", "--json").lines] == [kept]
     assert not (shoal.home / "archive" / gone).exists() and files(shoal.home / "archive" / kept)
     assert "there is no job" in shoal("pages", gone).err
@@ -32,7 +34,7 @@ def test_without_a_terminal_it_shows_the_jobs_and_demands_yes(shoal: Shell, site
     job = shoal.crawl(site.url(), "--max-pages", "2").summary["job"]
     ran = shoal("delete", "last", job)
     assert ran.code == 2 and "--yes" in ran.err
-    assert re.search(rf"job {job}: .*, limited, 2 pages, [\d.]+ kB of archive\n", ran.err)
+    assert re.search(rf"job {job}: .*, limited, 2 pages, [\d.]+ kB of archive, [\d.]+ kB of database\n", ran.err)
     assert ran.err.count(job) == 1, "two names of one job are one job"
     assert len(shoal("jobs", "--json").lines) == 1
 

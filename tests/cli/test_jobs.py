@@ -23,14 +23,16 @@ def test_without_a_home_the_list_is_empty_and_says_how_to_start(shoal: Shell) ->
     assert not shoal.home.exists(), "looking must not make a home"
 
 
-def test_sizes_are_listed_with_the_largest_archive_first(shoal: Shell, site: Running) -> None:
+def test_sizes_are_listed_with_the_largest_first(shoal: Shell, site: Running) -> None:
     shoal.crawl(site.url(), "--max-pages", "6", "--name", "large")
     shoal.crawl(site.url(), "--max-pages", "1", "--name", "small")
     ran = shoal("jobs", "--sizes")
     header, first, second = ran.out.splitlines()
-    assert header.split() == ["id", "state", "pages", "items", "fetched", "archive", "name"]
+    assert header.split() == ["id", "state", "pages", "items", "fetched", "archive", "database", "name"]
     assert first.endswith("large") and second.endswith("small") and " kB " in first
-    assert re.match(r"in all [\d.]+ kB of archive, [\d.]+ kB fetched; `shoal delete ID` frees", ran.err)
+    assert re.match(r"in all [\d.]+ kB of archive, [\d.]+ kB of database; `shoal delete ID` frees", ran.err)
+    sizes = shoal("jobs", "--sizes", "--json").lines
+    assert [one["name"] for one in sizes] == ["large", "small"] and sizes[0]["database_bytes"] > 1000
 
 
 def test_jobs_are_listed_newest_first_within_80_columns(shoal: Shell, site: Running) -> None:

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, cast
 
-from shoal.client.responses.jobs import Appended, Changed, Job, Scraped, Series, SeriesPoint, StillScraping, Submitted
+from shoal.client.responses.jobs import (
+    Appended,
+    Changed,
+    Job,
+    Scraped,
+    Series,
+    SeriesPoint,
+    Size,
+    StillScraping,
+    Submitted,
+)
 from shoal.client.transport import Transport, query_of, quoted
 from shoal.errors import UsageError
 
@@ -92,6 +102,10 @@ class JobCalls(Transport):
     def series(self, id: str) -> list[SeriesPoint]:
         """How the job went over time, oldest first."""
         return cast(Series, self._get(f"/jobs/{quoted(id)}/series"))["points"]
+
+    def size(self, id: str) -> Size:
+        """How much the job has stored; reads all its rows."""
+        return cast(Size, self._get(f"/jobs/{quoted(id)}/size"))
 
     def shape(self, id: str) -> dict[str, Any]:
         """Pages by depth and size, the slowest hosts, and which pages and hosts led to which."""

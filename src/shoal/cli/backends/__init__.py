@@ -147,6 +147,9 @@ class Jobs(Protocol):
 
     def newest_figures(self, limit: int) -> Iterator[Record]: ...
 
+    def database_bytes(self, job: str) -> int:
+        """What the rows of the job with this id take. Reads them all."""
+
     def hosts(self, *, robots: bool) -> list[Record]:
         """`robots`: include the rules of each robots.txt, which are slow to read."""
 

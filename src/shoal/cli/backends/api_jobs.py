@@ -168,6 +168,9 @@ class ApiJobs:
     def newest_figures(self, limit: int) -> Iterator[Record]:
         return cast(Iterator[Record], self._client.jobs(limit=limit))
 
+    def database_bytes(self, job: str) -> int:
+        return self._client.size(job)["database_bytes"]
+
     def hosts(self, *, robots: bool) -> list[Record]:
         return [dict(host) for host in self._client.hosts()]
 

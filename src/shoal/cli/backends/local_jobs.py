@@ -169,6 +169,11 @@ class LocalJobs:
             seen = self._session.run(overview(self._places.of(job), job.id))
             yield seen.as_dict() | ({"pid": seen.pid} if seen.pid else {})
 
+    def database_bytes(self, job: str) -> int:
+        from shoal.store.results.database_size import database_bytes
+
+        return database_bytes(self._places.here.store, job)
+
     def hosts(self, *, robots: bool) -> list[Record]:
         from shoal.jobs.host_view import host_record, host_records
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from datetime import datetime
+from typing import NamedTuple
 
 import click
 
@@ -43,15 +44,33 @@ def delete(session: Session, job: tuple[str, ...], older: float | None, yes: boo
         if not found:
             session.say("no job ended so long ago: nothing is deleted")
             return
-        seen = [one.overview() for one in found.values()]
+        seen = [_Extent(one.overview(), backend.database_bytes(one.job.id)) for one in found.values()]
         _confirm(session, seen, yes)
-        for one, overview in zip(found.values(), seen, strict=True):
+        for one, extent in zip(found.values(), seen, strict=True):
             one.remove()
             if session.json:
-                freed = {"pages": overview.stored.pages, "items": overview.stored.items}
-                session.data({"deleted": one.job.id, **freed, "archive_bytes": overview.archive_bytes})
+                session.data({"deleted": one.job.id, **extent.as_dict()})
             else:
-                session.say(f"job {one.job.id} ({safe(one.job.spec.name)}) is deleted, with {_extent(overview)}")
+                session.say(f"job {one.job.id} ({safe(one.job.spec.name)}) is deleted, with {extent}")
+
+
+class _Extent(NamedTuple):
+    """What a job has stored."""
+
+    overview: Overview
+    database_bytes: int
+
+    def as_dict(self) -> dict[str, int]:
+        stored = self.overview.stored
+        counts = {"pages": stored.pages, "items": stored.items}
+        return {**counts, "archive_bytes": self.overview.archive_bytes, "database_bytes": self.database_bytes}
+
+    def __str__(self) -> str:
+        stored, archive_bytes = self.overview.stored, self.overview.archive_bytes
+        parts = [plural(stored.pages, "page")]
+        parts += [plural(stored.items, "item")] if stored.items else []
+        parts += [f"{size(archive_bytes)} of archive"] if archive_bytes else []
+        return ", ".join([*parts, f"{size(self.database_bytes)} of database"])
 
 
 def _found(backend: Jobs, names: tuple[str, ...], older: float | None) -> dict[str, JobHandle]:
@@ -70,21 +89,15 @@ def _ended_before(backend: Jobs, at: float) -> list[str]:
     ]
 
 
-def _confirm(session: Session, seen: list[Overview], yes: bool) -> None:
+def _confirm(session: Session, seen: list[_Extent], yes: bool) -> None:
     """Raises UsageError if nobody can be asked, and click.Abort if the answer is no."""
     if yes:
         return
-    for one in seen:
-        session.say(f"job {one.job.id}: {safe(one.job.spec.name)}, {one.state}, {_extent(one)}")
+    for extent in seen:
+        one = extent.overview
+        session.say(f"job {one.job.id}: {safe(one.job.spec.name)}, {one.state}, {extent}")
     if not sys.stdin.isatty():
         raise UsageError("this cannot be undone, and stdin is no terminal that could be asked: give --yes")
     if not click.confirm(f"delete {plural(len(seen), 'job')} for good?", err=True):
         session.say("nothing is deleted")
         raise click.exceptions.Exit(1)
-
-
-def _extent(seen: Overview) -> str:
-    parts = [plural(seen.stored.pages, "page")]
-    parts += [plural(seen.stored.items, "item")] if seen.stored.items else []
-    parts += [f"{size(seen.archive_bytes)} of archive"] if seen.archive_bytes else []
-    return ", ".join(parts)

@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 
 import click
 
-from shoal.cli.backends import JobHandle, ListedJob, Record
+from shoal.cli.backends import JobHandle, Jobs, ListedJob, Record
 from shoal.cli.humanize import duration, size
 from shoal.cli.job_spec_text import higher_limit, terms
 from shoal.cli.job_text import (
@@ -39,15 +39,15 @@ from shoal.urls.traps import SAMPLES
 
 HEADER = ("id", "state", "pages", "queued", "dead", "started", "name")
 NUMBERS = frozenset({2, 3, 4})
-SIZES_HEADER = ("id", "state", "pages", "items", "fetched", "archive", "name")
-SIZES_NUMBERS = frozenset({2, 3, 4, 5})
+SIZES_HEADER = ("id", "state", "pages", "items", "fetched", "archive", "database", "name")
+SIZES_NUMBERS = frozenset({2, 3, 4, 5, 6})
 GROUPS_SHOWN = 100
 """Groups of failures shown: a crawl of many hosts has thousands."""
 
 
 @click.command(cls=Command)
 @click.option("--limit", type=Whole(), default=20, show_default=True, metavar="N", help="At most N jobs.")
-@click.option("--sizes", is_flag=True, help="Show how much each job has stored, the largest archive first.")
+@click.option("--sizes", is_flag=True, help="Show how much each job has stored, the largest first.")
 def jobs(session: Session, limit: int, sizes: bool) -> None:
     """List the jobs, newest first. The number behind a state is the process that crawls the job.
 
@@ -57,10 +57,10 @@ def jobs(session: Session, limit: int, sizes: bool) -> None:
     shoal jobs --limit 100 --json
     """
     with session.open_jobs() as backend:
-        if session.json:
+        if sizes:
+            shown = _print_sizes(session, [_with_size(backend, one) for one in backend.newest_figures(limit)])
+        elif session.json:
             shown = _print_figures(session, backend.newest_figures(limit))
-        elif sizes:
-            shown = _print_sizes(session, list(backend.newest_figures(limit)))
         else:
             shown = _print_table(session, backend.newest(limit + 1), limit)
     if not shown:
@@ -86,17 +86,30 @@ def _print_figures(session: Session, figures: Iterable[Record]) -> int:
 
 def _print_sizes(session: Session, figures: list[Record]) -> int:
     """`fetched` are the bytes of all pages as they came; `archive` is what the archive keeps of them, compressed."""
-    largest_first = sorted(figures, key=lambda one: one["archive_bytes"], reverse=True)
+    largest_first = sorted(figures, key=lambda one: one["archive_bytes"] + one["database_bytes"], reverse=True)
+    if session.json:
+        return _print_figures(session, largest_first)
     if figures:
         for line in table(map(_sizes_row, largest_first), SIZES_HEADER, get_terminal_size().columns, SIZES_NUMBERS):
             session.show(line)
-        kept, fetched = (size(sum(one[name] for one in figures)) for name in ("archive_bytes", "bytes"))
-        session.say(f"in all {kept} of archive, {fetched} fetched; `{session.command('delete', 'ID')}` frees a job's")
+        archive, database = (size(sum(one[name] for one in figures)) for name in ("archive_bytes", "database_bytes"))
+        delete = session.command("delete", "ID")
+        session.say(f"in all {archive} of archive, {database} of database; `{delete}` frees a job's")
     return len(figures)
 
 
+def _with_size(backend: Jobs, one: Record) -> Record:
+    return one | {"database_bytes": backend.database_bytes(one["id"])}
+
+
 def _sizes_row(one: Record) -> tuple[str, ...]:
-    counts = f"{one['pages']:,}", f"{one['items']:,}", size(one["bytes"]), size(one["archive_bytes"])
+    counts = (
+        f"{one['pages']:,}",
+        f"{one['items']:,}",
+        size(one["bytes"]),
+        size(one["archive_bytes"]),
+        size(one["database_bytes"]),
+    )
     return one["id"], one["state"], *counts, safe(one["name"])
 
 

@@ -68,6 +68,15 @@ class Series(TypedDict):
     """Oldest first, at most 480 and the time since. A period without a point had no pages."""
 
 
+class Size(TypedDict):
+    """How much a job has stored."""
+
+    database_bytes: int
+    """What its rows take, without indexes."""
+    archive_bytes: int
+    """Records and files; a file that several jobs use counts for each."""
+
+
 class Trap(TypedDict):
     """A rule against endless URLs that skipped links of the job."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shoal.client.responses.jobs import Series
+from shoal.client.responses.jobs import Series, Size
 from shoal.control.api.records import explained
 from shoal.control.async_bridge import bridge
 from shoal.control.job_figures import overview_of
@@ -17,8 +17,10 @@ from shoal.jobs.job_quality import job_quality
 from shoal.jobs.job_series import job_series, point_record
 from shoal.jobs.mask_secrets import without_secrets
 from shoal.model import DeadLetter
+from shoal.store.archive.segment_table import archived_bytes
 from shoal.store.jobs import Job
 from shoal.store.results.crawl_shape import crawl_shape
+from shoal.store.results.database_size import database_bytes
 
 routes = Routes("whole")
 
@@ -47,6 +49,13 @@ def quality(job: Job) -> Reply:
 def series(job: Job) -> Reply:
     """How the job went over time: pages, statuses, items, latency and queue by the minute."""
     return {"points": [point_record(point) for point in job_series(bridge().store, job)]}
+
+
+@routes.get("/jobs/<id>/size", READ, answers={200: Size})
+def size(job: Job) -> Reply:
+    """How much the job has stored: the bytes of its rows, which are all read, and of its archive."""
+    store = bridge().store
+    return {"database_bytes": database_bytes(store, job.id), "archive_bytes": archived_bytes(store, job.id)}
 
 
 @routes.get("/jobs/<id>/shape", READ, answers={200: ShapeShown})
