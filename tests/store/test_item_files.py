@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Engine, event, select
+import pytest
+from sqlalchemy import Engine, delete, event, select
 
 from shoal.model import PageRecord
 from shoal.store.crawl.change_log import next_changes
 from shoal.store.crawl.item_files import file_requests
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.store import Store
-from shoal.store.tables import items
+from shoal.store.tables import files, items, jobs, pages
 from tests.store.make import JOB, dead_letter, item_record, job_with, page, redirect, url
 
 EMPTY = {"path": None, "bytes": None, "digest": None, "content_type": None, "error": None}
@@ -139,10 +141,52 @@ def test_a_file_that_many_pages_share_is_looked_up_for_the_new_page_only(store: 
     assert images_of(store, 8)[0]["bytes"] == 1000
 
 
+def test_saves_with_different_files_do_not_wait_for_one_another(shared_database: str) -> None:
+    """On PostgreSQL: SQLite has one writer."""
+    with Store.open(shared_database) as store, ThreadPoolExecutor(1) as threads:
+        job_with(store, id="parallel")
+        try:
+            with store.write() as other:
+                # As a save does that links the file 10, and takes long.
+                store.lock_files(other, "parallel", alone=False)
+                store.lock_requests(other, "parallel", [1, 10])
+                save(store, Batch("parallel", pages=[of_job(book(2, 11)), of_job(image(74))], has_files=True))
+                waiting = threads.submit(save, store, Batch("parallel", pages=[of_job(image(10))], has_files=True))
+                with pytest.raises(TimeoutError):
+                    waiting.result(0.5)
+            waiting.result(60)
+        finally:
+            remove_rows(store, "parallel")
+
+
+def test_a_redirected_file_that_ends_while_a_page_is_saved_is_completed(store: Store) -> None:
+    job_with(store)
+    saved(store, redirects=[redirect(10, 20)])
+    with ThreadPoolExecutor(2) as threads:
+        for start in range(100, 160, 3):
+            saved(store, redirects=[redirect(start, start + 1)])
+            last = threads.submit(saved, store, pages=[image(start + 1)])
+            first = threads.submit(saved, store, pages=[book(start + 2, start)])
+            for each in (first, last):
+                each.result(60)
+            assert images_of(store, start + 2)[0]["bytes"] == 1000
+
+
+def of_job(record: PageRecord) -> PageRecord:
+    return replace(record, job="parallel")
+
+
+def remove_rows(store: Store, job: str) -> None:
+    with store.write() as db:
+        for table in (items, files, pages, jobs):
+            column = table.c.id if table is jobs else table.c.job
+            db.execute(delete(table).where(column == job))
+
+
 def test_a_batch_may_link_more_files_than_a_server_has_locks(store: Store) -> None:
     job_with(store)
-    pages = [page(n) for n in range(1, 31)]
-    for record in pages:
+    many = [page(n) for n in range(1, 31)]
+    for record in many:
         record.files = {record.fingerprint * 1_000_000 + n: ["https://site.test/"] for n in range(1_000)}
-    saved(store, pages=pages)
+    saved(store, pages=many)
     assert len(file_requests(store, JOB)) == 30_000

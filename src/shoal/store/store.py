@@ -98,6 +98,13 @@ class Store:
         """Locks these requests against other writers until the transaction ends."""
         self._database.lock_requests(db, job, fingerprints)
 
+    def lock_files(self, db: Connection, job: str, alone: bool) -> None:
+        """Until the transaction ends, no other one has the files of the job alone; if `alone`, none has them at all.
+
+        To be taken before the locks of requests.
+        """
+        self._database.lock_files(db, job, alone)
+
     def lock_free_part(self, db: Connection, job: str) -> int:
         """Locks a part of the job's tallies that no other writer uses, until the transaction ends, and returns it."""
         return self._database.lock_free_part(db, job)

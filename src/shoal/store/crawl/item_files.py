@@ -1,7 +1,7 @@
 """Completes the file fields of items when their files have been fetched.
 
 The table `files` says which page's items refer to which request. Either may be saved first. Both take the
-lock of the file, which it shares with others, so the later one sees the other.
+lock of the file, so the later one sees the other.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def link_files(db: Connection, job: str, found: Sequence[PageRecord]) -> list[Fi
     return links
 
 
-def fill_files(db: Connection, job: str, ended: Iterable[int], linked: Sequence[FileLink] = ()) -> list[PageChange]:
+def fill_files(
+    store: Store, db: Connection, job: str, ended: Iterable[int], linked: Sequence[FileLink] = ()
+) -> list[PageChange]:
     """Completes the fields that refer to requests that have ended: those of `linked`, and all that refer to `ended`.
 
     Returns the pages that changed.
@@ -72,16 +74,19 @@ def fill_files(db: Connection, job: str, ended: Iterable[int], linked: Sequence[
             elif outcome is not None:
                 by_page.setdefault(link.page, {}).update(dict.fromkeys(link.urls, outcome))
         waiting = [FileLink(*key, urls) for key, urls in moved.items() if urls]
-        _store(db, job, waiting)
+        if waiting:
+            # The file may end at this moment in another transaction.
+            store.lock_requests(db, job, {link.file for link in waiting})
+            _store(db, job, waiting)
     # In order: another save may complete the same pages.
     filled = [_fill_page(db, job, page, by_page[page]) for page in sorted(by_page)]
     return [change for change in filled if change is not None]
 
 
-def fill_all_files(db: Connection, job: str) -> None:
+def fill_all_files(store: Store, db: Connection, job: str) -> None:
     """After all items of the job were replaced."""
     for some in _parts(db.execute(select(files.c.file).where(files.c.job == job).distinct()).scalars().all()):
-        fill_files(db, job, some)
+        fill_files(store, db, job, some)
 
 
 def has_files(store: Store, job: str) -> bool:

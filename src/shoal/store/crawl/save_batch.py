@@ -136,8 +136,8 @@ _UPSERTS = {
 }
 _CONTENTS = Upsert(tables.contents, replace_unless_older)
 _TALLIES = Upsert(tables.tallies, add_count)
-_FILE_LOCKS = 64
-"""Files with the same remainder share a lock."""
+_MOST_FILE_LOCKS = 1_000
+"""A batch with more files is saved while no other one of its job that has files is."""
 
 
 def failure_key(kind: str, status: int | None, host: str) -> str:
@@ -154,7 +154,7 @@ def save(store: Store, batch: Batch) -> None:
 
     def write(db: Connection) -> None:
         # Locked before the lookup: if two leases of a request are saved at once, it must not end up in two tables.
-        store.lock_requests(db, batch.job, _locked(batch, newest))
+        _lock(store, db, batch, newest)
         stored = stored_outcomes(db, batch.job, newest)
         fresh = {
             fingerprint: (outcome, record)
@@ -174,7 +174,7 @@ def save(store: Store, batch: Batch) -> None:
         changed = changed_items(old_items, new_items, fresh if batch.refreshes else ()) if batch.has_sinks else None
         if batch.has_files:
             saved = [record for _, record in fresh.values() if isinstance(record, PageRecord)]
-            filled = fill_files(db, batch.job, fresh, link_files(db, batch.job, saved))
+            filled = fill_files(store, db, batch.job, fresh, link_files(db, batch.job, saved))
             changed = changed and changed.with_pages(filled)
         counts = _tally_counts(batch, fresh, stored)
         if changed is not None and changed.pages:
@@ -190,16 +190,17 @@ def save(store: Store, batch: Batch) -> None:
     store.change(write)
 
 
-def _locked(batch: Batch, newest: Found) -> Iterable[int]:
-    """With the files that end, are linked, or that a redirect leads to.
-
-    Not a lock for each file: a batch may link 100,000, and PostgreSQL's table of locks has room for some thousands.
-    """
-    if not batch.has_files:
-        return newest
-    linked = {file for page in batch.pages for file in page.files}
-    moved = {record.target_fingerprint for record in batch.redirects if record.target_fingerprint is not None}
-    return {*newest, *(file % _FILE_LOCKS for file in (*newest, *linked, *moved))}
+def _lock(store: Store, db: Connection, batch: Batch, newest: Found) -> None:
+    """A file may end in one batch while another links it: both lock it."""
+    files: set[int] = set()
+    if batch.has_files:
+        files = {file for page in batch.pages for file in page.files}
+        files |= {record.target_fingerprint for record in batch.redirects if record.target_fingerprint is not None}
+        # A batch may link 100,000, and PostgreSQL's table of locks has room for some thousands.
+        are_many = len(files) > _MOST_FILE_LOCKS
+        store.lock_files(db, batch.job, alone=are_many)
+        files = set() if are_many else files
+    store.lock_requests(db, batch.job, {*newest, *files})
 
 
 def _merged(db: Connection, job: str, fresh: Found, stored: Mapping[int, StoredOutcome]) -> set[int]:

@@ -61,7 +61,7 @@ def replace_items(store: Store, job: str, types: Sequence[ItemType]) -> Replaced
         for table in _TABLES:
             db.execute(delete(table).where(table.c.job == job))
             db.execute(update(table).where(table.c.job == staged_id(job)).values(job=job))
-        fill_all_files(db, job)
+        fill_all_files(store, db, job)
     return replaced
 
 

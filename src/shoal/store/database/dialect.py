@@ -42,6 +42,10 @@ class Database(Protocol):
         """Locks these requests against other writers until the transaction ends."""
         ...
 
+    def lock_files(self, db: Connection, job: str, alone: bool) -> None:
+        """Until the transaction ends, no other one has the files of the job alone, or none has them at all."""
+        ...
+
     def lock_free_part(self, db: Connection, job: str) -> int:
         """Locks a part of the job's tallies that no other writer uses, until the transaction ends, and returns it."""
         ...

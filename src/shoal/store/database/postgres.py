@@ -21,6 +21,8 @@ _KEPT_CONNECTIONS = 3  # as many as a running crawl uses at once: one that write
 _MORE_CONNECTIONS = 5
 _WAIT_S = 10.0
 _PARTS = 64
+_FILES = -1
+"""In the place of a part."""
 """The parts have the numbers 1 to this, and 0 if all are in use."""
 _CONNECTION = {
     "connect_timeout": 5,
@@ -98,6 +100,10 @@ class Postgres:
         # All writers lock in the same order; otherwise two writers with common requests would deadlock.
         keys = sorted(fingerprint ^ mark for fingerprint in fingerprints)
         db.exec_driver_sql("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", (keys,))
+
+    def lock_files(self, db: Connection, job: str, alone: bool) -> None:
+        lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
+        db.exec_driver_sql(f"SELECT {lock}(%s, {_FILES})", (_mark(job, 4),))
 
     def lock_free_part(self, db: Connection, job: str) -> int:
         # Without parts, commits of one job would run one after the other: with commits of 50 ms, four processes made

@@ -65,6 +65,9 @@ class Sqlite:
     def lock_requests(self, db: Connection, job: str, fingerprints: Iterable[int]) -> None:
         """Nothing to do: SQLite has one writer at a time."""
 
+    def lock_files(self, db: Connection, job: str, alone: bool) -> None:
+        """Nothing to do: SQLite has one writer at a time."""
+
     def lock_free_part(self, db: Connection, job: str) -> int:
         """One part is enough: SQLite has one writer at a time."""
         return 0
