@@ -58,7 +58,7 @@ def test_the_summary_has_the_fields_of_the_interface(shoal: Shell, site: Running
     summary = shoal.crawl(site.url(), "--max-pages", "3").summary
     names = "type job name state pages redirects items rejected dropped_items dead dropped skipped by_status bytes"
     more = "seconds pages_per_second hosts traps archive_bytes unarchived changed unchanged no_items unmatched"
-    newest = "on_finish_error nofollow_starts sinks merged changes shapes rendered assets"
+    newest = "on_finish_error nofollow_starts sinks merged changes shapes rendered assets cost"
     assert list(summary) == [*names.split(), *more.split(), *newest.split()]
     assert (summary["state"], summary["pages"]) == ("limited", 3)
 

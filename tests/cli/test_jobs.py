@@ -8,7 +8,7 @@ from tests.cli.conftest import Shell
 FIGURES = [
     *("id", "name", "state", "lane", "created_at", "started_at", "finished_at"),
     *("found", "queued", "leased", "pages", "redirects", "dead", "dropped", "skipped"),
-    *("items", "bytes", "by_status", "hosts", "archive_bytes", "unarchived", "limiting", "why_slow"),
+    *("items", "bytes", "by_status", "hosts", "archive_bytes", "unarchived", "cost", "limiting", "why_slow"),
     *("traps", "shapes"),
     *("overrides", "user_agent", "version", "webhook", "owner", "rejected_items", "dropped_items"),
     *("no_items", "unmatched"),

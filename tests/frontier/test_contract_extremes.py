@@ -17,7 +17,7 @@ ABSURD = [math.inf, -math.inf, math.nan, 1e300, -1e300, -1.0]
 
 
 @pytest.mark.parametrize("number", ABSURD)
-@pytest.mark.parametrize("term", ["gap_s", "per_host", "pages", "bytes", "pages_per_host"])
+@pytest.mark.parametrize("term", ["gap_s", "per_host", "pages", "bytes", "pages_per_host", "cost", "spent"])
 async def test_terms_out_of_bounds_are_refused(bench: Bench, term: str, number: float) -> None:
     await bench.job()
     await bench.offer(*urls("a.test", 5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from shoal.frontier.contract import Terms
 from shoal.model import Outcome
 from tests.frontier.conftest import Bench, names, target, urls
 
@@ -74,6 +75,23 @@ async def test_a_kill_at_the_page_limit_leaves_a_worker_that_sleeps(bench: Bench
     await bench.frontier.reap(all_leases=True)
     assert await bench.lease() == []
     assert await bench.frontier.next_ready_in() == pytest.approx(30, abs=1)
+
+
+async def test_what_requests_cost_stops_leasing_until_the_limit_is_higher(bench: Bench) -> None:
+    """A retry costs as well. Terms tell what was spent before, for a frontier that was lost meanwhile."""
+    await bench.job("dear", gap_s=0, per_host=1, cost=1000)
+    await bench.offer(*urls("a", 5), job="dear")
+    await bench.complete(await bench.lease(1), Outcome.RETRY, cost=600)
+    assert await bench.frontier.idle_reason("dear") is None
+    await bench.complete(await bench.lease(1), cost=400)
+    assert await bench.lease(1) == []
+    assert await bench.frontier.idle_reason("dear") == await bench.frontier.end_reason("dear") == "cost"
+    await bench.frontier.change("dear", Terms(gap_s=0, cost=1500, spent=1200))
+    assert await bench.frontier.end_reason("dear") is None
+    await bench.complete(await bench.lease(1), cost=300)
+    assert await bench.frontier.end_reason("dear") == "cost"
+    await bench.frontier.change("dear", Terms(gap_s=0, spent=7))
+    assert len(await bench.lease(1)) == 1
 
 
 async def test_bytes_and_seconds_stop_leasing(bench: Bench) -> None:

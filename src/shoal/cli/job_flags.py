@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from shoal.cli.numbers import Share, Whole
+from shoal.cli.numbers import Money, Share, Whole
 from shoal.errors import UsageError
 from shoal.model.option import MOST, TEXTS, Bound, Kind, Option
 from shoal.model.options import OPTIONS
@@ -147,6 +147,7 @@ _NUMBERS: dict[Kind, Callable[[Bound], click.ParamType[Any]]] = {
     Kind.SIZE: Size,
     Kind.DURATION: Duration,
     Kind.SHARE: lambda _: Share(),
+    Kind.MONEY: Money,
 }
 _BROWSER = (Kind.CSS, Kind.STEP, Kind.VIEWPORT, Kind.LOCALE, Kind.TIME_ZONE)
 _NETWORK = (Kind.HEADER, Kind.COOKIE, Kind.PROXY, Kind.REGION)
@@ -157,6 +158,7 @@ METAVARS = {
     Kind.SIZE: "SIZE",
     Kind.DURATION: "TIME",
     Kind.SHARE: "SHARE",
+    Kind.MONEY: "AMOUNT",
     Kind.PATTERN: "PATTERN",
     Kind.HEADER: "K:V",
     Kind.COOKIE: "K=V",
@@ -187,6 +189,7 @@ _CHANGED = {
     "max_pages": "New page limit, counting the pages it has.",
     "max_pages_per_host": "New page limit per host, counting the pages it has.",
     "max_bytes": "New limit of received bytes, counting those before.",
+    "max_cost": "New limit of what proxies cost, counting what was spent before.",
     "max_seconds": "New time limit, counting the time before.",
     "max_depth": "New depth limit. Links that were too deep before stay skipped.",
     "include": "Fetch only URLs that match. Replaces the patterns of the job.",

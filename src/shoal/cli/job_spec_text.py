@@ -61,6 +61,8 @@ def _limits(limits: Limits) -> str:
         parts.append(size(limits.bytes))
     if limits.seconds is not None:
         parts.append(duration(limits.seconds))
+    if limits.cost is not None:
+        parts.append(f"{limits.cost:g} for proxies")
     return ", ".join(parts)
 
 

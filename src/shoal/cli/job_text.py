@@ -128,6 +128,14 @@ def nofollow_warning(seen: Overview) -> str:
     )
 
 
+def cost(seen: Overview) -> str:
+    """What proxies cost, and how much of the limit that is."""
+    spent, most = seen.stored.cost, seen.job.spec.limits.cost
+    if not spent and most is None:
+        return ""
+    return f"{spent:.4g} for proxies" if most is None else f"{spent:.4g} of {most:g} for proxies"
+
+
 def statuses(seen: Overview) -> str:
     return ", ".join(f"{count(n)} x {status}" for status, n in seen.stored.by_status.items())
 

@@ -25,6 +25,22 @@ class Whole(click.ParamType[int]):
         return number
 
 
+class Money(click.ParamType[float]):
+    name = "amount"
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            amount = float(value)
+        except ValueError:
+            amount = -1.0
+        if not self._bound.holds(amount):
+            self.fail(f"{value!r} is no amount of money: give {self._bound.wants}, such as 2.5", param, ctx)
+        return amount
+
+
 class Share(click.FloatRange):
     name = "number"
 

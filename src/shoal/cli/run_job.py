@@ -18,6 +18,7 @@ from shoal.cli.humanize import plural
 from shoal.cli.job_spec_text import higher_limit
 from shoal.cli.job_text import (
     assets,
+    cost,
     extracted,
     left_out,
     merged,
@@ -338,6 +339,7 @@ def _detail_lines(report: Report) -> list[str]:
         "links skipped": skipped(overview),
         "merged": merged(overview),
         "rendered": rendered(overview),
+        "cost": cost(overview),
         "archive": left_out(overview),
     }
     lines = [f"  {heading}: {text}" for heading, text in details.items() if text]

@@ -15,7 +15,7 @@ from shoal.model.options import OPTIONS, check_options
 CHANGEABLE = ("rate", "per_host", "max_pages", "max_depth", "max_seconds", "scope", "include", "exclude")
 SUBMITTABLE = ("name", "scope", "rate", "max_pages", "max_depth")
 _WHOLE = (Kind.COUNT, Kind.SIZE)
-_NUMBERS = (*_WHOLE, Kind.RATE, Kind.DURATION, Kind.SHARE)
+_NUMBERS = (*_WHOLE, Kind.RATE, Kind.DURATION, Kind.SHARE, Kind.MONEY)
 
 
 def form_value(spec: JobSpec, name: str) -> str:

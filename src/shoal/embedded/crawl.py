@@ -16,7 +16,7 @@ from shoal.embedded.report import Report
 from shoal.engine.active_job import JobResources
 from shoal.engine.engine import Engine, ignore
 from shoal.engine.job_finish import finish
-from shoal.engine.job_start import callbacks_of, make_active_job, seed_offers, seeds_of, terms_of
+from shoal.engine.job_start import callbacks_of, make_active_job, seed_offers, seeds_of, terms_of_job
 from shoal.engine.proxies.job_exits import JobExits
 from shoal.engine.proxies.load_pool import ProxySettings, load_exits
 from shoal.engine.saving.result_saver import OnResult
@@ -240,7 +240,7 @@ class Crawl:
         if not await self._seed(job):
             return None
         # The job's time limit starts only now: offering a list of a million takes a while.
-        await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
+        await self._frontier.open_job(job.id, terms_of_job(self._home.store, job))
         home = self._home
         self.engine.add(await asyncio.to_thread(make_active_job, job, home.store, self._spools, resources))
         finished = await self.engine.run(on_result)
@@ -290,7 +290,7 @@ class Crawl:
 
     async def _take_over(self, job: Job) -> None:
         """No other process works on this job: its leased requests return. Other processes work on other jobs."""
-        await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds))
+        await self._frontier.open_job(job.id, terms_of_job(self._home.store, job))
         self._frontier.lease_only_from([job.id])
         self._lock.keep_when_released()
         await self._home.take_over(job.id)

@@ -11,7 +11,7 @@ from shoal import __version__
 from shoal.engine.active_job import ActiveJob, JobResources
 from shoal.engine.reading.archived_pages import ArchivedPages
 from shoal.frontier.contract import Terms
-from shoal.model import Input, JobSpec, Offer, Render, Target, Trail
+from shoal.model import MILLION, Input, JobSpec, Offer, Render, Target, Trail
 from shoal.model.options import bound_of
 from shoal.store.archive.recorder import Recorder
 from shoal.store.archive.spools import Spools
@@ -19,6 +19,7 @@ from shoal.store.crawl.inputs import seed_targets
 from shoal.store.crawl.job_cookies import load_cookies
 from shoal.store.crawl.shape_counts import load_shape_counts
 from shoal.store.jobs import Job
+from shoal.store.results.job_figures import spent_by
 from shoal.store.store import Store
 from shoal.urls import Scope
 
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from shoal.spiders.spider import Spider
 
 SEEDS_AT_ONCE = 1_000
+
+
+def terms_of_job(store: Store, job: Job) -> Terms:
+    spent = spent_by(store, job.id) if job.spec.limits.cost is not None else 0
+    return terms_of(job.spec, job.seconds, job.owner)._replace(spent=spent)
 
 
 def terms_of(spec: JobSpec, seconds_used: float, owner: str | None = None) -> Terms:
@@ -43,6 +49,7 @@ def terms_of(spec: JobSpec, seconds_used: float, owner: str | None = None) -> Te
         pages_per_host=bound_of("max_pages_per_host").nearest(limits.pages_per_host),
         bytes=bound_of("max_bytes").nearest(limits.bytes),
         browser=spec.render is Render.ALWAYS,
+        cost=None if limits.cost is None else max(1, round(limits.cost * MILLION)),
         stop_at=None if seconds is None else time.time() + seconds - seconds_used,
         own_workers=spec.scrapy is not None,
     )

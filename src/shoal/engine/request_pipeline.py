@@ -114,7 +114,7 @@ class RequestPipeline:
         return await self._fetch(attempt)
 
     async def _fetch_through_proxy(self, attempt: Attempt, exits: JobExits) -> RequestResult | ReturnLease:
-        exit = exits.choose(attempt.lease)
+        exit = exits.choose(attempt.lease, attempt.active_job.spec.limits.cost)
         if isinstance(exit, NoProxy):
             return ReturnLease(exit.wait_s)
         attempt.exit = exit
@@ -122,6 +122,7 @@ class RequestPipeline:
             result = await self._fetch(attempt)
         if isinstance(result, RequestResult):
             exits.name_proxies(exit, result)
+            result.completion.cost = exits.take_cost()
         return result
 
     async def _fetch(self, attempt: Attempt) -> RequestResult | ReturnLease:

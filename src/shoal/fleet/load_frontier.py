@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 
-from shoal.engine.job_start import SEEDS_AT_ONCE, seed_offers, terms_of
+from shoal.engine.job_start import SEEDS_AT_ONCE, seed_offers, terms_of_job
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.outage_retry import OutageRetry
@@ -68,7 +68,7 @@ class FrontierRestorer:
             await self._frontier.touch(job.id)
             line = await self._offer_seeds(job, job.offered_line, on_offer)
         else:
-            await self._frontier.open_job(job.id, terms_of(job.spec, job.seconds, job.owner))
+            await self._frontier.open_job(job.id, await self._writer.read(terms_of_job, job))
             state = await self._writer.run(start_queued_job, job.id, time.time())
             if state is not JobState.RUNNING:
                 # The operator paused or cancelled it meanwhile; a paused job is seeded when it is resumed.
@@ -83,7 +83,7 @@ class FrontierRestorer:
     async def rebuild(self, job: Job) -> None:
         """Raises FrontierLost if the frontier is lost again meanwhile."""
         # First the ended requests, so that offering them again has no effect.
-        terms = terms_of(job.spec, job.seconds, job.owner)
+        terms = await self._writer.read(terms_of_job, job)
         await self._frontier.open_job(job.id, terms, lost=True)
         await self._recall_ended(job)
         if not await self._frontier.knows(job.id):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from shoal.engine.job_start import check_patterns, terms_of
+from shoal.engine.job_start import check_patterns, terms_of_job
 from shoal.errors import FrontierLost
 from shoal.frontier.contract import Frontier
 from shoal.model import JobSpec
@@ -45,7 +45,7 @@ async def send_terms(frontier: Frontier, store: Store, id: str) -> None:
     """Sends the stored terms to the frontier. Raises FrontierLost."""
     job = await asyncio.to_thread(load_job, store, id)
     while True:
-        await frontier.change(id, terms_of(job.spec, job.seconds, job.owner))
+        await frontier.change(id, await asyncio.to_thread(terms_of_job, store, job))
         await asyncio.to_thread(note_frontier_version, store, id, job.version)
         now = await asyncio.to_thread(load_job, store, id)
         # A newer change may have been sent before this one: then send the newer one again.

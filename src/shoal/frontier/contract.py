@@ -56,6 +56,10 @@ class Terms(NamedTuple):
     pages_per_host: int | None = None
     bytes: int | None = None
     stop_at: float | None = None
+    cost: int | None = None
+    """The most that its requests may cost, in millionths of the currency of its proxies."""
+    spent: int = 0
+    """What its requests have cost so far, at least, likewise."""
     own_workers: bool = False
     """Only lease calls that name the job get its requests: other programs work on it, not the fleet's workers."""
     browser: bool = False
@@ -187,11 +191,12 @@ class Frontier(Protocol):
         """Returns when a request of these lanes may be leased, or after timeout_s. Safe to cancel at any point."""
 
     async def idle_reason(self, job: str) -> str | None:
-        """Why the job has nothing to lease (`empty`, `pages`, `bytes`, `seconds`, `pages_per_host`, `paused`,
+        """Why the job has nothing to lease (`empty`, `pages`, `bytes`, `cost`, `seconds`, `pages_per_host`, `paused`,
         `cancelled`). None while it has something to lease, or leases are held."""
 
     async def end_reason(self, job: str) -> str | None:
-        """Why the job will lease nothing more, whatever it is offered (`seconds`, `bytes`, `cancelled`), or None."""
+        """Why the job will lease nothing more, whatever it is offered (`seconds`, `bytes`, `cost`, `cancelled`), or
+        None."""
 
     async def wait_reason(self, job: str) -> str | None:
         """What a running job waits for, as text for a person. None while nothing slows it down."""

@@ -26,6 +26,7 @@ def check_terms(terms: Terms) -> None:
     for name, number in (("per_host", terms.per_host), ("priority", terms.priority)):
         _check(name, number, bound_of(name).least, bound_of(name).most)
     limits = {"pages": terms.pages, "pages_per_host": terms.pages_per_host, "bytes": terms.bytes}
+    limits |= {"cost": terms.cost, "spent": terms.spent}
     for name, value in limits.items():
         _check(name, value, 0, MOST)
     _check("stop_at", terms.stop_at, -FURTHEST, FURTHEST)
@@ -44,6 +45,7 @@ def check_completions(completions: Sequence[Completion]) -> None:
     for completion in completions:
         _check("delay_s", completion.delay_s, 0, MOST_SECONDS)
         _check("bytes", completion.bytes, 0, MOST)
+        _check("cost", completion.cost, 0, MOST)
 
 
 def check_seconds(name: str, seconds: float) -> None:

@@ -119,6 +119,7 @@ class Overview:
             "hosts": stored.hosts,
             "archive_bytes": self.archive_bytes,
             "unarchived": stored.unarchived,
+            "cost": stored.cost,
             "limiting": self.limiting,
             "why_slow": self.why_slow,
             "traps": [{**asdict(trap), "allow": allowing(trap.rule)} for trap in stored.traps],

@@ -57,6 +57,7 @@ def summary(overview: Overview) -> dict[str, Any]:
         "shapes": figures["shapes"],
         "rendered": figures["rendered"],
         "assets": figures["assets"],
+        "cost": figures["cost"],
     }
 
 

@@ -32,7 +32,7 @@ from shoal.model.record import (
     RejectRecord,
 )
 from shoal.model.rendering import Render
-from shoal.model.request import LAST, Completion, Figures, Landing, Lease, Offer, Outcome, Target, Trail
+from shoal.model.request import LAST, MILLION, Completion, Figures, Landing, Lease, Offer, Outcome, Target, Trail
 from shoal.model.request_options import RequestOptions
 
 
@@ -43,6 +43,7 @@ def fingerprint_hex(fingerprint: int) -> str:
 __all__ = [
     "ENDED",
     "LAST",
+    "MILLION",
     "NEWEST",
     "Canonical",
     "Completion",

@@ -56,6 +56,7 @@ class Kind(StrEnum):
     SIZE = "bytes"
     DURATION = "seconds"
     SHARE = "share"
+    MONEY = "amount of money"
     CHOICE = "choice"
     PATTERN = "URL pattern"
     HEADER = "NAME:VALUE"

@@ -29,6 +29,7 @@ _BOUNDS = {
     Kind.SIZE: Bound(0, MOST),
     Kind.DURATION: Bound(0, 10**9, whole=False),
     Kind.SHARE: Bound(0, 1, whole=False),
+    Kind.MONEY: Bound(0.0001, 10**9, whole=False),
 }
 """Default bounds by kind."""
 Texts = tuple[str, ...]
@@ -560,6 +561,16 @@ class JobOptions(SpiderOptions, total=False):
             "Stop after receiving this many bytes.",
             Kind.SIZE,
             field="limits.bytes",
+            can_change=True,
+            section=Section.LIMITS,
+        ),
+    ]
+    max_cost: Annotated[
+        float,
+        Option(
+            "Stop after spending this much on proxies, by the prices in their list.",
+            Kind.MONEY,
+            field="limits.cost",
             can_change=True,
             section=Section.LIMITS,
         ),

@@ -33,6 +33,9 @@ class Target(NamedTuple):
         return self.method == "GET" and not self.body and not self.note
 
 
+MILLION = 1_000_000
+"""Costs are counted in millionths, so that their sums are exact."""
+
 LAST = -1
 """A priority that is served after everything else of its host."""
 
@@ -142,6 +145,8 @@ class Completion:
     started: bool = True
     """False: no request was sent to the host, and another request may use the planned start."""
     bytes: int = 0
+    cost: int = 0
+    """What the attempt cost, in millionths of the currency of the job's proxies."""
 
 
 @dataclass(frozen=True, slots=True)

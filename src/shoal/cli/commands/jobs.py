@@ -13,6 +13,7 @@ from shoal.cli.humanize import duration, size
 from shoal.cli.job_spec_text import higher_limit, terms
 from shoal.cli.job_text import (
     archived,
+    cost,
     extent,
     extracted,
     other_outcomes,
@@ -196,6 +197,7 @@ def _figures(seen: Overview) -> dict[str, str]:
         "also": other_outcomes(seen.frontier),
         "pending": pending(seen.frontier),
         "skipped": skipped(seen),
+        "cost": cost(seen),
         "archive": archived(seen),
         "webhook": webhook_deliveries(seen),
         "hook": safe(seen.on_finish or ""),

@@ -192,6 +192,8 @@ class Job(TypedDict):
     archive_bytes: int
     unarchived: int
     """Responses for which the archive had no room."""
+    cost: float
+    """What proxies cost, by the prices in their list."""
     limiting: str | None
     """What the job waits for, in words; for a job that has ended, why it ended."""
     why_slow: str | None

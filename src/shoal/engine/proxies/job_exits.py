@@ -12,10 +12,10 @@ from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.proxies.blame import Blame, Judgement, judge, judge_status
 from shoal.fetch.proxies.exits import Exit, NoProxy
-from shoal.fetch.proxies.pool import ProxyPool
+from shoal.fetch.proxies.pool import BUSY_WAIT_S, ProxyPool
 from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 from shoal.fetch.robots import RobotsFile
-from shoal.model import DeadLetter, Lease
+from shoal.model import MILLION, DeadLetter, Lease
 
 MOST_UNCLEAR = 2
 """How often a request is repeated through another proxy, uncounted, if the host may be to blame as well."""
@@ -25,16 +25,38 @@ _MOST_KEPT = 10_000
 
 
 class JobExits:
-    def __init__(self, pool: ProxyPool) -> None:
+    def __init__(self, pool: ProxyPool, spent: int = 0) -> None:
+        """`spent`: what the job has spent before, in millionths."""
         self.pool = pool
+        self._spent = spent
+        self._unsaved_cost = 0
+        """Of results that the frontier does not know yet. Until it does, it would lease beyond the limit."""
         self._tried: OrderedDict[int, list[str]] = OrderedDict()
         """Request -> the proxies through which it was tried without an answer of its own."""
 
-    def choose(self, lease: Lease) -> Exit | NoProxy:
+    def choose(self, lease: Lease, most_cost: float | None) -> Exit | NoProxy:
+        if most_cost is not None and self._may_exceed(most_cost):
+            return NoProxy(BUSY_WAIT_S)
         options = lease.trail.options
         if options is None:
             return self.pool.choose(lease.target.host)
         return self.pool.choose(lease.target.host, options.session or "", options.region or "")
+
+    def _may_exceed(self, most_cost: float) -> bool:
+        """Only as long as something is under way: the frontier decides when the limit is reached."""
+        in_flight = self.pool.in_flight_cost
+        is_under_way = bool(self._unsaved_cost or in_flight)
+        return is_under_way and self._spent / MILLION + in_flight >= most_cost
+
+    def take_cost(self) -> int:
+        """What was spent since the last call, in millionths. Call `saved` when the frontier knows it."""
+        cost = self.pool.take_cost()
+        self._spent += cost
+        self._unsaved_cost += cost
+        return cost
+
+    def saved(self, cost: int) -> None:
+        self._unsaved_cost -= cost
 
     def fetcher(self, exit: Exit, direct: Fetcher) -> Fetcher | ProviderFetcher:
         """What fetches through the exit."""
@@ -55,6 +77,7 @@ class JobExits:
         judgement = judge(robots.failure) if robots.failure else judge_status(robots.status or 0)
         if judgement.blame is Blame.NOBODY:
             # The size and time of such a file say little.
+            self.pool.charge(exit, len(robots.body))
             return False
         return self.pool.note(exit, judgement) is Blame.PROXY
 

@@ -13,6 +13,7 @@ from shoal.model import JobSpec, Render
 from shoal.model.proxy_list import POOL_NAME, Proxy, read_proxies, with_secrets
 from shoal.store.proxies.figures import load_proxy_figures
 from shoal.store.proxies.pools import load_proxy_list, proxy_list_names
+from shoal.store.results.job_figures import spent_by
 from shoal.store.store import Store
 
 
@@ -31,7 +32,7 @@ def load_exits(spec: JobSpec, job: str, store: Store, settings: ProxySettings) -
     if pool is None:
         return None
     learn_rows([pool], load_proxy_figures(store, pool.name))
-    return JobExits(pool)
+    return JobExits(pool, spent_by(store, job))
 
 
 def load_pool(spec: JobSpec, job: str, store: Store | None, settings: ProxySettings) -> ProxyPool | None:

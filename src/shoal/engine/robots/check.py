@@ -196,7 +196,7 @@ async def _fetch_through_exit(origin: str, lease: Lease, active_job: ActiveJob) 
     exits = active_job.exits
     if exits is None:
         return await fetch_robots(active_job.fetcher, origin, "", credentials, headers, timeout_s)
-    exit = exits.choose(lease)
+    exit = exits.choose(lease, active_job.spec.limits.cost)
     if isinstance(exit, NoProxy):
         return exit
     with exits.used(exit):

@@ -93,6 +93,9 @@ class ResultSaver:
         # A landing that is reported after its lease completed would teach the host's clock nothing.
         await self._held_leases.report_landings()
         await self._frontier_client.complete([result.completion for result in results])
+        for result in results:
+            if result.completion.cost and (exits := self._active_jobs[result.lease.job].exits):
+                exits.saved(result.completion.cost)
 
     async def _save(self, batch: Batch) -> None:
         recorder = self._active_jobs[batch.job].recorder
@@ -163,6 +166,8 @@ def batches(results: list[RequestResult]) -> list[Batch]:
                 batch.drops.append(result.record)
         if result.record is not None and result.capture is not None:
             batch.captures.append((result.record, result.capture))
+        if cost := result.completion.cost:
+            batch.add_cost(cost)
         if result.skips:
             batch.skips[lease.target.fingerprint] = result.skips
         if result.matches:

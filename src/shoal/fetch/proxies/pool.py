@@ -22,6 +22,7 @@ from shoal.fetch.proxies.exits import DIRECT, Exit, NoProxy
 from shoal.fetch.proxies.host_record import HostRecord, IndexSet
 from shoal.fetch.proxies.proxy_record import ProxyRecord
 from shoal.fetch.proxies.tiers import Tier, tiers_of
+from shoal.model import MILLION
 from shoal.model.proxy_list import Proxy
 from shoal.wording import plural
 
@@ -82,6 +83,9 @@ class ProxyPool:
         self._proven = IndexSet()
         self._sticky: OrderedDict[str, _Sticky] = OrderedDict()
         self._refused_at = 0.0
+        self._unreported_cost = 0.0
+        self.in_flight_cost = 0.0
+        """What the requests in flight will cost by their number; what their size costs is known later."""
 
     def choose(self, host: str, session: str = "", region: str = "") -> Exit | NoProxy:
         """`session` names requests that stay with one proxy. Call `end` with the exit later.
@@ -109,7 +113,8 @@ class ProxyPool:
             return judgement.blame if judgement.blame in (Blame.NOBODY, Blame.BLOCK) else Blame.HOST
         now, of_host = self._clock(), self._host(exit.host)
         record, here = self.records[exit.place], self._record_at(of_host, exit.place)
-        cost = self.proxies[exit.place].cost(judgement.size)
+        cost = 0.0 if judgement.blame is Blame.PROXY else self.proxies[exit.place].cost(judgement.size)
+        self._unreported_cost += cost
         match judgement.blame:
             case Blame.NOBODY:
                 for one in (record, here):
@@ -127,11 +132,26 @@ class ProxyPool:
                 return self._note_suspect(exit, judgement, of_host, cost, now)
         return judgement.blame
 
+    def charge(self, exit: Exit, size: int) -> None:
+        """Counts an answer that says little about the proxy, and costs like any other."""
+        if exit.place >= 0:
+            record, cost = self.records[exit.place], self.proxies[exit.place].cost(size)
+            record.fresh.bytes, record.fresh.cost = record.fresh.bytes + size, record.fresh.cost + cost
+            record.is_changed = True
+            self._unreported_cost += cost
+
+    def take_cost(self) -> int:
+        """What was spent since the last call, in millionths of the currency of the prices."""
+        millionths = int(self._unreported_cost * MILLION)
+        self._unreported_cost -= millionths / MILLION
+        return millionths
+
     def end(self, exit: Exit) -> None:
         """The request has ended, whether or not it was sent."""
         if exit.place >= 0:
             record, here = self.records[exit.place], self._record_at(self._host(exit.host), exit.place)
             record.in_flight = max(0, record.in_flight - 1)
+            self.in_flight_cost = max(0.0, self.in_flight_cost - self.proxies[exit.place].price_per_request)
             record.is_probed = here.is_probed = False
 
     def has_another(self, exit: Exit) -> bool:
@@ -297,6 +317,7 @@ class ProxyPool:
     def _begin(self, index: int, of_host: HostRecord, now: float) -> None:
         record, here, proxy = self.records[index], of_host.records.get(index), self.proxies[index]
         record.in_flight += 1
+        self.in_flight_cost += proxy.price_per_request
         record.is_probed = record.is_cooled
         if here is not None:
             here.is_probed = here.is_cooled

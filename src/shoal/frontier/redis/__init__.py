@@ -145,6 +145,7 @@ class RedisFrontier(RedisInspection):
             "pages_per_host": terms.pages_per_host,
             "bytes_max": terms.bytes,
             "stop_at": terms.stop_at,
+            "cost_max": terms.cost,
         }
         fields: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
         fields |= {
@@ -154,7 +155,7 @@ class RedisFrontier(RedisInspection):
             "gap_s": terms.gap_s,
         }
         fields |= {"per_host": terms.per_host, "robots": terms.robots, "own_workers": terms.own_workers}
-        fields["browser"] = terms.browser
+        fields |= {"browser": terms.browser, "spent": terms.spent}
         args = {"job": job, "terms": fields, "known": known, "lost": lost}
         again = False
         while await self._shard.run("open", {**args, "again": again}):

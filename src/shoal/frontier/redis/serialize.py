@@ -169,6 +169,8 @@ def completion_fields(completion: Completion) -> dict[str, Any]:
         "started": completion.started,
         "bytes": completion.bytes,
     }
+    if completion.cost:
+        fields["cost"] = completion.cost
     if completion.trail is not None:
         fields |= {"trail": trail_bytes(completion.trail), "band": band_of(completion.trail)}
     return fields

@@ -105,6 +105,8 @@ class SqliteInspection:
             return "cancelled"
         if row["stop_at"] is not None and row["stop_at"] <= self._clock():
             return "seconds"
+        if row["cost_max"] is not None and row["cost"] >= row["cost_max"]:
+            return "cost"
         return "bytes" if row["bytes_max"] is not None and row["bytes"] >= row["bytes_max"] else None
 
     def _any_held(self, job: int) -> bool:

@@ -120,6 +120,7 @@ class LeaseOutcomes:
         if not completion.started:
             self._return_start(lease)
         self._counts[lease["job"]]["leased"] -= 1
+        self._counts[lease["job"]]["cost"] += completion.cost
         self._count(lease["job"], completion)
         if completion.outcome is not Outcome.DONE:
             self._return_permit(lease)

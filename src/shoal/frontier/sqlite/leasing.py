@@ -264,6 +264,7 @@ def leasable_jobs(
         "SELECT id, name, lane, priority, pages_max IS NOT NULL AND permits >= pages_max AS spent "
         f"FROM job WHERE state = 'active' AND queued > 0 AND lane IN ({marks}) "
         "AND (stop_at IS NULL OR stop_at > ?) AND (bytes_max IS NULL OR bytes < bytes_max) "
+        "AND (cost_max IS NULL OR cost < cost_max) "
         "AND (pages_max IS NULL OR permits < pages_max "
         "     OR EXISTS(SELECT 1 FROM queue WHERE queue.job = job.id AND held)) "
         f"{named}{fitting}ORDER BY lane, priority DESC, turn, id",

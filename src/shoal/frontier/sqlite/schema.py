@@ -24,7 +24,7 @@ from shoal.frontier.sqlite.sites import site_id
 from shoal.sqlite_file import read_only_uri, use_write_ahead_log
 from shoal.urls import domain_of
 
-VERSION = 5
+VERSION = 6
 FIRST_WITH_SITES = 3
 BUSY_S = 5.0
 
@@ -38,7 +38,7 @@ CREATE TABLE job(
   found INTEGER NOT NULL DEFAULT 0, queued INTEGER NOT NULL DEFAULT 0, leased INTEGER NOT NULL DEFAULT 0,
   pages INTEGER NOT NULL DEFAULT 0, redirects INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0,
   edition INTEGER NOT NULL, own_workers INTEGER NOT NULL DEFAULT 0,
-  browser INTEGER NOT NULL DEFAULT 0);
+  browser INTEGER NOT NULL DEFAULT 0, cost_max INTEGER, cost INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE host(
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, next_at REAL NOT NULL DEFAULT 0,
   in_flight INTEGER NOT NULL DEFAULT 0, rate REAL, paused INTEGER NOT NULL DEFAULT 0,
@@ -102,6 +102,10 @@ ALTER TABLE job ADD COLUMN own_workers INTEGER NOT NULL DEFAULT 0;
 FROM_VERSION_4 = """
 ALTER TABLE job ADD COLUMN browser INTEGER NOT NULL DEFAULT 0;
 """
+FROM_VERSION_5 = """
+ALTER TABLE job ADD COLUMN cost_max INTEGER;
+ALTER TABLE job ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;
+"""
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -132,7 +136,8 @@ def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
     if version == 0:
         _run(db, TABLES)
     elif version < VERSION:
-        _run(db, "".join((FROM_VERSION_1, FROM_VERSION_2, FROM_VERSION_3, FROM_VERSION_4)[version - 1 :]))
+        steps = FROM_VERSION_1, FROM_VERSION_2, FROM_VERSION_3, FROM_VERSION_4, FROM_VERSION_5
+        _run(db, "".join(steps[version - 1 :]))
         if version < FIRST_WITH_SITES:
             _add_sites(db)
     db.execute(f"PRAGMA user_version = {VERSION}")

@@ -51,6 +51,8 @@ UNMATCHED = "unmatched"
 DROPPED_ITEMS = "dropped_items"
 RENDERED = "rendered"
 ASSETS = "assets"
+SPENT = "spent"
+"""In millionths of the currency of the job's proxies."""
 BROWSER = "browser"
 """How a page was fetched that a browser loaded."""
 
@@ -103,6 +105,10 @@ class Batch:
     def add_skipped(self, links: Mapping[str, int]) -> None:
         """Adds skipped links that belong to no page, by reason."""
         self.tallies.update({(SKIPPED, reason): (n, None) for reason, n in links.items() if n})
+
+    def add_cost(self, millionths: int) -> None:
+        n, _ = self.tallies.get((SPENT, ""), (0, None))
+        self.tallies[SPENT, ""] = (n + millionths, None)
 
     def add_failure(self, kind: str, status: int | None, host: str, sample: str) -> None:
         """Counts a failed attempt."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, Connection, Table, cast, func, select
 
-from shoal.model import Figures
+from shoal.model import MILLION, Figures
 from shoal.store.crawl.save_batch import (
     ASSETS,
     DROPPED_ITEMS,
@@ -17,6 +17,7 @@ from shoal.store.crawl.save_batch import (
     MATCHED,
     RENDERED,
     SKIPPED,
+    SPENT,
     UNARCHIVED,
     UNMATCHED,
     SelectorUse,
@@ -111,6 +112,8 @@ class StoredFigures:
     """Pages that a browser loaded, by the pattern of their path, the most frequent first."""
     unarchived: int
     """Responses for which the archive had no room."""
+    cost: float
+    """Of the proxies, by the prices in their list."""
     failures: list[Failures]
     """Most frequent first."""
     unmatched: list[UnmatchedSelector]
@@ -220,6 +223,7 @@ def _tallied(db: Connection, job: str) -> dict[str, Any]:
         "unarchived": sum(n for _, n, _ in _tallies(db, job, UNARCHIVED)),
         "failures": [_failures(key, n, sample) for key, n, sample in _tallies(db, job, FAILED)],
         "unmatched": _unmatched(db, job),
+        "cost": _spent(db, job) / MILLION,
     }
 
 
@@ -246,6 +250,16 @@ def has_callback_failures(store: Store, job: str) -> bool:
     """Whether a callback failed for any page that had been fetched."""
     with store.read() as db:
         return any(key.startswith("callback ") for key, _, _ in _tallies(db, job, FAILED))
+
+
+def spent_by(store: Store, job: str) -> int:
+    """What the job has spent on proxies, in millionths."""
+    with store.read() as db:
+        return _spent(db, job)
+
+
+def _spent(db: Connection, job: str) -> int:
+    return sum(n for _, n, _ in _tallies(db, job, SPENT))
 
 
 def trap_figures(store: Store, job: str) -> list[TrapFigures]:

@@ -1,7 +1,7 @@
 -- flags: allow-oom
 -- Ends leases after everything that they found is stored.
--- args: call; completions (token, outcome, started, bytes; for a drop its reason; for a retry delay_s, counted, and a
---       trail with its band if it is replaced)
+-- args: call; completions (token, outcome, started, bytes, cost if any; for a drop its reason; for a retry delay_s,
+--       counted, and a trail with its band if it is replaced)
 -- returns for each whether its token was still held
 
 local function retry_later(job, lease, completion)
@@ -17,6 +17,7 @@ local function complete(completion)
   local lease, job = end_lease(completion.token)
   if not lease then return false end
   local outcome = completion.outcome
+  job.cost = (job.cost or 0) + (completion.cost or 0)
   if not completion.started then return_start(job, lease) end
   if outcome ~= 'done' then return_permit(job, lease) end
   if outcome == 'retry' then
@@ -31,6 +32,7 @@ end
 for _, completion in ipairs(args.completions) do
   check_number('delay_s', completion.delay_s, 0, 1e8)
   check_number('bytes', completion.bytes, 0, 1e15)
+  check_number('cost', completion.cost or 0, 0, 1e15)
 end
 
 return once(function()

@@ -9,6 +9,8 @@ local STRANGERS_ONE_IN = 4
 local function end_reason(job)
   if job.state == 'cancelled' then return 'cancelled' end
   if job.stop_at and job.stop_at <= now then return 'seconds' end
+  -- A job of an older version has no cost.
+  if job.cost_max and (job.cost or 0) >= job.cost_max then return 'cost' end
   return job.bytes_max and job.bytes >= job.bytes_max and 'bytes' or nil
 end
 

@@ -2,7 +2,7 @@
 -- Adds a job and activates it, or gives a known job new terms.
 -- args: job; known (the job must be known, and keeps its state); lost (an unknown job takes no offers yet);
 --       again (this call continues an earlier one); terms (lane, owner, priority, gap_s, per_host, robots,
---       own_workers, browser; pages_max, pages_per_host, bytes_max, stop_at if limited)
+--       own_workers, browser, spent; pages_max, pages_per_host, bytes_max, cost_max, stop_at if limited)
 -- returns how many hosts may still be capped: call again until 0
 
 local CAPPED_PER_CALL = 500
@@ -37,7 +37,9 @@ local terms = args.terms
 check_number('gap_s', terms.gap_s, 0, 10000)
 check_number('per_host', terms.per_host, 1, 10000)
 check_number('priority', terms.priority, -1e6, 1e6)
-for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max'}) do check_number(limit, terms[limit] or 0, 0, 1e15) end
+for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max', 'cost_max', 'spent'}) do
+  check_number(limit, terms[limit] or 0, 0, 1e15)
+end
 check_number('stop_at', terms.stop_at or 0, -FURTHEST, FURTHEST)
 
 local known = args.known and job_of(args.job) or find_job(args.job)
@@ -50,9 +52,10 @@ for _, count in ipairs(COUNTS) do job[count] = job[count] or 0 end
 if job.listed then redis.call('ZREM', ring_of(job), job.id) end
 job.listed, job.changed, job.state = false, true, state_of(job, known)
 if job.id == NO_QUEUES and not args.known then new_queues(job) end
-for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max', 'stop_at'}) do job[limit] = nil end
+for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max', 'cost_max', 'stop_at'}) do job[limit] = nil end
 local was_slower = known and job.gap_s > terms.gap_s
 for term, value in pairs(terms) do job[term] = value end
+job.cost, job.spent = math.max(job.cost or 0, terms.spent or 0), nil
 if job.stop_at then job.stop_at = job.stop_at + shard.offset_s end
 if job.state == 'paused' then job.paused_at = now end
 if not args.again then job.opened, job.edition = job.opened + 1, job.edition + 1 end
