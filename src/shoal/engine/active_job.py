@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shoal.engine.reading.archived_pages import ArchivedPages
     from shoal.engine.reading.auto_render import AutoRender
     from shoal.engine.reading.conditional_recrawl import KnownPage
+    from shoal.engine.reading.soft_blocks import SoftBlocks
     from shoal.engine.reading.spider_callbacks import SpiderCallbacks
 
 SITEMAP = "#sitemap"
@@ -239,6 +240,13 @@ class ActiveJob:
         from shoal.engine.reading.auto_render import AutoRender
 
         return AutoRender()
+
+    @cached_property
+    def soft_blocks(self) -> SoftBlocks:
+        # Imported here: it judges what was read.
+        from shoal.engine.reading.soft_blocks import SoftBlocks
+
+        return SoftBlocks()
 
     def render_mode(self, lease: Lease) -> Render:
         """Which of its pages a browser loads. Sitemaps and assets are never rendered."""

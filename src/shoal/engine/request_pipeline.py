@@ -38,7 +38,7 @@ from shoal.engine.robots.check import Access, RobotsCheck, RobotsDecision
 from shoal.engine.saving.build_capture import capture, pack_small
 from shoal.engine.shape_statistics import Worth
 from shoal.errors import FrontierLost
-from shoal.fetch.blocks.find_block import find_block
+from shoal.fetch.blocks.find_block import Block, find_block
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, FetchAborted
 from shoal.fetch.proxies.exits import NoProxy
@@ -202,7 +202,7 @@ class RequestPipeline:
         """A request that a proxy failed is repeated through another one, and a blocked one is never read."""
         attempt, answer = answered.attempt, answered.answer
         lease, active_job, exit = attempt.lease, attempt.active_job, attempt.exit
-        block = find_block(answer) if isinstance(answer, Exchange) and not is_wanted(lease, answer) else None
+        block = self._block(active_job, lease, answer) if isinstance(answer, Exchange) else None
         exits = active_job.exits
         again = exits is not None and exit is not None and exits.goes_elsewhere(exit, lease, answer, block)
         if block is not None and isinstance(answer, Exchange):
@@ -231,12 +231,26 @@ class RequestPipeline:
                 # Only now: a host that sends big pages waits until they are read, and delays no other host. What a
                 # callback requests with Playwright is charged to the host too.
                 self._land(lease, answer, answered.late_s)
+        if isinstance(answer, Exchange):
+            block = active_job.soft_blocks.empty_list(active_job, lease, answer, result)
+            if block is not None:
+                return await self._blocked_after_all(attempt, answer, block)
         complete = await self._with_sitemap(active_job, answer, result)
         if complete is None:
             return ReturnLease()
         complete.capture = capture(active_job, answered.call, answer, complete)
         pack_small(active_job, complete)
         return complete
+
+    def _block(self, active_job: ActiveJob, lease: Lease, answer: Exchange) -> Block | None:
+        found = None if is_wanted(lease, answer) else find_block(answer)
+        return found or active_job.soft_blocks.login_wall(active_job, lease, answer)
+
+    async def _blocked_after_all(self, attempt: Attempt, answer: Exchange, block: Block) -> RequestResult | ReturnLease:
+        lease, active_job, exits, exit = attempt.lease, attempt.active_job, attempt.active_job.exits, attempt.exit
+        if exits is not None and exit is not None and exits.is_blocked_after_all(exit, lease, block):
+            return request_result.elsewhere(lease)
+        return await self._with_errors_callback(lease, active_job, blocked(active_job, lease, answer, block))
 
     async def _may_begin(self, lease: Lease, decision: RobotsDecision) -> bool:
         """Waits for the rest of the gap. False if that takes long, or the engine is stopping."""

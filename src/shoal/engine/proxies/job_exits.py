@@ -95,6 +95,13 @@ class JobExits:
         judgement = judge(answer)
         if block is not None:
             judgement = Judgement(Blame.BLOCK, block.words, judgement.latency_s, judgement.size)
+        return self._goes_elsewhere(exit, lease, judgement)
+
+    def is_blocked_after_all(self, exit: Exit, lease: Lease, block: Block) -> bool:
+        """The same for a page that was taken for a good one until it was read."""
+        return self._goes_elsewhere(exit, lease, Judgement(Blame.BLOCK, block.words, was_noted=True))
+
+    def _goes_elsewhere(self, exit: Exit, lease: Lease, judgement: Judgement) -> bool:
         blame = self.pool.note(exit, judgement)
         request = lease.target.fingerprint
         tried = self._tried.get(request, [])

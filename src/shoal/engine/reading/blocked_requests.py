@@ -6,7 +6,7 @@ from shoal.engine import request_result
 from shoal.engine.active_job import ActiveJob
 from shoal.engine.reading.retry_policy import RETRY_STATUSES, retry_wait_s
 from shoal.engine.request_result import RequestResult
-from shoal.fetch.blocks.find_block import NEXT_STEP, Block
+from shoal.fetch.blocks.find_block import Block
 from shoal.fetch.exchange import Exchange
 from shoal.model import Lease
 
@@ -20,6 +20,6 @@ def blocked(active_job: ActiveJob, lease: Lease, answer: Exchange, block: Block)
     if asks_to_wait and lease.attempt < active_job.spec.retries:
         result = request_result.retry(lease, BLOCKED, answer.status, retry_wait_s(lease.attempt))
     else:
-        result = request_result.dead(lease, BLOCKED, answer.status, f"{block.words}: {NEXT_STEP}")
+        result = request_result.dead(lease, BLOCKED, answer.status, f"{block.words}: {block.next_step}")
     result.why = block.words
     return result

@@ -22,6 +22,8 @@ class Block(NamedTuple):
     """Who blocks; `the site` if no vendor is known."""
     mark: str
     """How it was recognized."""
+    next_step: str = NEXT_STEP
+    """What an operator may do."""
 
     @property
     def words(self) -> str:

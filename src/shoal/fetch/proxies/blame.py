@@ -28,6 +28,8 @@ class Judgement(NamedTuple):
     """For people, without secrets."""
     latency_s: float = 0.0
     size: int = 0
+    was_noted: bool = False
+    """Of an answer that was noted before as good: it is not paid for twice."""
 
 
 def judge(answer: Exchange | Failure) -> Judgement:

@@ -113,7 +113,8 @@ class ProxyPool:
             return judgement.blame if judgement.blame in (Blame.NOBODY, Blame.BLOCK) else Blame.HOST
         now, of_host = self._clock(), self._host(exit.host)
         record, here = self.records[exit.place], self._record_at(of_host, exit.place)
-        cost = 0.0 if judgement.blame is Blame.PROXY else self.proxies[exit.place].cost(judgement.size)
+        is_free = judgement.was_noted or judgement.blame is Blame.PROXY
+        cost = 0.0 if is_free else self.proxies[exit.place].cost(judgement.size)
         self._unreported_cost += cost
         match judgement.blame:
             case Blame.NOBODY:

@@ -1,0 +1,102 @@
+"""Recognizes a refusal that looks like a page: a login form, or a list without items, where the same host gave better.
+
+One such page says nothing: a site may have a login page, and the last page of a list may be empty. So a page is judged
+by what the same callback found at the same host before; without a spider, by pages whose paths have the same pattern.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from shoal.engine.active_job import ActiveJob
+from shoal.engine.reading.interpret_response import is_wanted
+from shoal.engine.request_result import RequestResult
+from shoal.extract.html_tags import HTML_TYPES
+from shoal.fetch.blocks.find_block import READ_BYTES, Block
+from shoal.fetch.exchange import Exchange
+from shoal.model import Lease, PageRecord
+from shoal.urls.path_pattern import path_pattern
+
+ENOUGH_GOOD = 5
+"""With fewer good pages there is nothing to compare with."""
+LEAST_RUN = 5
+CHANCE = 1e-4
+"""A run of pages without items counts as a block if it is less likely than this, by the share of such pages before."""
+_MOST_KINDS = 10_000
+_PASSWORD = re.compile(rb"<input\b[^>]{0,300}\btype\s*=\s*[\"']?password", re.IGNORECASE)
+_LOGIN_TITLE = re.compile(
+    rb"<(?:title|h1)[^>]{0,200}>[^<]{0,100}?"
+    rb"\b(?:log[ -]?in|sign[ -]?in|anmeld|einloggen|connexion|se connecter|iniciar ses|accedi|inloggen)",
+    re.IGNORECASE,
+)
+_LOG_IN = "log in with --cookie, --cookie-file or a session of the spider, if you have an account, or leave it out"
+_SLOW_DOWN = "slow down with --rate, see what the site shows there, and `shoal dead --retry` when it has items again"
+
+
+@dataclass(slots=True)
+class Experience:
+    """Of one kind of pages."""
+
+    good: int = 0
+    empty: int = 0
+    """Without those of the run."""
+    run: int = 0
+    """Pages without items since the last good one."""
+
+    @property
+    def is_run_a_block(self) -> bool:
+        share = (self.empty + 1) / (self.good + self.empty + 2)
+        return self.good >= ENOUGH_GOOD and self.run >= LEAST_RUN and share**self.run < CHANCE
+
+
+class SoftBlocks:
+    """Of one job."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], Experience] = OrderedDict()
+
+    def login_wall(self, active_job: ActiveJob, lease: Lease, answer: Exchange) -> Block | None:
+        if answer.status != 200 or is_wanted(lease, answer) or not _asks_for_login(answer):
+            return None
+        good = self._experience(active_job, lease).good
+        if good < ENOUGH_GOOD:
+            return None
+        mark = f"status 200, a login form instead of the page, after {good:,} pages like it"
+        return Block("the site", mark, _LOG_IN)
+
+    def empty_list(self, active_job: ActiveJob, lease: Lease, answer: Exchange, result: RequestResult) -> Block | None:
+        """Learns from a page that was read."""
+        record = result.record
+        if not isinstance(record, PageRecord) or not 200 <= record.status < 300 or is_wanted(lease, answer):
+            return None
+        if record.content_type in HTML_TYPES and _asks_for_login(answer):
+            return None
+        found = self._experience(active_job, lease)
+        if not result.lacks_items:
+            if active_job.callbacks is None or record.items or result.offers:
+                found.good, found.empty, found.run = found.good + 1, found.empty + found.run, 0
+            return None
+        found.run += 1
+        if not found.is_run_a_block:
+            return None
+        mark = f"status {record.status}, no items on {found.run} pages in a row, after {found.good:,} with items"
+        return Block("the site", mark, _SLOW_DOWN)
+
+    def _experience(self, active_job: ActiveJob, lease: Lease) -> Experience:
+        target = lease.target
+        kind = path_pattern(target.url) if active_job.callbacks is None else lease.trail.callback
+        found = self._known.get((target.host, kind))
+        if found is None:
+            found = self._known[target.host, kind] = Experience()
+            if len(self._known) > _MOST_KINDS:
+                self._known.popitem(last=False)
+        return found
+
+
+def _asks_for_login(answer: Exchange) -> bool:
+    begins = answer.body[:READ_BYTES]
+    if b"assword" not in begins and b"PASSWORD" not in begins:
+        return False
+    return _PASSWORD.search(begins) is not None and _LOGIN_TITLE.search(begins) is not None
