@@ -74,6 +74,7 @@ def test_a_proxy_that_is_down_cools_twice_as_long_each_time_and_returns_by_one_r
         pool.now += wait_s - 0.1
         assert isinstance(pool.choose("b.test"), NoProxy) and "0 of 1 proxy" in (pool.waiting or "")
         pool.now += 0.2
+    assert "p0.test:1 is tried now (connection refused)" in (pool.waiting or ""), "nothing has worked yet"
     probe = pool.take()
     assert isinstance(pool.choose("b.test"), NoProxy)
     pool.note(probe, GOOD)

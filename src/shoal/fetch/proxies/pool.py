@@ -82,7 +82,8 @@ class ProxyPool:
         self._members = sum(len(tier.indices) for tier in self._tiers)
         self._proven = IndexSet()
         self._sticky: OrderedDict[str, _Sticky] = OrderedDict()
-        self._refused_at = 0.0
+        self._is_out_of_proxies = False
+        """A request was refused since a proxy last worked."""
         self._unreported_cost = 0.0
         self.in_flight_cost = 0.0
         """What the requests in flight will cost by their number; what their size costs is known later."""
@@ -118,6 +119,7 @@ class ProxyPool:
         self._unreported_cost += cost
         match judgement.blame:
             case Blame.NOBODY:
+                self._is_out_of_proxies = False
                 for one in (record, here):
                     one.succeed(judgement.latency_s, judgement.size, cost)
                 of_host.suspects.clear()
@@ -168,19 +170,16 @@ class ProxyPool:
     @property
     def waiting(self) -> str | None:
         """Why requests wait, as text for a person. None if a proxy works."""
-        now = self._clock()
-        if self._direct_fallback or now - self._refused_at > 2 * BUSY_WAIT_S + self._shortest_wait_s(self._tiers, now):
-            return None
-        down = [index for tier in self._tiers for index in tier.indices if not self.records[index].is_usable(now)]
-        if len(down) < self._members:
+        # Not by the time: between two tries of the last proxy, the request is in the queue.
+        down = [index for tier in self._tiers for index in tier.indices if self.records[index].is_cooled]
+        if not self._is_out_of_proxies or len(down) < self._members:
             return None
         soonest = min(down, key=lambda index: self.records[index].cool_until)
         record = self.records[soonest]
-        wait_s = max(0.0, record.cool_until - now)
-        return (
-            f"no proxy works: 0 of {plural(self._members, 'proxy')}; {self.proxies[soonest].name} is tried again in "
-            f"{wait_s:.0f} s ({record.reason})"
-        )
+        wait_s = record.cool_until - self._clock()
+        when = f"again in {wait_s:.0f} s" if wait_s > 0.5 else "now"
+        named = self.proxies[soonest].name
+        return f"no proxy works: 0 of {plural(self._members, 'proxy')}; {named} is tried {when} ({record.reason})"
 
     def changes(self) -> Iterator[tuple[int, str, ProxyRecord]]:
         """The records that changed since their figures were taken: proxy, host or nothing, record."""
@@ -290,7 +289,7 @@ class ProxyPool:
     def _without_proxy(self, host: str, tiers: list[Tier], now: float) -> Exit | NoProxy:
         if self._direct_fallback:
             return Exit(-1, "", host, DIRECT)
-        self._refused_at = now
+        self._is_out_of_proxies = True
         return NoProxy(min(self._shortest_wait_s(tiers, now), 5.0))
 
     def _shortest_wait_s(self, tiers: list[Tier], now: float) -> float:
