@@ -274,6 +274,13 @@ def test_what_a_request_cannot_ask_for_is_refused_where_it_is_written(given: dic
         list(Page("https://x.test/", b"<a href=/>x</a>").follow("a", **given))
 
 
+def test_the_name_of_an_argument_elsewhere_leads_to_the_right_one() -> None:
+    with pytest.raises(ShoalError, match=r"no argument 'to' \(did you mean callback=\?\)"):
+        Request("https://x.test/", to="read")  # type: ignore[call-arg]
+    with pytest.raises(ShoalError, match=r"no argument 'callback' \(did you mean to=\?\)"):
+        list(Page("https://x.test/", b"<a href=/>x</a>").follow("a", callback="read"))  # type: ignore[call-arg]
+
+
 def test_a_request_without_a_valid_url_names_it() -> None:
     with pytest.raises(ShoalError, match=r"the url of a request is 'http://\[bad', which is not a URL"):
         Page("https://x.test/", b"").request("http://[bad")

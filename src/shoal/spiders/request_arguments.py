@@ -22,6 +22,8 @@ _FORBIDDEN = re.compile(r"[\r\n\0]")
 _SESSION = re.compile(r"[!-~\w]{0,64}")
 _REGION = re.compile(r"[A-Za-z0-9_-]{0,32}")
 _COOKIE_VALUE = re.compile(r"[^\x00-\x20\x7f;]*")
+_MEANT = {"to": "callback", "callback": "to", "errback": "errors", "cb_kwargs": "meta"}
+"""`Request` takes a callback, and `page.follow` names it `to`. The others are Scrapy's."""
 _FETCHER = "Shoal sets it itself"
 _OWNED = {
     **dict.fromkeys(("host", "content-length", "transfer-encoding", "connection", "keep-alive"), _FETCHER),
@@ -58,8 +60,9 @@ def request_options(given: Mapping[str, Any]) -> RequestOptions:
     """Raises UsageError, in the callback's own line, for an argument that cannot be used."""
     unknown = given.keys() - RequestArguments.__annotations__.keys()
     if unknown:
-        known = ", ".join(RequestArguments.__annotations__)
-        raise UsageError(f"a request has no argument {sorted(unknown)[0]!r}; besides its own it takes {known}")
+        name, known = sorted(unknown)[0], ", ".join(RequestArguments.__annotations__)
+        meant = f" (did you mean {_MEANT[name]}=?)" if name in _MEANT else ""
+        raise UsageError(f"a request has no argument {name!r}{meant}; besides its own it takes {known}")
     headers = _pairs("headers", given.get("headers"), _check_header)
     cookies = _pairs("cookies", given.get("cookies"), _check_cookie)
     size = sum(len(name) + len(value) for name, value in headers + cookies)
