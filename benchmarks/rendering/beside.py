@@ -13,7 +13,8 @@ from benchmarks import links_site
 from benchmarks.api.served import on_core, two_cores
 from benchmarks.contenders import CONCURRENCY, WORK, fresh
 from benchmarks.fleet.ours import POLL_S, Fleet, fleet, lasted_s
-from benchmarks.measure import LIMIT_S, CannotMeasure
+from benchmarks.fleet.session import Session
+from benchmarks.measure import LIMIT_S, CannotMeasure, Window
 from benchmarks.rendering import shell_site
 from benchmarks.servers import Place, free_port, nginx
 from benchmarks.site import address
@@ -26,8 +27,9 @@ WARM = 8
 @dataclass(frozen=True, slots=True)
 class Beside:
     pages: int
-    alone_per_s: list[float]
-    beside_per_s: list[float]
+    alone: list[Window]
+    beside: list[Window]
+    """CPU is that of the plain worker."""
     rendered_per_s: float
     """What the browser did meanwhile."""
 
@@ -45,16 +47,16 @@ def beside(pages: int, rounds: int) -> Beside:
             fleet(scratch) as ours,
         ):
             ours.tend()
-            ours.worker("express")
+            worker = ours.worker("express")
             with on_core(cores.api):
                 ours.worker("batch", browsers=True)
             # The first job loads what all others use.
-            _rate(ours, plain.url(0), pages)
-            alone = [_rate(ours, plain.url(0), pages) for _ in range(rounds)]
+            _fetched(ours, worker, plain.url(0), pages)
+            alone = [_fetched(ours, worker, plain.url(0), pages) for _ in range(rounds)]
             rendering = ours.submit(shells.url(0), "--lane", "batch", "--render", "always", "--per-host", CONCURRENCY)
             before = _rendered(ours, rendering, WARM)
             began = time.monotonic()
-            busy = [_rate(ours, plain.url(0), pages) for _ in range(rounds)]
+            busy = [_fetched(ours, worker, plain.url(0), pages) for _ in range(rounds)]
             done = ours.job(rendering)["pages"]
             rendered_per_s = (done - before) / (time.monotonic() - began)
             if done >= RENDERED:
@@ -63,11 +65,12 @@ def beside(pages: int, rounds: int) -> Beside:
     return Beside(pages, alone, busy, rendered_per_s)
 
 
-def _rate(ours: Fleet, url: str, pages: int) -> float:
+def _fetched(ours: Fleet, worker: Session, url: str, pages: int) -> Window:
+    used_s = worker.cpu_s()
     figures = ours.wait(ours.submit(url, "--lane", "express", "--no-text", "--per-host", CONCURRENCY))
     if figures["pages"] != pages:
         raise CannotMeasure(f"a job brought {figures['pages']} pages instead of {pages}")
-    return pages / lasted_s(figures)
+    return Window(pages, worker.cpu_s() - used_s, lasted_s(figures))
 
 
 def _rendered(ours: Fleet, job: str, at_least: int) -> int:
