@@ -24,8 +24,9 @@ def tree_memory(root: int) -> dict[int, ProcessUse]:
         pid = pending.pop()
         # Any of them may end meanwhile.
         with suppress(OSError, ValueError):
-            pending += _children(pid)
             is_renderer = b"--type=renderer" in (_PROC / str(pid) / "cmdline").read_bytes()
+            # Their sandbox lets renderers start no process, and most threads are theirs.
+            pending += [] if is_renderer else _children(pid)
             found[pid] = ProcessUse(is_renderer, _own_bytes(pid))
     return found
 
