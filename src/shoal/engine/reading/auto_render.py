@@ -58,6 +58,9 @@ class AutoRender:
 
     def lacks_items(self, lease: Lease, answer: Exchange, done: RequestResult) -> bool:
         """Whether the spider found nothing that it looked for on a page without a browser, where scripts may add it."""
+        if not done.lacks_items and not self._known:
+            # As on most sites: nothing was ever rendered, and there is nothing to note.
+            return False
         if not self._may_judge(lease, answer):
             return False
         if not done.lacks_items or b"<script" not in answer.body.lower():
