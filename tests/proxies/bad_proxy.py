@@ -1,8 +1,9 @@
-"""A proxy for http:// targets that misbehaves as a test says, and a site that notes the address of each visitor."""
+"""A proxy that misbehaves as a test says, and a site that notes the address of each visitor."""
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ class Visit:
     """Of whoever connected: a proxy, or this machine."""
     at: float
     headers: dict[str, str]
+    port: int = 0
+    """Of the connection, at the same end."""
 
 
 @dataclass
@@ -26,6 +29,7 @@ class LoggedSite:
     """Pages that link to others. `blocked` are the addresses that get a challenge."""
 
     pages: int = 20
+    is_secure: bool = False
     forged: tuple[str, str] = ("", "")
     """Status and header of all pages, as if a proxy had answered."""
     blocked: set[str] = field(default_factory=set)
@@ -35,19 +39,19 @@ class LoggedSite:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
+        return f"http{'s' * self.is_secure}://127.0.0.1:{self.port}/"
 
     @property
     def addresses(self) -> set[str]:
         return {visit.address for visit in self.visits}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        address = writer.get_extra_info("peername")[0]
+        address, port = writer.get_extra_info("peername")[:2]
         self.open.add(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError), closing(writer):
             while True:
                 path, headers = await _head(reader)
-                self.visits.append(Visit(path, address, asyncio.get_running_loop().time(), headers))
+                self.visits.append(Visit(path, address, asyncio.get_running_loop().time(), headers, port))
                 writer.write(self._answer(path, address))
                 await writer.drain()
 
@@ -79,6 +83,8 @@ class BadProxy:
     """From which it connects to sites."""
     requests: int = 0
     logins: list[str] = field(default_factory=list)
+    tunnels: dict[int, str] = field(default_factory=dict)
+    """Port towards the site -> login of whoever opened the tunnel."""
     port: int = 0
     open: set[asyncio.StreamWriter] = field(default_factory=set)
 
@@ -93,6 +99,8 @@ class BadProxy:
                 target, headers = await _head(reader)
                 self.requests += 1
                 self.logins.append(headers.get("proxy-authorization", ""))
+                if "://" not in target:
+                    return await self._tunnel(target, self.logins[-1], reader, writer)
                 if not await self._answer(target, headers, writer):
                     break
 
@@ -121,6 +129,15 @@ class BadProxy:
         await writer.drain()
         return True
 
+    async def _tunnel(
+        self, target: str, login: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        host, _, port = target.rpartition(":")
+        there = await asyncio.open_connection(host, int(port), local_addr=(self.address, 0))
+        self.tunnels[there[1].get_extra_info("sockname")[1]] = login
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        await asyncio.gather(_piped(reader, there[1]), _piped(there[0], writer))
+
     async def _forwarded(self, target: str, headers: dict[str, str]) -> bytes:
         parts = urlsplit(target)
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port, local_addr=(self.address, 0))
@@ -131,6 +148,12 @@ class BadProxy:
         body = await reader.readexactly(length)
         writer.close()
         return head + body
+
+
+async def _piped(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError), closing(writer):
+        while part := await reader.read(65536):
+            writer.write(part)
 
 
 async def _head(reader: asyncio.StreamReader) -> tuple[str, dict[str, str]]:
@@ -144,8 +167,8 @@ Server = TypeVar("Server", LoggedSite, BadProxy)
 
 
 @asynccontextmanager
-async def listening(server: Server) -> AsyncIterator[Server]:
-    listener = await asyncio.start_server(server.serve, "127.0.0.1", server.port)
+async def listening(server: Server, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
+    listener = await asyncio.start_server(server.serve, "127.0.0.1", server.port, ssl=tls)
     server.port = listener.sockets[0].getsockname()[1]
     try:
         yield server
