@@ -80,5 +80,10 @@ def test_a_stored_pool_names_its_passwords() -> None:
     with pytest.raises(UsageError, match="proxy a:1 has a password") as refused:
         check_no_password(read_proxies("http://ann:hush@a:1"))
     assert "hush" not in str(refused.value)
+    check_no_password(read_proxies("http://{secret:ACME}@a:1\nhttp://{secret:ACME}:@a:1"))
+    for key in ("http://hush@a:1", "http://hush:@a:1"):
+        with pytest.raises(UsageError, match="proxy a:1 has a user name without a password, which may be") as refused:
+            check_no_password(read_proxies(key))
+        assert "hush" not in str(refused.value)
     with pytest.raises(UsageError, match="SHOAL_SECRET_ACME"):
         with_secrets(read_proxies("http://ann:{secret:ACME}@a:1"), {})

@@ -32,6 +32,7 @@ _FIELD = re.compile(r"\{([^{}]*)\}")
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(request|GB)")
 _REGION = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _GB = 1e9
+_REFERENCE = "{}"
 _REMOTE_NAMES = {"socks5://": "socks5h://", "socks4://": "socks4a://"}
 
 
@@ -131,14 +132,22 @@ def with_secrets(proxies: list[Proxy], secrets: Mapping[str, str]) -> list[Proxy
 
 
 def check_no_password(proxies: list[Proxy]) -> None:
-    """Raises UsageError if a proxy has a password that is no reference."""
+    """Raises UsageError if a proxy has a password that is no reference, or a user name that may be a key: some
+    providers want their key as the user, without a password."""
     for proxy in proxies:
-        password = urlsplit(proxy.url).password
-        if (password and not SECRET.fullmatch(password)) or (proxy.recipe and proxy.recipe.open_secrets):
+        # A reference has a colon in it.
+        parts = urlsplit(SECRET.sub(_REFERENCE, proxy.url))
+        lone_key = not parts.password and parts.username and _REFERENCE not in parts.username
+        if lone_key or (parts.password and parts.password != _REFERENCE) or _has_open_secret(proxy):
+            what = "a user name without a password, which may be a key" if lone_key else "a password"
             raise UsageError(
-                f"proxy {proxy.name} has a password: a stored pool only names it. Write {{secret:NAME}} in its "
+                f"proxy {proxy.name} has {what}: a stored pool only names it. Write {{secret:NAME}} in its "
                 "place, and set SHOAL_SECRET_NAME where the jobs run"
             )
+
+
+def _has_open_secret(proxy: Proxy) -> bool:
+    return proxy.recipe is not None and bool(proxy.recipe.open_secrets)
 
 
 def _entry(words: list[str]) -> Proxy:
