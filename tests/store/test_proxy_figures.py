@@ -9,6 +9,7 @@ from shoal.store.proxies.figures import (
     load_proxy_figures,
     pool_totals,
     pools_with_figures,
+    prune_proxy_figures,
 )
 from shoal.store.proxies.pools import load_proxy_list, proxy_list_names, remove_pool, save_proxy_list
 from shoal.store.store import Store
@@ -34,6 +35,18 @@ def test_figures_add_up_and_the_newest_state_counts(store: Store) -> None:
     add_proxy_figures(store, [row(pool="job j1")])
     assert pools_with_figures(store) == ["europe", "job j1"]
     assert pool_totals(store, 50.0) == [PoolTotals("europe", 8, 2, 0, 2**34, 1.0, 1)]
+
+
+def test_figures_of_hosts_are_forgotten_when_they_are_old_or_many(store: Store) -> None:
+    day = 86_400.0
+    hosts = [row(host=f"h{n}.test", updated_at=40 * day + n) for n in range(6)]
+    add_proxy_figures(store, [row(updated_at=1.0), row(host="old.test", updated_at=day), *hosts])
+    add_proxy_figures(store, [row(pool="other", host="a.test", updated_at=40 * day)])
+    prune_proxy_figures(store, 41 * day)
+    assert {one.host for one in load_proxy_figures(store, "europe")} == {"", *(f"h{n}.test" for n in range(6))}
+    prune_proxy_figures(store, 41 * day, most=2)
+    assert {one.host for one in load_proxy_figures(store, "europe")} == {"", "h4.test", "h5.test"}
+    assert len(load_proxy_figures(store, "other")) == 1
 
 
 def test_a_list_is_replaced_and_removed_with_its_figures(store: Store) -> None:

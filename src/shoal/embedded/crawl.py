@@ -32,6 +32,7 @@ from shoal.store.archive.spools import ALONE, Spools
 from shoal.store.crawl.job_hooks import start_offers
 from shoal.store.crawl.robots_files import disclaim_all_robots
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
+from shoal.store.proxies.figures import prune_proxy_figures
 from shoal.store.results.time_series import MINUTE_S, record_series
 from shoal.store.writer import Writer
 from shoal.urls import Exclusions
@@ -131,6 +132,8 @@ class Crawl:
     async def _run(self, job: Job, on_result: OnResult) -> Report:
         # Before any change: if the spider cannot be loaded, the job stays as it is.
         callbacks = callbacks_of(job.spec, self._spider)
+        if job.spec.has_proxies:
+            await self.engine.keep_trying(self._writer.run, prune_proxy_figures, time.time())
         exits = load_exits(job.spec, job.id, self._home.store, self._proxy_settings)
         if job.spec.render is not Render.NEVER and job.state not in ENDED:
             await self._start_browser(job.spec)

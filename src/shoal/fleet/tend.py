@@ -37,6 +37,7 @@ from shoal.settings import Settings
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.job_removal import sweep_segments
 from shoal.store.jobs import unfinished_jobs
+from shoal.store.proxies.figures import prune_proxy_figures
 from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 
@@ -189,6 +190,7 @@ class Tend:
                 self._writer, self._frontier, self._archive, living, {job.id: job for job in jobs}
             )
             await self._writer.run(sweep_segments, self._archive)
+            await self._writer.run(prune_proxy_figures, time.time())
 
     async def _fill(self) -> None:
         entries = await roster.entries(self._connection)

@@ -13,6 +13,7 @@ from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.segment_table import OPEN, note_stored, open_segments
 from shoal.store.archive.stored_files import free_files
 from shoal.store.jobs import Job
+from shoal.store.proxies.figures import pool_of_job
 from shoal.store.store import Store
 
 _AT_ONCE = 2_000
@@ -42,6 +43,7 @@ def remove_job(store: Store, archive: Archive, job: Job) -> None:
             pass
     _remove_segments(store, archive, job.id)
     with store.write() as db:
+        db.execute(delete(tables.proxy_figures).where(tables.proxy_figures.c.pool == pool_of_job(job.id)))
         db.execute(delete(tables.jobs).where(tables.jobs.c.id == job.id))
 
 

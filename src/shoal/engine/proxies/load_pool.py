@@ -11,7 +11,7 @@ from shoal.errors import UsageError
 from shoal.fetch.proxies.pool import ProxyPool
 from shoal.model import JobSpec, Render
 from shoal.model.proxy_list import POOL_NAME, Proxy, read_proxies, with_secrets
-from shoal.store.proxies.figures import load_proxy_figures
+from shoal.store.proxies.figures import load_proxy_figures, pool_of_job
 from shoal.store.proxies.pools import load_proxy_list, proxy_list_names
 from shoal.store.results.job_figures import spent_by
 from shoal.store.store import Store
@@ -64,7 +64,7 @@ def _for_browsers(name: str, proxies: list[Proxy]) -> list[Proxy]:
 
 def pool_name(spec: JobSpec, job: str) -> str:
     """Under which name the figures of its proxies are kept. A job that lists its own proxies has a pool of its own."""
-    return spec.proxy_pool if spec.proxy_pool and POOL_NAME.fullmatch(spec.proxy_pool) else f"job {job}"
+    return spec.proxy_pool if spec.proxy_pool and POOL_NAME.fullmatch(spec.proxy_pool) else pool_of_job(job)
 
 
 def named_list(name: str, store: Store | None, settings: ProxySettings) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import BigInteger, Row, and_, case, cast, func, select
+from sqlalchemy import BigInteger, Row, and_, case, cast, delete, func, select
 
 from shoal.store.database.upsert import Upsert
 from shoal.store.store import Store
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _CURRENT = ("in_a_row", "cool_until", "reason", "updated_at")
 """Columns that the newest row replaces; the others are added up."""
+KEPT_S = 30 * 86_400.0
+MOST_HOST_ROWS = 20_000
+"""Of one pool."""
 
 
 class ProxyFigures(NamedTuple):
@@ -49,6 +52,28 @@ def load_proxy_figures(store: Store, pool: str, since: float = 0.0) -> list[Prox
     wanted = select(table).where(table.c.pool == pool, table.c.updated_at >= since)
     with store.read() as db:
         return [_figures(row) for row in db.execute(wanted.order_by(table.c.proxy, table.c.host))]
+
+
+def pool_of_job(job: str) -> str:
+    """The name of the pool of a job that lists its own proxies."""
+    return f"job {job}"
+
+
+def prune_proxy_figures(store: Store, now: float, most: int = MOST_HOST_ROWS) -> None:
+    """Forgets what is old about proxies at single hosts, and of each pool all but the newest. Pools are read whole when
+    a job begins, and a crawl of many hosts adds rows for each."""
+    of_hosts = select(table.c.pool).where(table.c.host != "").group_by(table.c.pool)
+    with store.read() as db:
+        pools = list(db.execute(of_hosts.having(func.count() > most)).scalars())
+    ends = dict.fromkeys(pools, 0.0)
+    for pool in pools:
+        newest = select(table.c.updated_at).where(table.c.pool == pool, table.c.host != "")
+        with store.read() as db:
+            ends[pool] = db.execute(newest.order_by(table.c.updated_at.desc()).offset(most - 1).limit(1)).scalar_one()
+    with store.write() as db:
+        db.execute(delete(table).where(table.c.host != "", table.c.updated_at < now - KEPT_S))
+        for pool, end in ends.items():
+            db.execute(delete(table).where(table.c.pool == pool, table.c.host != "", table.c.updated_at < end))
 
 
 class PoolTotals(NamedTuple):
