@@ -338,9 +338,9 @@ class Engine:
     async def _turn(self) -> bool:
         """Leases what may start soon. Returns False if there was nothing to lease.
 
-        It asks first when that is: a lease call that finds nothing costs several times as much. While many requests are
-        in flight, most calls find something. A request is leased as soon as the frontier gives it, although its start is
-        still to come: a turn shortly before the start would wake the process once more.
+        It asks first when that is: a lease call that finds nothing costs several times as much. While many requests
+        are in flight, most calls find something. A request is leased as soon as the frontier gives it, although its
+        start is still to come: a turn shortly before the start would wake the process once more.
         """
         self._wake.clear()
         await self._landings.report()
