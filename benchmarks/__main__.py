@@ -33,6 +33,8 @@ from benchmarks.fleet.versus import MADE, REAL, FleetSite, Versus, versus
 from benchmarks.growth import QUICK, SHAPES, WHOLE, Grown, Growth, Stages, grow
 from benchmarks.measure import CannotMeasure
 from benchmarks.parts import PARTS
+from benchmarks.proxied import PAGES as PROXIED_PAGES
+from benchmarks.proxied import proxied
 from benchmarks.rendering.measured import QUICK as QUICK_RENDER
 from benchmarks.rendering.measured import WHOLE as WHOLE_RENDER
 from benchmarks.rendering.measured import rendered
@@ -132,6 +134,7 @@ def _soak_fleet(quick: bool) -> FleetSoak:
 OTHERS: Mapping[str, Callable[[bool, int], Figures]] = {
     "extract": lambda quick, runs: extract(QUICK_PAGES if quick else EXTRACT_PAGES, runs),
     "data": lambda quick, runs: data_out(*((QUICK_PAGES, 12_000) if quick else (DATA_PAGES, DATASET_ITEMS)), runs),
+    "proxies": lambda quick, runs: proxied(QUICK_PAGES if quick else PROXIED_PAGES, runs),
     "growth": _growth,
     "fleet": partial(_versus, MADE, RIVALS),
     "fleet-pages": partial(_versus, REAL, [SCRAPY_REDIS]),

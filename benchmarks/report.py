@@ -40,6 +40,7 @@ from benchmarks.growth import Growth
 from benchmarks.growth_report import growth_lines, soak_lines
 from benchmarks.measure import Run
 from benchmarks.parts import PACED_HOSTS, PARTS, TLS_HOSTS
+from benchmarks.proxied import LEARNING, Proxied
 from benchmarks.rendering.measured import Rendered
 from benchmarks.rendering.report import rendered_lines
 from benchmarks.results import Circumstances, Figures, Result
@@ -70,6 +71,7 @@ _TITLES = {
     "fleet-soak": "Fleet: soak",
     "api": "API",
     "data": "Data out",
+    "proxies": "Pools of proxies",
     "render": "Rendering",
     "small-pages": "Small pages: PostgreSQL's manual",
     "large-pages": "Large pages: Python's manual",
@@ -139,6 +141,8 @@ def _lines(figures: Figures) -> Iterator[str]:
             return api_lines(figures)
         case DataOut():
             return _data_lines(figures)
+        case Proxied():
+            return _proxied_lines(figures)
         case Rendered():
             return rendered_lines(figures)
 
@@ -161,6 +165,16 @@ def _extract_lines(figures: Extracted) -> Iterator[str]:
             _spread(runs, lambda run: run.peak_bytes / 1e6, 0),
         ]
         yield f"| {' | '.join(cells)} |"
+
+
+def _proxied_lines(figures: Proxied) -> Iterator[str]:
+    yield f"- Site: {figures.pages:,} pages {PARTS['links'].holds}, through one proxy and through {figures.proxies:,}"
+    yield "- Ours: the choice alone; `shoal crawl --proxies FILE`, where the server of the site is the proxy too"
+    yield from ("", "| | figure | goal |", "| --- | --- | --- |")
+    yield f"| a choice among {figures.proxies:,} proxies, median (us) | {spread(figures.choice_us, 1)} | 20 |"
+    failed = spread([100 * share for share in figures.failed_share], 2, " %")
+    yield f"| failed requests after {LEARNING}, if 30 % of the proxies are bad | {failed} | 2 % |"
+    yield f"| CPU of a page through {figures.proxies:,} against one | {spread(figures.cpu_ratios, 2, ' x')} | 1.15 x |"
 
 
 def _data_lines(figures: DataOut) -> Iterator[str]:

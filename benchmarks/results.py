@@ -24,6 +24,7 @@ from benchmarks.fleet.scaling import Scaling
 from benchmarks.fleet.soaking import FleetSoak
 from benchmarks.fleet.versus import Versus
 from benchmarks.growth import Growth
+from benchmarks.proxied import Proxied
 from benchmarks.rendering.measured import Rendered
 from benchmarks.soak import Soak
 
@@ -41,6 +42,7 @@ Figures = (
     | Api
     | DataOut
     | Rendered
+    | Proxied
 )
 
 
