@@ -97,7 +97,7 @@ class BrowserFetcher:
         listener = process.take_listener()
         if listener is None:
             raise FetchAborted("too many pages are still being closed")
-        proxy = SocksProxy(GuardedDial(self._guard, self._names, call.proxy), call.max_bytes + ASSET_BYTES)
+        proxy = self._way_out(call)
         visit = PageVisit(process, call, call.rendering or Rendering(), self._agent, self._assets)
         visit.insecure, visit.may_call = self._insecure, may_call
         context = ""
@@ -114,6 +114,11 @@ class BrowserFetcher:
             # Even if this task is cancelled: nothing of the page may stay.
             await asyncio.shield(self._close(visit, context, proxy, listener))
 
+    def _way_out(self, call: Fetch) -> SocksProxy:
+        """Of one page: all that it requests goes through it."""
+        dial = GuardedDial(self._guard, self._names, call.proxy, call.remote_dns)
+        return SocksProxy(dial, call.max_bytes + ASSET_BYTES)
+
     async def _fetch_with_playwright(self, call: Fetch, may_call: MayCall | None) -> Exchange | Failure:
         # Imported here only: few jobs need it.
         from shoal.browser.playwright_visit import PlaywrightVisit
@@ -124,7 +129,7 @@ class BrowserFetcher:
             listener = process.take_listener()
             assert listener is not None
             ending.callback(process.return_listener, listener)
-            proxy = SocksProxy(GuardedDial(self._guard, self._names, call.proxy), call.max_bytes + ASSET_BYTES)
+            proxy = self._way_out(call)
             ending.callback(proxy.close)
             visit = PlaywrightVisit(process, call, proxy, self._agent, self._insecure, may_call)
             ending.push_async_callback(visit.aclose)

@@ -27,10 +27,12 @@ class DialRefused(Exception):
 class GuardedDial:
     """For one job; belongs to one event loop."""
 
-    def __init__(self, guard: AddressGuard, names: DnsResolver, proxy: str = "") -> None:
+    def __init__(self, guard: AddressGuard, names: DnsResolver, proxy: str = "", remote_dns: bool = False) -> None:
+        """With `remote_dns`, the proxy looks names up, and nobody here does."""
         self.guard = guard
         self._names = names
         self._proxy = UpstreamProxy(proxy, guard) if proxy else None
+        self._remote_dns = remote_dns
 
     async def connect(self, host: str, port: int) -> tuple[socket.socket, str]:
         """A connected socket and the address that it leads to, which is empty behind a proxy. Raises DialRefused."""
@@ -52,7 +54,8 @@ class GuardedDial:
 
     async def _through(self, proxy: UpstreamProxy, host: str, port: int) -> tuple[socket.socket, str]:
         """As for other requests through a proxy: every address of the name here must be allowed."""
-        addresses = await self._addresses(host, port, PROXIED_NAME_S)
+        is_looked_up = not self._remote_dns or _is_address(host)
+        addresses = await self._addresses(host, port, PROXIED_NAME_S) if is_looked_up else []
         is_allowed = all(map(self.guard.allows, addresses)) if addresses else self.guard.allows_unresolved(host)
         if not is_allowed:
             raise DialRefused("address_refused", self.guard.refusal)
@@ -85,3 +88,11 @@ async def open_socket(address: str, port: int) -> socket.socket:
         opened.close()
         raise
     return opened
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
