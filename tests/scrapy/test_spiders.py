@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from scrapy import signals
+from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
+from scrapy.signalmanager import SignalManager
 
 from shoal.practice.process import Running
+from shoal.scrapy.engine_hooks import tells_of_duplicates
 from shoal.store.jobs import find_job
 from shoal.store.results.job_figures import stored_figures
 from shoal.store.results.listings import list_dead
@@ -67,3 +72,31 @@ def test_failures_are_dead_letters_with_their_errors(shop: Running, tmp_path: Pa
         "lambda" in dead["/about.html"]["detail"] and "is not a method of the spider" in dead["/about.html"]["detail"]
     )
     assert (figures.pages, dict(figures.dropped)) == (3, {"handled": 1})
+
+
+def test_many_items_go_through_the_pipelines_as_many_at_once_as_the_project_says(shop: Running, tmp_path: Path) -> None:
+    pipelines = {"shop.pipelines.Busy": 100, "shoal.scrapy.Pipeline": 900}
+    items = run_spiders(["many"], shop, tmp_path, CONCURRENT_ITEMS=3, ITEM_PIPELINES=pipelines)["many"]
+    found = [json.loads(item) for item in items.elements()]
+    assert sorted(item["place"] for item in found) == list(range(150))
+    assert max(item["busy"] for item in found) == 3
+    assert stored_items(tmp_path, "many") == items
+    store = Store.open(tmp_path / "home" / "shoal.db")
+    try:
+        assert stored_figures(store, find_job(store, "many").id).pages == 1 + 4
+    finally:
+        store.close()
+
+
+def test_duplicates_are_told_of_if_somebody_listens() -> None:
+    sent, offsite = SignalManager(), OffsiteMiddleware(stats=None)
+    sent.connect(offsite.request_scheduled, signals.request_scheduled)
+    assert not tells_of_duplicates(sent)
+
+    def listen() -> None: ...
+
+    sent.connect(listen, signals.request_dropped)
+    assert tells_of_duplicates(sent)
+    sent.disconnect(listen, signals.request_dropped)
+    sent.connect(listen, signals.request_scheduled)
+    assert tells_of_duplicates(sent)

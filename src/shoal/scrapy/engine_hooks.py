@@ -7,12 +7,15 @@ downloader middleware has returned another request in its place.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import Any
 
+from pydispatch import dispatcher
 from scrapy import Request, signals
+from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.extensions.throttle import AutoThrottle
+from scrapy.utils.asyncgen import as_async_generator
 
 from shoal.fetch.exchange import retry_after_s
 from shoal.model import Landing
@@ -21,6 +24,7 @@ from shoal.scrapy.held_request import SPIDER_ERROR, HeldRequest, failure_kind
 from shoal.scrapy.outbox import Outbox
 from shoal.scrapy.pipeline import Pipeline, item_record
 from shoal.scrapy.request_json import host_of
+from shoal.scrapy.spider_output import output_handler
 from shoal.store.archive.warc import digest
 
 _LATE_S = 0.02
@@ -30,11 +34,20 @@ _UNLIMITED = {"concurrency": 10_000, "delay": 0.0, "jitter": 0.0, "randomize_del
 
 
 class EngineHooks:
-    def __init__(self, crawler: Any, outbox: Outbox, jars: CookieJars, done: Callable[[HeldRequest], None]) -> None:
+    def __init__(
+        self,
+        crawler: Any,
+        outbox: Outbox,
+        jars: CookieJars,
+        done: Callable[[HeldRequest], None],
+        is_known: Callable[[Any], bool],
+    ) -> None:
+        """Calls `done` with each request that is done. `is_known` filters a duplicate, and counts it."""
         self._crawler = crawler
         self._outbox = outbox
         self._jars = jars
         self._done = done
+        self._is_known = is_known
         self.held: dict[Any, HeldRequest] = {}
         """The leased requests that Scrapy works on."""
         self.parents: dict[Any, HeldRequest] = {}
@@ -72,7 +85,7 @@ class EngineHooks:
         slot.remove_request = remove_request
 
     def _hook_callbacks(self, scraper: Any) -> None:
-        call, handle = scraper.call_spider_async, scraper.handle_spider_output_async
+        call, handle = scraper.call_spider_async, output_handler(scraper, self._crawler.engine)
 
         async def call_spider_async(result: Any, request: Any) -> Any:
             output = await call(result, request)
@@ -83,17 +96,12 @@ class EngineHooks:
         async def handle_spider_output_async(result: Any, request: Any, response: Any) -> Any:
             held = self.held.get(request)
             if held is not None:
-                result = self._noted_async(result, held) if hasattr(result, "__aiter__") else self._noted(result, held)
+                output = result if hasattr(result, "__aiter__") else as_async_generator(result)
+                result = self._noted(output, held)
             return await handle(result, request, response)
 
         scraper.call_spider_async = call_spider_async
         scraper.handle_spider_output_async = handle_spider_output_async
-
-    def _noted(self, output: Any, held: HeldRequest) -> Iterator[Any]:
-        for each in output:
-            if isinstance(each, Request):
-                self._note_parent(each, held)
-            yield each
 
     def _note_parent(self, request: Any, held: HeldRequest) -> None:
         self.parents[request] = held
@@ -105,9 +113,13 @@ class EngineHooks:
             self.parents.pop(request, None)
         held.found.clear()
 
-    async def _noted_async(self, output: Any, held: HeldRequest) -> AsyncIterator[Any]:
+    async def _noted(self, output: AsyncIterable[Any], held: HeldRequest) -> AsyncIterator[Any]:
+        # Most links of a page are known. Two signals for each would be a seventh of the cost of a page.
+        skips = not tells_of_duplicates(self._crawler.signals)
         async for each in output:
             if isinstance(each, Request):
+                if skips and self._is_known(each):
+                    continue
                 self._note_parent(each, held)
             yield each
 
@@ -171,6 +183,18 @@ class EngineHooks:
         agent = self._crawler.settings["ROBOTSTXT_USER_AGENT"] or self._crawler.settings["USER_AGENT"]
         delay = getattr(rules, "crawl_delay", lambda agent: None)(agent)
         self._outbox.slow_down(host_of(request.url), float(delay or 0.0))
+
+
+def tells_of_duplicates(sent: Any) -> bool:
+    """Whether anybody listens to what Scrapy tells of requests that turn out to be duplicates. `sent`: the signals of a
+    crawler."""
+    told, dropped = (_receivers(sent, signal) for signal in (signals.request_scheduled, signals.request_dropped))
+    return bool(dropped) or any(not isinstance(each, OffsiteMiddleware) for each in told)
+
+
+def _receivers(sent: Any, signal: Any) -> list[Any]:
+    live = dispatcher.liveReceivers(dispatcher.getAllReceivers(sent.sender, signal))
+    return [getattr(each, "__self__", each) for each in live]
 
 
 class _SlotSettings(dict[str, Any]):

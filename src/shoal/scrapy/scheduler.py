@@ -67,7 +67,7 @@ class Scheduler(BaseScheduler):
         engine = self._crawler.engine
         self._slot = engine._slot
         self._jars = CookieJars(engine)
-        self._hooks = EngineHooks(self._crawler, self._outbox, self._jars, self._end)
+        self._hooks = EngineHooks(self._crawler, self._outbox, self._jars, self._end, self._is_known)
         self._hooks.install()
         if self._own_filter is not None:
             self._own_filter.open()
@@ -106,8 +106,7 @@ class Scheduler(BaseScheduler):
         if replaced is not None:
             replaced.redirect = (request.url, found)
         # Before the request is packed: most links of a page are known.
-        young, old = self._recent.of("")
-        if found in young or found in old or self._is_filtered(request):
+        if self._is_recent(found) or self._is_filtered(request):
             self._stats.inc_value("dupefilter/filtered")
             return False
         packed = self._packed(request, origin)
@@ -172,6 +171,17 @@ class Scheduler(BaseScheduler):
         if self._filters and not request.dont_filter:
             return self._fingerprints.of(request)
         return self._fingerprints.unfiltered(request, None if origin is None else (origin.fingerprint, origin.repeated))
+
+    def _is_recent(self, found: int) -> bool:
+        young, old = self._recent.of("")
+        return found in young or found in old
+
+    def _is_known(self, request: Any) -> bool:
+        """Filters a request of a callback before Scrapy tells everybody of it."""
+        if not self._filters or request.dont_filter or not self._is_recent(self._fingerprints.of(request)):
+            return False
+        self._stats.inc_value("dupefilter/filtered")
+        return True
 
     def _is_filtered(self, request: Any) -> bool:
         own = self._own_filter

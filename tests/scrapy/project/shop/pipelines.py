@@ -10,3 +10,16 @@ class Slow:
     async def process_item(self, item: Any, spider: Any = None) -> Any:
         await asyncio.sleep(0.01)
         return item
+
+
+class Busy:
+    """Notes with each item how many are in it at that time."""
+
+    now = 0
+
+    async def process_item(self, item: Any) -> Any:
+        self.now += 1
+        busy = self.now
+        await asyncio.sleep(0.002)
+        self.now -= 1
+        return {**item, "busy": busy}

@@ -155,3 +155,21 @@ class QueueRuleSpider(RedisCrawlSpider):  # type: ignore[misc]
 
     def parse_product(self, response: Any) -> dict[str, Any]:
         return {"url": response.url}
+
+
+class ManySpider(Spider):  # type: ignore[misc]
+    """Its callbacks yield many items, and many links of which most are known."""
+
+    name = "many"
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(f"{self.site}/", self.parse)
+
+    def parse(self, response: Any) -> Iterator[Any]:
+        for place in range(150):
+            yield {"url": response.url, "place": place}
+            yield response.follow("/about.html", self.parse_about)
+            yield response.follow(f"/contact.html?{place % 3}", self.parse_about)
+
+    def parse_about(self, response: Any) -> None:
+        self.crawler.stats.inc_value("about")
