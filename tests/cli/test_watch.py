@@ -76,6 +76,13 @@ def test_a_job_that_has_ended_is_summed_up(shoal: Shell, site: Running) -> None:
     assert f"done, {pages} pages of 1 host" in ran.err
 
 
+def test_a_job_that_has_ended_early_says_why(shoal: Shell, site: Running) -> None:
+    shoal.crawl(site.url(), "--max-pages", "2")
+    ran = shoal("watch", "last")
+    assert ran.code == 0
+    assert "its limit of pages is reached" in ran.err and "continue with: shoal resume" in ran.err
+
+
 def _watched_on_a_terminal(shoal: Shell, crawl: Crawling) -> str:
     """What `watch` writes to stderr when that is a terminal; the job is hurried once the line was drawn thrice."""
     ours, its = os.openpty()

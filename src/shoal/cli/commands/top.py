@@ -51,6 +51,10 @@ def top(session: Session) -> None:
         view = TopView(session, backend)
         if not session.live or not sys.stdin.isatty():
             view.read()
+            if any(job.state is JobState.RUNNING for job in view.jobs):
+                # Rates are those between two looks.
+                time.sleep(EVERY_S)
+                view.read()
             for line in view.tables(get_terminal_size().columns, JOBS_READ):
                 session.show(line)
             return

@@ -140,6 +140,8 @@ def _show_end(session: Session, seen: Overview) -> None:
     session.say(summary_line(seen))
     if others := other_outcomes(seen.frontier):
         session.say(f"  also: {others}")
+    if seen.state in (JobState.FAILED, JobState.LIMITED) and seen.limiting:
+        session.say(f"  {safe(seen.limiting)}")
     if seen.state is JobState.INTERRUPTED:
         command = session.command("up") if seen.job.fleet else session.command("resume", seen.job.id)
         session.say(f"no process works on it; {'continue with' if seen.job.fleet else 'resume'}: {command}")
