@@ -1,7 +1,8 @@
 """`python -m benchmarks.dashboard [--pages N]`: how long the pages of the dashboard take over a big store.
 
 Fills a private PostgreSQL with 500 jobs, a million pages and 5,000 hosts, and a Redis with the clocks of the hosts.
-Then it asks `shoal api` for each page, and measures what an open page that refreshes itself costs the API.
+Then it asks `shoal api` for each page, and measures what an open page that refreshes itself costs the API; and what it
+costs a crawl (`dashboard_crawl.py`).
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import psycopg
 
+from benchmarks.dashboard_crawl import REFRESH_S, crawl_beside_open_pages
+from benchmarks.visitor import Visitor, cpu_s
 from shoal.fleet.fleet import Fleet
 from shoal.frontier.contract import Terms
 from shoal.model import JobSpec, JobState
@@ -33,7 +34,8 @@ BIG_SHARE = 0.2
 """The first job has this share of all pages."""
 TIMES = 40
 WITHIN_MS, MOST_BYTES = 200, 300_000
-OPEN_S, REFRESH_S = 30.0, 3.0
+OPEN_S = 30.0
+CRAWLED = 4_000
 START = 1_760_000_000
 
 
@@ -48,16 +50,19 @@ class Taken(NamedTuple):
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pages", type=int, default=PAGES)
-    pages = parser.parse_args().pages
+    parser.add_argument("--crawled", type=int, default=CRAWLED, help="pages of each crawl beside open pages")
+    options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as folder,
         PostgresServer() as postgres,
         fleet_shell(Path(folder), postgres.url()) as fleet,
     ):
         fleet.by_hand(_make_jobs)
-        _fill(postgres.url(), pages)
+        _fill(postgres.url(), options.pages)
         fleet.by_hand(_make_hosts)
         _measure(fleet, Path(folder))
+    with PostgresServer() as postgres:
+        crawl_beside_open_pages(postgres.url(), options.crawled)
 
 
 async def _make_jobs(fleet: Fleet) -> None:
@@ -113,14 +118,14 @@ def _measure(fleet: FleetShell, folder: Path) -> None:
         visitor = Visitor(url.removeprefix("http://"), tokens[TokenScope.ADMIN])
         print(f"{'page':<34}{'first':>9}{'median':>9}{'p95':>9}{'most':>9}{'size':>10}")
         for name, path in _paths(visitor):
-            taken = visitor.take(path)
+            taken = _take(visitor, path)
             mark = "" if taken.p95_ms <= WITHIN_MS and taken.bytes <= MOST_BYTES else "  <- too much"
             times = (
                 f"{taken.first_ms:>6.0f} ms{taken.median_ms:>6.0f} ms{taken.p95_ms:>6.0f} ms{taken.most_ms:>6.0f} ms"
             )
             print(f"{name:<34}{times}{taken.bytes / 1000:>7.0f} kB{mark}", flush=True)
         for name, path in (("jobs", "/"), ("a running job of 200,000 pages", "/jobs/job00000000"), ("fleet", "/fleet")):
-            print(f"{name}, open: {visitor.share_of_core(path, pid):.1%} of a core")
+            print(f"{name}, open: {_share_of_core(visitor, path, pid):.1%} of a core")
 
 
 def _paths(visitor: Visitor) -> Iterator[tuple[str, str]]:
@@ -136,48 +141,24 @@ def _paths(visitor: Visitor) -> Iterator[tuple[str, str]]:
     yield "fleet", "/fleet"
 
 
-class Visitor:
-    """A logged-in browser, without a browser."""
-
-    def __init__(self, host: str, token: str) -> None:
-        self._host = host
-        with closing(HTTPConnection(host, timeout=60)) as connection:
-            form = {"Content-Type": "application/x-www-form-urlencoded"}
-            connection.request("POST", "/login", urlencode({"token": token}), form)
-            self._cookie = connection.getresponse().headers["Set-Cookie"].partition(";")[0]
-
-    def get(self, path: str) -> str:
-        with closing(HTTPConnection(self._host, timeout=60)) as connection:
-            connection.request("GET", path, headers={"Cookie": self._cookie})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-            assert answer.status == 200, (path, answer.status, text[-500:])
-            return text
-
-    def take(self, path: str) -> Taken:
-        """The first call is apart: an open page asks again and again."""
-        times, size = [], 0
-        for _ in range(TIMES + 1):
-            began = time.perf_counter()
-            size = len(self.get(path))
-            times.append((time.perf_counter() - began) * 1000)
-        first, *others = times
-        others.sort()
-        return Taken(first, others[len(others) // 2], others[int(len(others) * 0.95)], others[-1], size)
-
-    def share_of_core(self, path: str, pid: int) -> float:
-        before, began = _cpu_s(pid), time.monotonic()
-        while time.monotonic() - began < OPEN_S:
-            self.get(path)
-            time.sleep(REFRESH_S)
-        return (_cpu_s(pid) - before) / (time.monotonic() - began)
+def _take(visitor: Visitor, path: str) -> Taken:
+    """The first call is apart: an open page asks again and again."""
+    times, size = [], 0
+    for _ in range(TIMES + 1):
+        began = time.perf_counter()
+        size = len(visitor.get(path))
+        times.append((time.perf_counter() - began) * 1000)
+    first, *others = times
+    others.sort()
+    return Taken(first, others[len(others) // 2], others[int(len(others) * 0.95)], others[-1], size)
 
 
-def _cpu_s(parent: int) -> float:
-    """Of a process and its children."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in (parent, *children)]
-    return sum(int(field[11]) + int(field[12]) for field in fields) / 100
+def _share_of_core(visitor: Visitor, path: str, pid: int) -> float:
+    before, began = cpu_s(pid), time.monotonic()
+    while time.monotonic() - began < OPEN_S:
+        visitor.get(path)
+        time.sleep(REFRESH_S)
+    return (cpu_s(pid) - before) / (time.monotonic() - began)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,9 @@ from shoal.store.fleet.tokens import token_name
 from shoal.store.fleet.webhooks import LastDelivery, last_deliveries
 from shoal.store.jobs import Job, load_job
 from shoal.store.results.columns import iso_time
-from shoal.store.results.job_figures import Failures, StoredFigures, UnmatchedSelector, stored_figures
+from shoal.store.results.job_figures import Failures, StoredFigures, UnmatchedSelector, quick_figures, stored_figures
 from shoal.store.results.listings import nofollow_starts
+from shoal.store.results.time_series import Point
 from shoal.store.store import Store
 from shoal.telemetry.mask_secrets import masked
 from shoal.urls.traps import allowing
@@ -153,23 +154,35 @@ def with_stored(place: Deployment, status: JobStatus, stored: StoredFigures) -> 
     if status.state in ENDED and _ended(stored) != _ended(status.figures):
         # It ended in between. Now its figures are complete.
         stored = stored_figures(store, job.id)
-    archive_bytes = size_of(store, place.archive, job.id)
-    webhook = last_deliveries(store, job.id) if job.spec.webhook else None
-    owner = None if job.owner is None else token_name(store, job.owner) or job.owner
+    starts = nofollow_starts(store, job.id, MOST_STARTS) if _follows_all_links(job) else []
+    is_held = status.limiting and status.state not in ENDED
+    return _overview(place, status, stored, job_series(store, job) if is_held else (), starts)
+
+
+def uncounted(place: Deployment, status: JobStatus, series: Sequence[Point]) -> Overview:
+    """What is known of a job without reading all its rows."""
+    stored = quick_figures(place.store, status.job.id, status.figures, series)
+    return replace(_overview(place, status, stored, series, []), is_counting=True)
+
+
+def _overview(
+    place: Deployment, status: JobStatus, stored: StoredFigures, series: Sequence[Point], nofollow: Sequence[str]
+) -> Overview:
+    store, job = place.store, status.job
     return Overview(
         job,
         status.state,
         agreeing(status, stored),
         stored,
-        archive_bytes,
+        size_of(store, place.archive, job.id),
         status.limiting,
-        webhook,
-        owner,
+        last_deliveries(store, job.id) if job.spec.webhook else None,
+        None if job.owner is None else token_name(store, job.owner) or job.owner,
         status.pid,
         on_finish_failure(store, job.id) if job.spec.spider else None,
-        nofollow_starts(store, job.id, MOST_STARTS) if _follows_all_links(job) else (),
+        nofollow,
         _sinks(store, job) if job.spec.sinks else [],
-        why_slow(status, job_series(store, job)) if status.limiting and status.state not in ENDED else None,
+        why_slow(status, series) if status.limiting and status.state not in ENDED else None,
     )
 
 

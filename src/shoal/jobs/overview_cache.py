@@ -12,11 +12,11 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 from shoal.jobs.deployment import Deployment, JobStatus
-from shoal.jobs.job_overview import Overview, with_stored
+from shoal.jobs.job_overview import Overview, uncounted, with_stored
 from shoal.jobs.job_series import job_series
 from shoal.model import JobState
 from shoal.store.jobs import Job
-from shoal.store.results.job_figures import quick_figures, stored_figures
+from shoal.store.results.job_figures import stored_figures
 
 COUNTED_EVERY_S = 1.0
 """Counts are cached for this long, so that the rows of a job are not counted for every request."""
@@ -75,8 +75,7 @@ class OverviewCache:
         if counting.done():
             return counting.result()
         place = self._place()
-        known = quick_figures(place.store, job.id, status.figures, job_series(place.store, job))
-        return replace(with_stored(place, status, known), is_counting=True)
+        return uncounted(place, status, job_series(place.store, job))
 
     def _remembered(self, job: Job, status: JobStatus) -> Overview | None:
         known = self._counted.get(job.id)
