@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,8 @@ class Counted:
 
     def __init__(self, home: Home) -> None:
         self.may_end = threading.Event()
-        self.cache = OverviewCache(lambda: home, self._status)
+        self.background = ThreadPoolExecutor(1)
+        self.cache = OverviewCache(lambda: home, self._status, self.background)
         self._here = threading.current_thread()
 
     def _status(self, job: Job) -> JobStatus:
@@ -58,7 +60,7 @@ def test_a_program_waits_for_the_count(home: Home) -> None:
 def test_a_count_is_made_again_when_it_is_too_old(home: Home) -> None:
     now, job = [100.0], load_job(home.store, "j1")
     status = JobStatus(job, JobState.RUNNING, Figures(), None)
-    cache = OverviewCache(lambda: home, lambda _: status, lambda: now[0])
+    cache = OverviewCache(lambda: home, lambda _: status, ThreadPoolExecutor(1), lambda: now[0])
     assert cache.of(job).stored.pages == 2
     save(home.store, Batch("j1", pages=[page(3)]))
     assert cache.of(job).stored.pages == 2, "for a moment"

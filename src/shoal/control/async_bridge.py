@@ -37,6 +37,7 @@ class Bridge:
         """Raises UsageError if the settings name no fleet."""
         self.settings = settings
         self._fleet = Fleet(settings)
+        self._at_close: list[Callable[[], None]] = []
         self._opening = threading.Lock()
         self._away, self._away_until = "", 0.0
         self._loop = asyncio.new_event_loop()
@@ -111,7 +112,13 @@ class Bridge:
         finally:
             fleet.archive.close()
 
+    def at_close(self, act: Callable[[], None]) -> None:
+        """Ends what uses the bridge in a thread of its own: called before anything is closed."""
+        self._at_close.append(act)
+
     def close(self) -> None:
+        for act in self._at_close:
+            act()
         asyncio.run_coroutine_threadsafe(self._fleet.close(), self._loop).result(ANSWER_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Any
 
@@ -75,6 +76,10 @@ class FleetSource:
     @property
     def store(self) -> Store:
         return self._bridge.store
+
+    @property
+    def background(self) -> Executor:
+        return self._overviews.background
 
     def archive(self) -> Archive:
         return self._bridge.archive.reader()

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, cast
 
 from flask import current_app
@@ -24,6 +26,8 @@ ENDED_S = 600.0
 letters."""
 AWAY_S = 5.0
 """How long readers do not try a Redis that did not answer: each try would take two seconds."""
+IN_BACKGROUND = 3
+"""So many jobs are counted or read at a time."""
 _REMEMBERED = 1_000
 
 
@@ -46,7 +50,9 @@ class Overviews:
         self._bridge = over
         self._away_until = 0.0
         self._away = ""
-        self.counted = OverviewCache(lambda: over.fleet, self.job_status)
+        self.background = ThreadPoolExecutor(IN_BACKGROUND, "background")
+        over.at_close(partial(self.background.shutdown, cancel_futures=True))
+        self.counted = OverviewCache(lambda: over.fleet, self.job_status, self.background)
         self._ended: dict[str, tuple[float | None, float, JobStatus]] = {}
 
     def job_status(self, job: Job) -> JobStatus:

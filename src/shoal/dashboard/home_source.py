@@ -33,6 +33,7 @@ from shoal.urls import Exclusions
 
 T = TypeVar("T")
 
+IN_BACKGROUND = 2
 OWNER = "home"
 """Stands for the token of the person who opened the home."""
 
@@ -50,7 +51,8 @@ class HomeSource:
         # SQLite's connections belong to one thread: the frontier is used in this one only.
         self._thread = ThreadPoolExecutor(1, "home")
         self._place = self._thread.submit(open_place).result()
-        self._counted = OverviewCache(lambda: self._place, self.status)
+        self.background = ThreadPoolExecutor(IN_BACKGROUND, "background")
+        self._counted = OverviewCache(lambda: self._place, self.status, self.background)
 
     @property
     def store(self) -> Store:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -29,7 +29,6 @@ T = TypeVar("T")
 
 SERIES_KEPT_S = 20.0
 """Of a job that runs: a sparkline has a point a minute."""
-_AT_ONCE = 2
 _REMEMBERED = 2_000
 
 
@@ -55,7 +54,6 @@ class JobRows:
         self._series: dict[str, tuple[float, list[Point]]] = {}
         self._reading: dict[str, Future[JobRow]] = {}
         self._lock = threading.Lock()
-        self._background = ThreadPoolExecutor(_AT_ONCE, "rows")
 
     def read(self, jobs: Sequence[Job]) -> list[JobRow]:
         known = {job.id: row for job in jobs if (row := self._remembered(job)) is not None}
@@ -73,7 +71,7 @@ class JobRows:
         with self._lock:
             if (running := self._reading.get(job.id)) is not None:
                 return running
-            started = self._reading[job.id] = self._background.submit(self._read, job)
+            started = self._reading[job.id] = self._source.background.submit(self._read, job)
         started.add_done_callback(lambda _: self._reading.pop(job.id, None))
         return started
 

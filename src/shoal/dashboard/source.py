@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -115,6 +116,10 @@ class Source(Protocol):
 
     @property
     def store(self) -> Store: ...
+
+    @property
+    def background(self) -> Executor:
+        """Reads what nobody waits for. It ends before what it reads from is closed."""
 
     def archive(self) -> Archive:
         """A reader of its own, which the caller closes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, replace
 
 from shoal.jobs.deployment import Deployment, JobStatus
@@ -27,7 +27,6 @@ TOO_OLD = 2.0
 background, so that a client that polls never waits."""
 PATIENCE_S = 0.06
 """A person who looks at a page waits so long for a count."""
-_AT_ONCE = 2
 _REMEMBERED = 1_000
 
 
@@ -48,6 +47,7 @@ class OverviewCache:
         self,
         place: Callable[[], Deployment],
         status: Callable[[Job], JobStatus],
+        background: Executor,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`place` may raise Unavailable."""
@@ -57,7 +57,7 @@ class OverviewCache:
         self._counted: dict[str, _Counted] = {}
         self._counting: dict[str, Future[Overview]] = {}
         self._lock = threading.Lock()
-        self._background = ThreadPoolExecutor(_AT_ONCE, "counting")
+        self._background = background
 
     def of(self, job: Job) -> Overview:
         """Counts the job's rows if nobody did so lately. Raises Unavailable."""
