@@ -11,6 +11,8 @@ from pydantic import BaseModel
 
 _CHARS = 40
 """No field has a longer name; a caller may send one of megabytes."""
+_MEANT = {"robots": "ignore_robots"}
+"""Where a name is like several fields."""
 _ELSEWHERE = 0.8
 """How similar a name in another part of the body must be; 1 is the same."""
 
@@ -33,6 +35,8 @@ def did_you_mean_field(model: type[BaseModel], place: tuple[int | str, ...]) -> 
 
 
 def _nearest(name: str, known: Mapping[str, str], similarity: float) -> str | None:
+    if (meant := _MEANT.get(name, "")) in known:
+        return known[meant]
     near = get_close_matches(name[:_CHARS], known, 1, similarity)
     return known[near[0]] if near else None
 
