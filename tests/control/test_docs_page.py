@@ -125,10 +125,10 @@ def test_the_python_example_is_a_call_of_the_client(operation: Operation) -> Non
 
 @pytest.mark.parametrize("operation", [one for one in WITH_TOKEN if one.method == "GET"], ids=lambda one: one.name)
 def test_the_curl_example_of_a_read_is_answered(api: Api, operation: Operation) -> None:
-    """An example names a page, a diff and an archive that the job of the test does not have: those are known as 404."""
+    """An example names a page, a diff, an archive and files that the job of the test does not have: 404."""
     path = shlex.split(curl(operation))[-1].removeprefix("$SHOAL_API_URL/api/v1")
     answered = api("GET", path)
-    assert answered.status_code == (404 if operation.name in ("body", "diff", "archive") else 200), answered.text
+    assert answered.status_code == (404 if operation.name in ("body", "diff", "archive", "files") else 200), answered.text
 
 
 @pytest.mark.parametrize(("operation", "body"), BODIES)

@@ -66,6 +66,7 @@ EXAMPLES: Mapping[str, Example] = {
     "shape": Example('shoal.shape("last")'),
     "quality": Example('shoal.quality("last")'),
     "series": Example('shoal.series("last")'),
+    "size": Example('shoal.size("last")'),
     "pages": Example('list(shoal.pages("last", status=404))'),
     "body": Example('shoal.body("last", "00c0ffee00c0ffee")'),
     "items": Example('list(shoal.items("last"))'),
@@ -80,6 +81,7 @@ EXAMPLES: Mapping[str, Example] = {
     "explanation": Example(f'shoal.explanation("last", "{SITE}")'),
     "export": Example('shoal.export("last", "pages.csv", what="pages")'),
     "archive": Example('shoal.export("last", "job.warc.gz")'),
+    "files": Example('list(shoal.files("last"))'),
     "diff": Example('list(shoal.diff("nfkgmtsv2xs", "last"))'),
     "hosts": Example("list(shoal.hosts())"),
     "host": Example('shoal.host("example.com")'),
@@ -141,7 +143,7 @@ _PLACES = {
     "proxies": "europe",
 }
 """A value for a path parameter, by the segment before it."""
-_FILES = ("export", "archive", "body")
+_FILES = ("export", "archive", "files", "body")
 _QUERIES = {
     "explain": f"?url={SITE}",
     "explanation": f"?url={SITE}",
