@@ -157,8 +157,7 @@ class SpiderOptions(TypedDict, total=False):
     assets: Annotated[
         bool,
         Option(
-            "Also fetch images, stylesheets, scripts and fonts of pages, from any host, for export --mirror and "
-            "replay. Each counts as a page; the report says how many they are.",
+            "Also fetch images, styles, scripts and fonts, for export --mirror and replay. Each counts as a page.",
             section=Section.WHAT,
         ),
     ]
