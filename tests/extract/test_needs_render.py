@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.extract.needs_render import MAX_BYTES, needs_render
-from shoal.extract.page_outline import MAX_TAGS, outline
+from shoal.extract.page_statistics import MAX_TAGS, page_statistics
 from shoal.practice import HostileScripts, Shop, Visit, scripted
 from tests.extract.render_samples import COMPLETE, SHELLS, page
 
@@ -90,7 +90,7 @@ def test_pieces_repeated_a_million_times_end(piece: str) -> None:
 
 
 def test_so_many_tags_and_no_more_are_looked_at() -> None:
-    seen = outline(b"<input>" * (2 * MAX_TAGS), 1, 1)
+    seen = page_statistics(b"<input>" * (2 * MAX_TAGS), 1, 1)
     assert (seen.fields, seen.is_enough) == (MAX_TAGS, False)
 
 

@@ -15,8 +15,8 @@ from pymysql.cursors import DictCursor
 
 from shoal.model import ItemType
 from shoal.sinks.destination import Destination
-from shoal.sinks.feed import SinkFeed, Step
 from shoal.sinks.open_sink import open_sink
+from shoal.sinks.sink_delivery import SinkDelivery, Step
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.crawl.sink_state import SinkKey, SinkStatus, sink_statuses
 from shoal.store.results.items import save_item_types
@@ -45,7 +45,7 @@ def opened(url: str, secrets: dict[str, str] | None = None) -> Destination:
 
 
 def drain(store: Store, destination: Destination) -> None:
-    feed = SinkFeed(store, KEY, destination)
+    feed = SinkDelivery(store, KEY, destination)
     try:
         while feed.step(ends=True) is Step.DELIVERED:
             pass

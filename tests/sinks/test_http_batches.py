@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shoal.errors import Unavailable, UsageError
-from shoal.sinks.feed import SinkFeed, Step
+from shoal.sinks.sink_delivery import SinkDelivery, Step
 from shoal.store.crawl.sink_state import list_refused
 from shoal.store.store import Store
 from tests.fleet.receiving import Receiver, receiving
@@ -65,7 +65,7 @@ def test_a_batch_that_failed_is_repeated_with_the_same_keys_and_pages(
     save_page(store, 1, 1, book("a"), book("b"))
     save_page(store, 2, 1, book("c"))
     receiver.answers += [204, 503]
-    feed = SinkFeed(store, KEY, sink(url))
+    feed = SinkDelivery(store, KEY, sink(url))
     with pytest.raises(Unavailable, match="answered 503"):
         feed.step()
     feed.close()
@@ -83,7 +83,7 @@ def test_what_arrived_is_not_sent_again_by_the_same_process(store: Store, receiv
     save_page(store, 1, 1, book("a"), book("b"))
     save_page(store, 2, 1, book("c"))
     receiver.answers += [204, 429]
-    feed = SinkFeed(store, KEY, sink(url))
+    feed = SinkDelivery(store, KEY, sink(url))
     with pytest.raises(Unavailable):
         feed.step()
     while feed.step() is Step.DELIVERED:

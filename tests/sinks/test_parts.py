@@ -14,8 +14,8 @@ import pytest
 from shoal.errors import Unavailable, UsageError
 from shoal.object_store.open_store import open_store
 from shoal.sinks.destination import SinkBatch
-from shoal.sinks.feed import SinkFeed, Step
 from shoal.sinks.parts import PartsSink
+from shoal.sinks.sink_delivery import SinkDelivery, Step
 from shoal.store.crawl.sink_state import Refusal, list_refused
 from shoal.store.store import Store
 from tests.object_store.fault_proxy import Fault, FaultProxy
@@ -33,7 +33,7 @@ def test_parquet_parts_are_one_table(store: Store, tmp_path: Path) -> None:
     url = f"file://{tmp_path}/books?rows=2"
     job_with_sink(store, url, BOOK, item_type("Author", {"name": "text"}))
     destination = opened(url)
-    feed = SinkFeed(store, KEY, destination)
+    feed = SinkDelivery(store, KEY, destination)
     for n in range(5):
         save_page(store, n, 1, book(f"b{n}"), {"type": "Author", "data": {"name": "X"}, "key": None})
         while feed.step() is Step.DELIVERED:
@@ -54,7 +54,7 @@ def test_a_part_is_closed_by_rows_or_minutes(store: Store, tmp_path: Path) -> No
     url = f"file://{tmp_path}/books"
     job_with_sink(store, url)
     options = {"format": "jsonl", "rows": "3", "minutes": "2"}
-    feed = SinkFeed(store, KEY, PartsSink(JOB, url, options, clock=lambda: now))
+    feed = SinkDelivery(store, KEY, PartsSink(JOB, url, options, clock=lambda: now))
 
     def feed_all() -> int:
         while feed.step() is Step.DELIVERED:
@@ -100,7 +100,7 @@ def test_a_delivery_that_fails_half_way_leaves_nothing_behind(store: Store, tmp_
     url = f"file://{tmp_path}/books"
     job_with_sink(store, url)
     save_page(store, 1, 1, book("a"))
-    feed = SinkFeed(store, KEY, Fails(JOB, url, {"format": "jsonl"}))
+    feed = SinkDelivery(store, KEY, Fails(JOB, url, {"format": "jsonl"}))
     with pytest.raises(Unavailable, match="the store is away"):
         feed.step()
     while feed.step(ends=True) is Step.DELIVERED:
@@ -115,7 +115,7 @@ def test_a_disk_that_fails_delays_and_loses_nothing(
     url = f"file://{tmp_path}/books"
     job_with_sink(store, url)
     save_page(store, 1, 1, book("a"))
-    feed = SinkFeed(store, KEY, opened(f"{url}?format=jsonl"))
+    feed = SinkDelivery(store, KEY, opened(f"{url}?format=jsonl"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(Unavailable, match="gone cannot be used"):
         feed.step()
@@ -155,7 +155,7 @@ def test_a_bucket_that_is_away_delays_and_loses_nothing(
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.endpoint)
         job_with_sink(store, f"{url}?format=jsonl.gz")
         save_page(store, 1, 1, book("a"))
-        feed = SinkFeed(store, KEY, opened(f"{url}?format=jsonl.gz"))
+        feed = SinkDelivery(store, KEY, opened(f"{url}?format=jsonl.gz"))
         assert feed.step() is Step.DELIVERED
         proxy.fail(Fault(503))
         for _ in range(2):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shoal.errors import Unavailable, UsageError
-from shoal.sinks.feed import SinkFeed, Step
+from shoal.sinks.sink_delivery import SinkDelivery, Step
 from shoal.store.store import Store
 from tests.frontier.redis_server import RedisServer
 from tests.sinks.feeding import BOOK, KEY, book, drain, job_with_sink, opened, save_page, status
@@ -49,7 +49,7 @@ def test_a_full_list_makes_the_sink_wait_and_nothing_is_lost_or_doubled(store: S
     url = f"{redis.url}?list=books&max_length=4"
     job_with_sink(store, url)
     save_page(store, 1, 1, *(book(f"b{n}") for n in range(10)))
-    feed = SinkFeed(store, KEY, opened(url))
+    feed = SinkDelivery(store, KEY, opened(url))
     taken: list[str] = []
     for _ in range(2):
         with pytest.raises(Unavailable, match="the list books has 4 entries: take some"):
@@ -68,7 +68,7 @@ def test_a_stream_is_trimmed_only_of_what_all_groups_have_acknowledged(store: St
     redis.client.xgroup_create("books", "readers", id="0", mkstream=True)
     redis.client.xgroup_create("books", "others", id="0")
     save_page(store, 1, 1, *(book(f"b{n}") for n in range(6)))
-    feed = SinkFeed(store, KEY, opened(url))
+    feed = SinkDelivery(store, KEY, opened(url))
     with pytest.raises(Unavailable, match="the stream books has 4 entries"):
         feed.step()
     for group, read in (("readers", 3), ("others", 4)):
@@ -97,7 +97,7 @@ def test_a_redis_that_is_away_delays_and_loses_nothing(store: Store, redis: Redi
     url = f"{redis.url}?list=books"
     job_with_sink(store, url)
     save_page(store, 1, 1, book("a"))
-    feed = SinkFeed(store, KEY, opened(url))
+    feed = SinkDelivery(store, KEY, opened(url))
     redis.kill()
     with pytest.raises(Unavailable, match=r"redis://127\.0\.0\.1"):
         feed.step()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import Unavailable, UsageError
-from shoal.sinks.feed import SinkFeed, Step
+from shoal.sinks.sink_delivery import SinkDelivery, Step
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.crawl.sink_state import hold_sink, list_refused, retry_refused
 from shoal.store.results.items import save_item_types
@@ -200,7 +200,7 @@ def test_a_refused_item_that_is_replaced_is_no_longer_refused(store: Store, url:
 def test_a_table_that_was_dropped_is_filled_again(store: Store, url: str) -> None:
     job_with_sink(store, url)
     destination = opened(url)
-    feed = SinkFeed(store, KEY, destination)
+    feed = SinkDelivery(store, KEY, destination)
     for n in range(3):
         save_page(store, n, 1, book(f"b{n}"))
         while feed.step() is Step.DELIVERED:
@@ -222,7 +222,7 @@ def test_a_process_that_lost_its_hold_moves_nothing(store: Store, url: str) -> N
     job_with_sink(store, url)
     save_page(store, 1, 1, book("a"))
     now = 1_000.0
-    slow = SinkFeed(store, KEY, opened(url), clock=lambda: now)
+    slow = SinkDelivery(store, KEY, opened(url), clock=lambda: now)
     assert slow.step() is Step.DELIVERED
     save_page(store, 2, 1, book("b"))
     assert hold_sink(store, KEY, "other", now + 61, now + 121) is not None
@@ -236,7 +236,7 @@ def test_a_server_that_is_away_delays_and_loses_nothing(store: Store, database: 
     url = f"{database}?table=books"
     job_with_sink(store, url)
     save_page(store, 1, 1, book("a"))
-    feed = SinkFeed(store, KEY, opened(url))
+    feed = SinkDelivery(store, KEY, opened(url))
     assert feed.step() is Step.DELIVERED
     save_page(store, 2, 1, book("b"))
     with postgres.away(), pytest.raises(Unavailable, match=r"postgresql://127.0.0.1:\d+/warehouse"):
@@ -251,7 +251,7 @@ def test_mysql_that_is_away_delays_and_loses_nothing(store: Store, mysql_databas
     url = f"{mysql_database}?table=books"
     job_with_sink(store, url)
     save_page(store, 1, 1, book("a"))
-    feed = SinkFeed(store, KEY, opened(url))
+    feed = SinkDelivery(store, KEY, opened(url))
     assert feed.step() is Step.DELIVERED
     save_page(store, 2, 1, book("b"))
     with mariadb.away(), pytest.raises(Unavailable, match=r"mysql://127.0.0.1:\d+/warehouse"):

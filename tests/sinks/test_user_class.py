@@ -10,7 +10,7 @@ import pytest
 
 from shoal.errors import Unavailable, UsageError
 from shoal.model.sink_url import check_fleet_sink, check_sink, read_sink
-from shoal.sinks.feed import SinkFeed
+from shoal.sinks.sink_delivery import SinkDelivery
 from shoal.store.crawl.sink_state import list_refused
 from shoal.store.store import Store
 from tests.sinks.feeding import KEY, book, drain, job_with_sink, opened, save_page, status
@@ -80,7 +80,7 @@ def test_what_a_class_raises_delays_and_is_named(store: Store, module: str) -> N
         ("Broken", Unavailable, "Broken: OSError: the disk is away"),
         ("Wrong", UsageError, r"deliver returned \['b'\]"),
     ):
-        feed = SinkFeed(store, KEY, opened(f"{module}:{name}?prefix="))
+        feed = SinkDelivery(store, KEY, opened(f"{module}:{name}?prefix="))
         with pytest.raises(kind, match=words):
             feed.step()
         feed.close()

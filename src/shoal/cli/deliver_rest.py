@@ -16,11 +16,11 @@ def deliver_rest(session: Session, place: Deployment, job: Job) -> None:
     found = load_job(place.store, job.id)
     if not found.spec.sinks or found.fleet or found.state not in ENDED or not sinks_behind(place.store, job.id):
         return
-    from shoal.sinks.deliver_once import deliver_once
+    from shoal.sinks.deliver_pending import deliver_pending
 
     try:
         with place.at_rest(found):
-            left = deliver_once(place.store, found, session.settings.secrets)
+            left = deliver_pending(place.store, found, session.settings.secrets)
     except Unavailable:
         # The process that crawls the job delivers it.
         return

@@ -19,10 +19,10 @@ from shoal.engine.active_job import ActiveJob
 from shoal.engine.active_jobs import ActiveJobs, JobLoader
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.held_leases import HeldLeases
-from shoal.engine.leasing.landings import Landings
 from shoal.engine.leasing.leasing_wake import LeasingWake
 from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
+from shoal.engine.leasing.report_landings import LandingReporter
 from shoal.engine.malloc import keep_freed_memory
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.periodic_tasks import DRAIN_S, READING_GRACE_S, PeriodicTasks
@@ -104,7 +104,7 @@ class Engine:
         """`await offer(offers)` queues them, even if the frontier has little room."""
         self._readers = ReaderPool(reading_s, shared=loader is not None)
         self._active_jobs = ActiveJobs(loader)
-        self._landings = Landings(self._frontier_client, self._wake)
+        self._landings = LandingReporter(self._frontier_client, self._wake)
         self._results = ResultQueue()
         offer_log = OfferLog(writer, self._outages)
         robots = RobotsCheck(frontier, writer, self._outages)

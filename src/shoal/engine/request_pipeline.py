@@ -17,9 +17,9 @@ from shoal.engine.active_job import ActiveJob
 from shoal.engine.attempt import AnsweredAttempt, Attempt
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.landing_of_answer import block_landing, landing_of
-from shoal.engine.leasing.landings import Landings
 from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
+from shoal.engine.leasing.report_landings import LandingReporter
 from shoal.engine.leasing.start_times import LeaseTiming, StartTimes
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.proxies.job_exits import JobExits
@@ -72,7 +72,7 @@ class RequestPipeline:
         robots: RobotsCheck,
         crash_marker: CrashMarker,
         readers: ReaderPool,
-        landings: Landings,
+        landings: LandingReporter,
         outages: OutageRetry,
     ) -> None:
         self._frontier = frontier

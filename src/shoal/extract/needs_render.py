@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from shoal.extract.page_outline import PageOutline, Script, outline
+from shoal.extract.page_statistics import PageStatistics, Script, page_statistics
 
 MAX_BYTES = 1_000_000
 """A longer page is not judged, unless its beginning is enough."""
@@ -37,15 +37,15 @@ def needs_render(html: bytes) -> str | None:
     """Why a browser would show more than this UTF-8 does, in a few words; None if it would not."""
     if not _MAY_SHOW_MORE.search(html):
         return None
-    page = outline(html[:_FIRST_BYTES].lower(), ENOUGH_TEXT, ENOUGH_LINKS)
+    page = page_statistics(html[:_FIRST_BYTES].lower(), ENOUGH_TEXT, ENOUGH_LINKS)
     if not page.is_enough and len(html) > _FIRST_BYTES:
-        page = outline(html[:MAX_BYTES].lower(), ENOUGH_TEXT, ENOUGH_LINKS)
+        page = page_statistics(html[:MAX_BYTES].lower(), ENOUGH_TEXT, ENOUGH_LINKS)
     if page.is_enough or len(html) > MAX_BYTES:
         return None
     return _reason(page)
 
 
-def _reason(page: PageOutline) -> str | None:
+def _reason(page: PageStatistics) -> str | None:
     if page.has_shadow_root and page.text < 200:
         return "declared shadow root"
     scripts = [script for script in page.scripts if _type(script) in _CODE_TYPES]

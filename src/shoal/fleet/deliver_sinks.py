@@ -16,8 +16,8 @@ from shoal.errors import UnknownJob, UsageError
 from shoal.model import ENDED
 from shoal.settings import Settings
 from shoal.sinks import THREADS
-from shoal.sinks.feed import SinkFeed, Step
-from shoal.sinks.run_sinks import RETRY_S, make_feed, note_sink_fault
+from shoal.sinks.run_sinks import RETRY_S, make_delivery, note_sink_fault
+from shoal.sinks.sink_delivery import SinkDelivery, Step
 from shoal.store.crawl.sink_state import SinkKey, sinks_behind
 from shoal.store.jobs import load_job
 from shoal.store.writer import Writer
@@ -31,7 +31,7 @@ END_S = 10.0
 
 @dataclass
 class _OpenSink:
-    feed: SinkFeed | None = None
+    delivery: SinkDelivery | None = None
     turn: asyncio.Task[None] | None = None
     due_at: float = 0.0
     delay_s: float = RETRY_S[0]
@@ -89,30 +89,30 @@ class FleetSinks:
         with suppress(UnknownJob):
             job = load_job(self._writer.store, key.job)
             try:
-                if sink.feed is None:
+                if sink.delivery is None:
                     secrets, modules = self._settings.secrets, self._settings.spiders
-                    sink.feed = make_feed(
+                    sink.delivery = make_delivery(
                         self._writer.store, job, key.place, secrets, alone=True, fleet_modules=modules
                     )
-                self._feed(sink.feed, ends=job.state in ENDED)
+                self._deliver_batches(sink.delivery, ends=job.state in ENDED)
             except Exception as error:
                 note_sink_fault(self._writer.store, job, key.place, error, isinstance(error, UsageError))
                 raise
 
-    def _feed(self, feed: SinkFeed, ends: bool) -> None:
+    def _deliver_batches(self, delivery: SinkDelivery, ends: bool) -> None:
         until = time.monotonic() + TURN_S
-        while feed.step(ends) is Step.DELIVERED and time.monotonic() < until:
+        while delivery.step(ends) is Step.DELIVERED and time.monotonic() < until:
             pass
 
     def _begin_close(self, sink: _OpenSink) -> None:
         """Nobody waits for it: a destination may hang."""
-        if sink.feed is not None:
-            closing = asyncio.get_running_loop().run_in_executor(self._closer, self._close, sink.feed)
+        if sink.delivery is not None:
+            closing = asyncio.get_running_loop().run_in_executor(self._closer, self._close, sink.delivery)
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
-    def _close(self, feed: SinkFeed) -> None:
+    def _close(self, delivery: SinkDelivery) -> None:
         # Everything is delivered, and a hold that cannot be given back ends by itself. So whatever fails here, in a
         # user's class too, must not end tend.
         with suppress(Exception):
-            feed.close()
+            delivery.close()

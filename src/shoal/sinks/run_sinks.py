@@ -1,4 +1,4 @@
-"""Feeds the sinks of one job beside a crawl, each in a thread of its own, until the crawl is over and all is delivered.
+"""Delivers to the sinks of one job beside its crawl, each in a thread, until the crawl is over and all is delivered.
 
 A sink that is away or refuses everything never holds the crawl up. It is tried again and again, and its state in the
 store says what it waits for.
@@ -16,8 +16,8 @@ from typing import ParamSpec, TypeVar
 
 from shoal.errors import ShoalError, Unavailable
 from shoal.sinks import THREADS
-from shoal.sinks.feed import SinkFeed, Step
 from shoal.sinks.open_sink import open_sink
+from shoal.sinks.sink_delivery import SinkDelivery, Step
 from shoal.store.crawl.sink_state import SinkKey, note_fault, sink_statuses
 from shoal.store.jobs import Job, earlier_jobs
 from shoal.store.store import Store
@@ -37,19 +37,19 @@ _MOST_EARLIER = 10
 log = EventLogger(__name__)
 
 
-def make_feed(
+def make_delivery(
     store: Store,
     job: Job,
     place: int,
     secrets: Mapping[str, str],
     alone: bool,
     fleet_modules: Sequence[str] | None = None,
-) -> SinkFeed:
-    """`alone` as in SinkFeed, `fleet_modules` as in `open_sink`. Raises UsageError."""
+) -> SinkDelivery:
+    """`alone` as in SinkDelivery, `fleet_modules` as in `open_sink`. Raises UsageError."""
     key = SinkKey(job.id, place)
     earlier = [one.id for one in earlier_jobs(store, job.id, _MOST_EARLIER)] if job.spec.refresh else []
     destination = open_sink(key, job.spec.sinks[place], secrets, fleet_modules)
-    return SinkFeed(store, key, destination, earlier, alone, provenance=job.spec.provenance)
+    return SinkDelivery(store, key, destination, earlier, alone, provenance=job.spec.provenance)
 
 
 class JobSinks:
@@ -68,7 +68,7 @@ class JobSinks:
         """What is left to deliver after the crawl, as text for a person."""
 
     def start(self) -> None:
-        self._tasks = [asyncio.create_task(self._feed(place)) for place in range(len(self._job.spec.sinks))]
+        self._tasks = [asyncio.create_task(self._deliver(place)) for place in range(len(self._job.spec.sinks))]
 
     def end(self) -> None:
         """Nothing more is coming: each sink ends when it has delivered everything."""
@@ -99,16 +99,18 @@ class JobSinks:
         for task in done:
             task.result()
 
-    async def _feed(self, place: int) -> None:
-        feed = None
+    async def _deliver(self, place: int) -> None:
+        delivery = None
         delay = RETRY_S[0]
         while not self._stopping.is_set():
             ends = self._over.is_set()
             try:
-                if feed is None:
+                if delivery is None:
                     # It may import a user's module and run its code.
-                    feed = await self._in_thread(make_feed, self._store, self._job, place, self._secrets, alone=True)
-                step = await self._in_thread(feed.step, ends)
+                    delivery = await self._in_thread(
+                        make_delivery, self._store, self._job, place, self._secrets, alone=True
+                    )
+                step = await self._in_thread(delivery.step, ends)
             except Exception as error:
                 # Also what nobody foresaw, in a destination or its library: the crawl and the other sinks go on.
                 stuck = not isinstance(error, Unavailable)
@@ -124,16 +126,16 @@ class JobSinks:
                 break
             if step is not Step.DELIVERED:
                 await self._pause(IDLE_S)
-        if feed is not None:
-            await self._in_thread(self._close, feed)
+        if delivery is not None:
+            await self._in_thread(self._close, delivery)
 
     async def _in_thread(self, call: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *args, **named))
 
-    def _close(self, feed: SinkFeed) -> None:
+    def _close(self, delivery: SinkDelivery) -> None:
         # A hold that cannot be given back ends by itself, and everything that could be delivered is.
         with suppress(Exception):
-            feed.close()
+            delivery.close()
 
     def _note(self, place: int, error: Exception, stuck: bool) -> None:
         note_sink_fault(self._store, self._job, place, error, stuck)

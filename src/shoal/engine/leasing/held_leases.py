@@ -12,8 +12,8 @@ from typing import Any
 
 from shoal.engine.active_jobs import ActiveJobs
 from shoal.engine.leasing.frontier_client import FrontierClient
-from shoal.engine.leasing.landings import Landings
 from shoal.engine.leasing.leasing_wake import LeasingWake
+from shoal.engine.leasing.report_landings import LandingReporter
 from shoal.engine.leasing.start_times import LeaseTiming
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.reading.conditional_recrawl import KnownPage, Refresh
@@ -36,7 +36,7 @@ class HeldLeases:
         pipeline: RequestPipeline,
         refresh: Refresh,
         results: ResultQueue,
-        landings: Landings,
+        landings: LandingReporter,
         outages: OutageRetry,
         wake: LeasingWake,
         concurrency: int,

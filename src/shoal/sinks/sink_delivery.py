@@ -1,4 +1,4 @@
-"""Feeds one sink from the store, batch by batch. One process feeds a sink at a time."""
+"""Delivers to one sink from the store, batch by batch. One process at a time delivers to a sink."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Step(Enum):
     IDLE = "idle"
     """Nothing is waiting in the log."""
     ELSEWHERE = "elsewhere"
-    """Another process feeds the sink."""
+    """Another process delivers to the sink."""
 
 
 class _Collected(NamedTuple):
@@ -50,7 +50,7 @@ class _Collected(NamedTuple):
     tried: Sequence[ItemName]
 
 
-class SinkFeed:
+class SinkDelivery:
     """Not for several threads at once."""
 
     def __init__(
@@ -63,8 +63,8 @@ class SinkFeed:
         clock: Callable[[], float] = time.time,
         provenance: bool = False,
     ) -> None:
-        """`earlier`: jobs whose items a job that refreshes replaces. `alone`: no other process can feed the sink now,
-        so that the hold of one that was killed does not count. `provenance`: as in `provenance.py`."""
+        """`earlier`: jobs whose items a job that refreshes replaces. `alone`: no other process can deliver to the sink
+        now, so that the hold of one that was killed does not count. `provenance`: as in `provenance.py`."""
         self._store = store
         self._key = key
         self._destination = destination
@@ -102,7 +102,7 @@ class SinkFeed:
             raise
 
     def close(self) -> None:
-        """Other processes may feed the sink at once."""
+        """Other processes may deliver to the sink at once."""
         self._drop_collected()
         try:
             release_sink(self._store, self._key, self._holder)

@@ -1,4 +1,4 @@
-"""Collects landings (hosts whose answer has arrived), so that one call reports several to the frontier."""
+"""Reports landings (hosts whose answer has arrived) to the frontier, several with one call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shoal.engine.leasing.leasing_wake import LATER_S, LeasingWake
 from shoal.model import Landing
 
 
-class Landings:
+class LandingReporter:
     def __init__(self, frontier_client: FrontierClient, wake: LeasingWake) -> None:
         """Wakes with every landing: its host may have a free slot."""
         self._frontier_client = frontier_client

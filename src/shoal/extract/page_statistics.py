@@ -50,7 +50,7 @@ class _Mount:
 
 
 @dataclass(slots=True)
-class PageOutline:
+class PageStatistics:
     text: int = 0
     """Bytes of visible text without white space."""
     links: int = 0
@@ -113,9 +113,9 @@ class PageOutline:
             self.has_hollow_mount = True
 
 
-def outline(html: bytes, enough_text: int, enough_links: int) -> PageOutline:
+def page_statistics(html: bytes, enough_text: int, enough_links: int) -> PageStatistics:
     """`html` is in lower case."""
-    page = PageOutline()
+    page = PageStatistics()
     last_close = html.rfind(b">")
     position = 0
     for _ in range(MAX_TAGS):
@@ -134,7 +134,7 @@ def outline(html: bytes, enough_text: int, enough_links: int) -> PageOutline:
     return page
 
 
-def _after(html: bytes, start: int, page: PageOutline) -> int:
+def _after(html: bytes, start: int, page: PageStatistics) -> int:
     """Takes the tag or comment that starts here into the page; returns where it ends, or -1 if it never does."""
     tag = _TAG.match(html, start + 1)
     if tag is None:
