@@ -153,11 +153,10 @@ def is_folder(project: str) -> bool:
 
 def has_project(project: str) -> bool:
     """Whether this machine has it."""
-    if is_folder(project):
-        return Path(project).is_dir()
     try:
-        return find_spec(project) is not None
-    except (ImportError, ValueError):
+        return Path(project).is_dir() if is_folder(project) else find_spec(project) is not None
+    except (Exception, SystemExit):
+        # The folder may be closed to this user; find_spec imports the package, which can raise anything.
         return False
 
 

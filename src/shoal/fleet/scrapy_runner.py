@@ -45,6 +45,8 @@ class ScrapyRunner:
         self._gone_since: dict[str, float] = {}
         self._to_free: dict[tuple[str, int], float] = {}
         self._renewed_at = 0.0
+        self._fault = ""
+        """The error of the last round. It is logged once, although every round may meet it again."""
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="scrapy", daemon=True)
 
     def start(self) -> None:
@@ -64,9 +66,15 @@ class ScrapyRunner:
         while not self._is_over:
             try:
                 await self._round(slots)
+                self._fault = ""
             except Unavailable:
                 # The watchdog of the worker logs it. The processes wait by themselves.
                 log.debug("scrapy_waits", "Redis is away")
+            except Exception as error:
+                # One job that cannot be handled must not end the thread, and with it the processes of all others.
+                if self._fault != repr(error):
+                    self._fault = repr(error)
+                    log.exception("scrapy_fault", "a round of looking after Scrapy processes failed, and is repeated")
             await asyncio.sleep(LOOK_EVERY_S)
         await self._stop_all(slots)
         await frontier.close()

@@ -1,0 +1,68 @@
+"""How a worker looks after Scrapy processes: what must not stop it, and what it remembers of processes and jobs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.fleet.scrapy_jobs import ScrapyJob
+from shoal.fleet.scrapy_process import has_project
+from shoal.fleet.scrapy_runner import ScrapyRunner
+from shoal.model import Lane, ScrapyRun
+from shoal.settings import Settings
+from tests.frontier.redis_server import RedisServer
+
+JOBS = "{shoal:0}:scrapy:jobs"
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[RedisServer]:
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    with RedisServer(folder) as server:
+        yield server
+
+
+def until(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def slot(job: str) -> str:
+    return f"{{shoal:0}}:scrapy:slot:{job}:0"
+
+
+def announced(id: str, project: Path) -> str:
+    return ScrapyJob(id, "map", ScrapyRun(str(project), {}, {}), Lane.EXPRESS, 0).to_json()
+
+
+def test_a_project_that_cannot_be_looked_at_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, code in {"raises": "raise RuntimeError('no key')", "exits": "raise SystemExit(1)", "works": ""}.items():
+        (tmp_path / f"project_that_{name}").mkdir()
+        (tmp_path / f"project_that_{name}" / "__init__.py").write_text(code)
+        (tmp_path / f"project_that_{name}" / "settings.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    assert has_project("project_that_works.settings")
+    assert not has_project("project_that_raises.settings") and not has_project("project_that_exits.settings")
+    assert not has_project("/" + 300 * "x")
+
+
+def test_a_job_that_cannot_be_read_does_not_end_the_thread_of_a_worker(
+    redis: RedisServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    unknown = {**json.loads(announced("j1", tmp_path)), "of_a_newer_version": 1}
+    redis.client.hset(JOBS, "j1", json.dumps(unknown))
+    runner = ScrapyRunner(Settings(home=tmp_path, redis_url=redis.url), "w1", list(Lane), lambda: False)
+    runner.start()
+    until(lambda: "of_a_newer_version" in caplog.text)
+    redis.client.hdel(JOBS, "j1")
+    redis.client.hset(JOBS, "j2", announced("j2", tmp_path))
+    until(lambda: redis.client.get(slot("j2")) == b"w1")
+    runner.end()
+    assert redis.client.get(slot("j2")) is None
