@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from shoal.fleet.scrapy_process import ExitCode
 from shoal.frontier.redis.own_workers import OwnWorkers
 from shoal.model import JobSpec, ScrapyRun
 from shoal.practice.process import Running as Site
+from shoal.scrapy.crawl_job import unfinished_job
 from shoal.scrapy.managed_process import exit_code, project_settings
-from shoal.store.jobs import load_job
+from shoal.store.jobs import create_job, load_job
+from shoal.store.store import Store
 from shoal.store.writer import Writer
 from tests.fleet.by_hand import FleetShell
 from tests.fleet.running import Running
@@ -154,6 +157,17 @@ def test_a_schedule_starts_jobs_of_a_project(shell: FleetShell) -> None:
     assert (spec.name, spec.scrapy, spec.limits.pages, spec.refresh) == ("maps", "map", 9, False)
     assert spec.scrapy_run == ScrapyRun(str(PROJECT), {"site": "http://x.example"}, {"LOG_LEVEL": "INFO"}, 1)
     assert shell("schedule", "add", "none", "--cron", "@daily").code == 2
+
+
+def test_a_spider_started_by_hand_leaves_the_jobs_that_a_fleet_runs_alone(tmp_path: Path) -> None:
+    by_hand = JobSpec("map", scrapy="map")
+    managed = replace(by_hand, scrapy_run=ScrapyRun(str(PROJECT), {}, {}))
+    with Store.open(tmp_path / "shoal.db") as store:
+        create_job(store, "j1", lambda: managed, [], 1.0, fleet=True)
+        assert unfinished_job(store, "map", fleet=True) is None
+        create_job(store, "j2", lambda: by_hand, [], 2.0, fleet=True)
+        create_job(store, "j3", lambda: managed, [], 3.0, fleet=True)
+        assert unfinished_job(store, "map", fleet=True) == "j2"
 
 
 async def _spec(fleet: Fleet, job: str) -> JobSpec:

@@ -86,9 +86,10 @@ async def open_crawl(settings: Settings, plan: CrawlPlan) -> CrawlJob:
 
 
 def unfinished_job(store: Store, spider: str, fleet: bool) -> str | None:
-    """The id of the spider's newest job, unless that has ended."""
-    jobs = (job for job in list_jobs(store, _JOBS_LOOKED_AT) if job.spec.scrapy == spider and job.fleet == fleet)
-    newest = next(jobs, None)
+    """The id of the spider's newest job, unless that has ended. Jobs that workers of a fleet run are not looked at: a
+    process that somebody starts by hand must not join, change or flush them."""
+    own = (job for job in list_jobs(store, _JOBS_LOOKED_AT) if job.spec.scrapy_run is None and job.fleet == fleet)
+    newest = next((job for job in own if job.spec.scrapy == spider), None)
     return None if newest is None or newest.state in ENDED else newest.id
 
 
