@@ -29,8 +29,8 @@ OWN = "127.0.0.1"
 
 
 def make_job(home: Home, site: LoggedSite, **options: Any) -> str:
-    rate = options.pop("rate", 0)
-    spec = JobSpec("site", politeness=Politeness(rate=rate), allow_private=True, **options)
+    politeness = Politeness(rate=options.pop("rate", 0), per_host=options.pop("per_host", Politeness().per_host))
+    spec = JobSpec("site", politeness=politeness, allow_private=True, **options)
     job = f"job-{time.time_ns()}"
     create_job(home.store, job, lambda: spec, [Input(1, "", target(site.url, Params(), "host"))], time.time())
     return job

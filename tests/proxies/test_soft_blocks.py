@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from shoal import Item, Page, css, spider
 from shoal.embedded.crawl import Crawl
 from shoal.embedded.home import Home
-from shoal.engine.reading.soft_blocks import Experience
+from shoal.engine.reading.soft_blocks import Experience, names_login
 from shoal.jobs.job_overview import Overview
 from shoal.spiders.spider import Spider
 from shoal.store.results.listings import list_dead, list_pages
@@ -30,17 +30,19 @@ LOGIN = b"<title>Log in</title><form><input name=u><input type=password name=p><
 class Shop(Site):
     """Pages /0, /1, … in this order; `bad` says what page N shows, from the moment it is asked for."""
 
-    def __init__(self, pages: int, bad: dict[int, bytes]) -> None:
+    def __init__(self, pages: int, bad: dict[int, bytes], forms: Sequence[str] = ()) -> None:
         super().__init__(otherwise=self.page)
-        self.pages, self.bad = pages, bad
+        self.names = [*map(str, range(pages)), *forms]
+        self.bad = bad
 
     async def page(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
         if asked.path == "/":
-            links = "".join(f"<a href=/list/{n}>{n}</a>" for n in range(self.pages))
+            links = "".join(f"<a href=/list/{n}>{n}</a>" for n in self.names)
             return await answer(links.encode(), headers=("Content-Type: text/html",))(asked, writer)
-        if not asked.path.startswith("/list/"):
+        folder, _, name = asked.path[1:].partition("/")
+        if folder != "list":
             return await answer(b"", "404 Not Found")(asked, writer)
-        body = self.bad.get(int(asked.path[6:]), ITEM)
+        body = self.bad.get(int(name), ITEM) if name.isdecimal() else LOGIN
         return await answer(body, headers=("Content-Type: text/html",))(asked, writer)
 
 
@@ -67,17 +69,28 @@ async def crawl(home: Home, port: int, start: Spider | None, **options: Any) -> 
 
 
 @pytest.mark.parametrize("has_spider", [True, False])
-async def test_a_login_form_where_pages_were_is_a_block(tmp_path: Path, has_spider: bool) -> None:
-    bad = dict.fromkeys(range(20, 25), LOGIN)
+async def test_login_forms_where_pages_were_are_a_block(tmp_path: Path, has_spider: bool) -> None:
+    bad = dict.fromkeys(range(20, 30), LOGIN)
     with Home(tmp_path / "home") as home:
         async with serving(Shop(30, bad)) as site:
-            job, seen = await crawl(home, site.port, lister(site.url) if has_spider else None, rate=0)
+            start = lister(site.url) if has_spider else None
+            job, seen = await crawl(home, site.port, start, per_host=1)
             letters = list(list_dead(home.store, job, {}))
             pages = list(list_pages(home.store, job, {}))
-    assert {letter["url"].rpartition("/")[2] for letter in letters} == {str(n) for n in bad}
+    assert {letter["url"].rpartition("/")[2] for letter in letters} == {str(n) for n in range(24, 30)}
     assert {(letter["reason"], letter["status"]) for letter in letters} == {("blocked", 200)}
-    assert "a login form instead of the page, after " in letters[0]["detail"] and "--cookie" in letters[0]["detail"]
-    assert len(pages) == 26 and [(group.kind, group.n) for group in seen.failures] == [("blocked", 5)]
+    assert "a login form on 5 pages in a row, after 20 good ones" in letters[0]["detail"]
+    assert "--cookie" in letters[0]["detail"]
+    assert len(pages) == 25 and [(group.kind, group.n) for group in seen.failures] == [("blocked", 6)]
+
+
+async def test_the_login_page_of_a_site_is_a_page(tmp_path: Path) -> None:
+    """Once or twice between others, or under as many URLs as a wiki has."""
+    forms = [f"login?returnto={n}" for n in range(8)]
+    with Home(tmp_path / "home") as home:
+        async with serving(Shop(20, {10: LOGIN, 15: LOGIN}, forms)) as site:
+            _, seen = await crawl(home, site.port, None, per_host=1)
+    assert seen.frontier.pages == 29 and not seen.failures
 
 
 async def test_a_site_of_login_forms_has_nothing_to_compare_with(tmp_path: Path) -> None:
@@ -119,6 +132,21 @@ async def test_another_proxy_gets_the_list_that_one_did_not(tmp_path: Path) -> N
     assert seen.stored.items >= 36
 
 
+def test_a_url_may_name_a_login() -> None:
+    named = [
+        "/login",
+        "/wiki/Special:UserLogin",
+        "/wp-login.php",
+        "/Sign-In/",
+        "/a?next=signin",
+        "/oauth2/x",
+        "/a/auth/1",
+    ]
+    others = ["/author/5", "/blog-in-paris", "/designing", "/a", "/catalog-index"]
+    assert all(names_login(f"http://a.test{path}") for path in named)
+    assert not any(names_login(f"http://login.test{path}") for path in others)
+
+
 def test_empty_pages_now_and_then_are_chance() -> None:
     often = Experience(good=40, empty=40, run=8)
     assert not often.is_run_a_block
@@ -126,3 +154,12 @@ def test_empty_pages_now_and_then_are_chance() -> None:
     assert often.is_run_a_block
     assert not Experience(good=4, run=30).is_run_a_block
     assert Experience(good=20, run=5).is_run_a_block
+
+
+def test_a_good_page_ends_a_run_of_login_forms() -> None:
+    known = Experience(good=20, login_run=4)
+    known.note_good()
+    known.login_run = 4
+    assert not known.is_login_run_a_block and known.logins == 4
+    known.login_run = 8
+    assert known.is_login_run_a_block

@@ -1,7 +1,8 @@
 """Recognizes a refusal that looks like a page: a login form, or a list without items, where the same host gave better.
 
-One such page says nothing: a site may have a login page, and the last page of a list may be empty. So a page is judged
-by what the same callback found at the same host before; without a spider, by pages whose paths have the same pattern.
+One such page says nothing: a site may have a login page, and the last page of a list may be empty. So only a run of
+them is judged, by what the same callback found at the same host before; without a spider, by pages whose paths have the
+same pattern.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from shoal.engine.active_job import ActiveJob
 from shoal.engine.reading.interpret_response import is_wanted
@@ -23,7 +25,7 @@ ENOUGH_GOOD = 5
 """With fewer good pages there is nothing to compare with."""
 LEAST_RUN = 5
 CHANCE = 1e-4
-"""A run of pages without items counts as a block if it is less likely than this, by the share of such pages before."""
+"""A run of such pages counts as a block if it is less likely than this, by the share of such pages before."""
 _MOST_KINDS = 10_000
 _PASSWORD = re.compile(rb"<input\b[^>]{0,300}\btype\s*=\s*[\"']?password", re.IGNORECASE)
 _LOGIN_TITLE = re.compile(
@@ -31,6 +33,12 @@ _LOGIN_TITLE = re.compile(
     rb"\b(?:log[ -]?in|sign[ -]?in|anmeld|einloggen|connexion|se connecter|iniciar ses|accedi|inloggen)",
     re.IGNORECASE,
 )
+_NAMES_LOGIN = re.compile(
+    r"login|logon|signin(?!g)|(?<![a-z])(?:log|sign)[-_.+]in(?![a-z])|oauth|(?<![a-z])(?:auth|sso)(?![a-z])|authenti"
+    r"|anmeld|einloggen|connexion|iniciar|inloggen|accedi",
+    re.IGNORECASE,
+)
+"""In the path or query of a URL whose page may well be a login form."""
 _LOG_IN = "log in with --cookie, --cookie-file or a session of the spider, if you have an account, or leave it out"
 _SLOW_DOWN = "slow down with --rate, see what the site shows there, and `shoal dead --retry` when it has items again"
 
@@ -44,11 +52,21 @@ class Experience:
     """Without those of the run."""
     run: int = 0
     """Pages without items since the last good one."""
+    logins: int = 0
+    """Login forms, without those of the run."""
+    login_run: int = 0
+
+    def note_good(self) -> None:
+        self.good, self.empty, self.run = self.good + 1, self.empty + self.run, 0
+        self.logins, self.login_run = self.logins + self.login_run, 0
 
     @property
     def is_run_a_block(self) -> bool:
-        share = (self.empty + 1) / (self.good + self.empty + 2)
-        return self.good >= ENOUGH_GOOD and self.run >= LEAST_RUN and share**self.run < CHANCE
+        return _is_no_chance(self.good, self.empty, self.run)
+
+    @property
+    def is_login_run_a_block(self) -> bool:
+        return _is_no_chance(self.good, self.logins, self.login_run)
 
 
 class SoftBlocks:
@@ -60,10 +78,13 @@ class SoftBlocks:
     def login_wall(self, active_job: ActiveJob, lease: Lease, answer: Exchange) -> Block | None:
         if answer.status != 200 or is_wanted(lease, answer) or not _asks_for_login(answer):
             return None
-        good = self._experience(active_job, lease).good
-        if good < ENOUGH_GOOD:
+        if names_login(lease.target.url):
             return None
-        mark = f"status 200, a login form instead of the page, after {good:,} pages like it"
+        found = self._experience(active_job, lease)
+        found.login_run += 1
+        if not found.is_login_run_a_block:
+            return None
+        mark = f"status 200, a login form on {found.login_run} pages in a row, after {found.good:,} good ones like them"
         return Block("the site", mark, _LOG_IN)
 
     def empty_list(self, active_job: ActiveJob, lease: Lease, answer: Exchange, result: RequestResult) -> Block | None:
@@ -71,12 +92,12 @@ class SoftBlocks:
         record = result.record
         if not isinstance(record, PageRecord) or not 200 <= record.status < 300 or is_wanted(lease, answer):
             return None
-        if record.content_type in HTML_TYPES and _asks_for_login(answer):
+        if record.content_type in HTML_TYPES and _asks_for_login(answer) and not record.items:
             return None
         found = self._experience(active_job, lease)
         if not result.lacks_items:
             if active_job.callbacks is None or record.items or result.offers:
-                found.good, found.empty, found.run = found.good + 1, found.empty + found.run, 0
+                found.note_good()
             return None
         found.run += 1
         if not found.is_run_a_block:
@@ -93,6 +114,16 @@ class SoftBlocks:
             if len(self._known) > _MOST_KINDS:
                 self._known.popitem(last=False)
         return found
+
+
+def names_login(url: str) -> bool:
+    parts = urlsplit(url)
+    return _NAMES_LOGIN.search(f"{parts.path}?{parts.query}") is not None
+
+
+def _is_no_chance(good: int, before: int, run: int) -> bool:
+    share = (before + 1) / (good + before + 2)
+    return good >= ENOUGH_GOOD and run >= LEAST_RUN and share**run < CHANCE
 
 
 def _asks_for_login(answer: Exchange) -> bool:
