@@ -58,6 +58,7 @@ def lister(url: str) -> Spider:
     @start.callback
     def listed(page: Page) -> Iterator[Any]:
         yield from page.each("li", Entry)
+        yield from page.follow("a[href]", to=listed)
 
     return start
 
@@ -107,6 +108,15 @@ async def test_lists_that_are_suddenly_all_empty_are_a_block(tmp_path: Path) -> 
             letters = list(list_dead(home.store, job, {}))
     assert seen.frontier.pages == 25 and len(letters) == 16, "four could be chance"
     assert all("after 20 with items" in letter["detail"] for letter in letters)
+
+
+async def test_a_page_that_leads_to_others_is_no_block(tmp_path: Path) -> None:
+    """Such as a category that has only subcategories."""
+    leads = {n: f"<ul></ul><a href=/list/{n + 20}>next</a>".encode() for n in range(20, 40)}
+    with Home(tmp_path / "home") as home:
+        async with serving(Shop(40, leads)) as site:
+            _, seen = await crawl(home, site.port, lister(site.url), per_host=1)
+    assert seen.frontier.pages == 61 and not seen.failures
 
 
 async def test_another_proxy_gets_the_list_that_one_did_not(tmp_path: Path) -> None:

@@ -99,6 +99,9 @@ class SoftBlocks:
             if active_job.callbacks is None or record.items or result.offers:
                 found.note_good()
             return None
+        if result.offers:
+            # It led to other pages: a category without products of its own, for example. A block would lose its links.
+            return None
         found.run += 1
         if not found.is_run_a_block:
             return None
