@@ -16,10 +16,11 @@ import pytest_asyncio
 
 from shoal import Page, Request, spider
 from shoal.browser.browser_fetcher import BrowserFetcher
+from shoal.browser.playwright_visit import PlaywrightVisit
 from shoal.browser.websocket_server import WebSocketServer
 from shoal.errors import UsageError
 from shoal.fetch.cookie_jar import CookieJar
-from shoal.fetch.exchange import Exchange, Failure
+from shoal.fetch.exchange import Exchange, Failure, FetchAborted
 from shoal.model.rendering import Rendering
 from tests.browser.rendering import LONG_S, processes_of_session, render
 from tests.fetch.site import Site, answer, serving, until
@@ -133,6 +134,31 @@ async def test_a_host_that_is_not_there_is_a_failure(fetcher: BrowserFetcher) ->
         nobody.bind(("127.0.0.1", 0))
         got = await render(fetcher, f"http://127.0.0.1:{nobody.getsockname()[1]}/", rendering=OPENED)
     assert isinstance(got, Failure) and got.kind == "connect", got
+
+
+@pytest.mark.parametrize("how", ["leave", "close", "kill"])
+async def test_a_page_that_goes_away_while_it_is_read_fails_alone(
+    fetcher: BrowserFetcher, site: Site, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    read = PlaywrightVisit._read
+
+    async def late(visit: PlaywrightVisit, response: Any) -> None:
+        if how == "leave":
+            await visit.tab.goto("about:blank")
+        elif how == "close":
+            await visit.tab.close()
+        else:
+            visit._process.kill()
+        await read(visit, response)
+
+    monkeypatch.setattr(PlaywrightVisit, "_read", late)
+    if how == "kill":
+        for _ in range(2):
+            with pytest.raises(FetchAborted, match="the browser ended"):
+                await render(fetcher, site.url + "/shop?killed", rendering=OPENED)
+    got = await render(fetcher, site.url + ("/shop?killed" if how == "kill" else "/shop"), rendering=OPENED)
+    assert isinstance(got, Failure) and got.kind == "render", got
+    assert ("browser was lost" if how == "kill" else "lost before it was read") in got.detail
 
 
 async def test_without_playwright_the_failure_says_what_to_install(

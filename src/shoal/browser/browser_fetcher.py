@@ -125,7 +125,7 @@ class BrowserFetcher:
 
         began, started_at = time.monotonic(), time.time()
         async with AsyncExitStack() as ending:
-            process = await ending.enter_async_context(self.pool.own_browser())
+            process = await ending.enter_async_context(self.pool.own_browser(call.url))
             listener = process.take_listener()
             assert listener is not None
             ending.callback(process.return_listener, listener)
@@ -136,7 +136,7 @@ class BrowserFetcher:
             try:
                 async with asyncio.timeout(call.deadline_s + LAUNCH_S):
                     await visit.load(await proxy.listen(listener))
-                    answer = await visit.exchange(started_at)
+                    answer = visit.exchange(started_at)
             except PageFailed as failed:
                 return Failure(failed.kind, str(failed), time.monotonic() - began)
             except TimeoutError:

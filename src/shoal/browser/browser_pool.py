@@ -125,13 +125,16 @@ class BrowserPool:
         process.kill()
 
     @asynccontextmanager
-    async def own_browser(self) -> AsyncIterator[BrowserProcess]:
+    async def own_browser(self, url: str) -> AsyncIterator[BrowserProcess]:
         """A browser for one page alone, which ends with the block. Raises BrowserMissing if it does not start."""
         lent = await self._started()
+        lent.open_urls[url] += 1
         self._old.add(lent)
         try:
             yield lent.process
         finally:
+            if not lent.process.is_running:
+                self._suspect(lent, url)
             self._old.discard(lent)
             await lent.process.close()
 

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from shoal.browser.asset_requests import BY_ROBOTS, MayCall
 from shoal.browser.browser_cookies import changes, named_cookies, to_browser
 from shoal.browser.browser_process import BrowserProcess
+from shoal.browser.devtools import BrowserGone
 from shoal.browser.main_document import is_html
 from shoal.browser.navigation_errors import navigation_failure
 from shoal.browser.page_failure import PageFailed
@@ -32,7 +33,7 @@ from shoal.model.rendering import STEP_LIMIT_S, Rendering
 from shoal.urls import host_of
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Request, Response, Route
+    from playwright.async_api import BrowserContext, Error, Request, Response, Route
     from playwright.async_api import Page as Tab
 
 CLOSE_S = 5.0
@@ -69,37 +70,54 @@ class PlaywrightVisit:
         self.html = b""
 
     async def load(self, proxy_url: str) -> None:
-        """Raises PageFailed."""
+        """Raises PageFailed, and BrowserGone if the browser was lost."""
         try:
             from playwright.async_api import Error, async_playwright
         except ImportError as error:
             raise PageFailed(FailureKind.RENDER, _INSTALL) from error
         try:
             await self._open(async_playwright, proxy_url)
-            await self._go()
+            response = await self._go()
         except Error as error:
-            if "Timeout" in error.message:
-                raise PageFailed(FailureKind.TIMEOUT, f"no page within {self._call.deadline_s:g} s") from error
-            words = error.message.partition(" at ")[0].removeprefix("Page.goto: ").splitlines()[0]
-            raise navigation_failure(words, self._call.url, self._proxy.traffic) from error
+            raise self._not_loaded(error) from error
+        try:
+            await self._read(response)
+        except Error as error:
+            # A script may have led elsewhere meanwhile, or closed the tab.
+            self._check_browser()
+            raise PageFailed(FailureKind.RENDER, f"the page was lost before it was read: {_words(error)}") from error
 
-    async def _go(self) -> None:
+    def _check_browser(self) -> None:
+        if not self._process.is_running:
+            raise BrowserGone("the browser has ended")
+
+    def _not_loaded(self, error: Error) -> PageFailed:
+        self._check_browser()
+        if "Timeout" in error.message:
+            return PageFailed(FailureKind.TIMEOUT, f"no page within {self._call.deadline_s:g} s")
+        return navigation_failure(_words(error), self._call.url, self._proxy.traffic)
+
+    async def _go(self) -> Response:
         began = time.monotonic()
         response = await self.tab.goto(self._call.url, timeout=1000 * self._call.deadline_s)
         if response is None:
             raise PageFailed(FailureKind.RENDER, "the page has no answer of its own")
         self._latency_s = time.monotonic() - began
-        self._response = await _first_of(response)
         self.html = (await self.tab.content()).encode("utf-8", "replace")
         if len(self.html) > most_unpacked_bytes(self._call):
             raise PageFailed(FailureKind.TOO_LARGE, f"the rendered page has {len(self.html):,} bytes")
+        return response
 
-    async def exchange(self, started_at: float) -> Exchange:
-        response = self._response
-        sent = Headers([(field["name"], field["value"]) for field in await response.headers_array()])
+    async def _read(self, last: Response) -> None:
+        """All that is asked of the browser, so that `exchange` cannot fail when the page goes away."""
+        self._response = response = await _first_of(last)
+        self._sent = Headers([(field["name"], field["value"]) for field in await response.headers_array()])
+        self._raw = b"" if response.status in REDIRECTS else await response.body()
+
+    def exchange(self, started_at: float) -> Exchange:
+        response, sent, raw = self._response, self._sent, self._raw
         headers = decoded_headers(sent)
         is_shown = is_html(sent) and not (response.status in REDIRECTS and "location" in sent)
-        raw = b"" if response.status in REDIRECTS else await response.body()
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
         if is_shown:
             kept = [(name, value) for name, value in headers if name.lower() != "content-type"]
@@ -141,6 +159,7 @@ class PlaywrightVisit:
         server = WebSocketServer(self._process.devtools.pass_on)
         self._process.devtools.forward(server.send)
         self._ending.callback(server.close)
+        self._ending.callback(asyncio.ensure_future(self._end_with_browser(server)).cancel)
         playwright = await start().start()
         self._ending.push_async_callback(_within, playwright.stop)
         browser = await playwright.chromium.connect_over_cdp(await server.listen())
@@ -150,6 +169,11 @@ class PlaywrightVisit:
         self.tab.set_default_timeout(1000 * STEP_LIMIT_S)
         await self._context.route("**/*" if self._may_call is not None else self._call.url, self._send)
         await self._give_cookies()
+
+    async def _end_with_browser(self, server: WebSocketServer) -> None:
+        """Playwright would wait for the answers of a browser that has ended."""
+        await self._process.gone.wait()
+        server.close()
 
     def _context_options(self) -> dict[str, Any]:
         viewport, call = self._rendering.viewport, self._call
@@ -216,6 +240,11 @@ async def _first_of(response: Response) -> Response:
     while request.redirected_from is not None:
         request = request.redirected_from
     return (await request.response()) or response
+
+
+def _words(error: Error) -> str:
+    """The first line, without the name of the call and its log."""
+    return str(error.message).partition(" at ")[0].removeprefix("Page.goto: ").splitlines()[0]
 
 
 async def _within(stop: Callable[[], Any]) -> None:
