@@ -128,6 +128,20 @@ async def test_a_redirect_is_an_answer_and_headers_go_with_the_document_alone(
     assert not any("mine" in line for line in jar.changed_lines())
 
 
+async def test_any_spelling_of_a_url_sends_what_the_request_has(
+    fetcher: BrowserFetcher, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = site.url.replace("http", "HTTP") + "/any/{a,b}/[c]/*/../d?q=*"
+    monkeypatch.setattr(site, "otherwise", answer(b"<p>by post", headers=HTML))
+    site.asked.clear()
+    jar = CookieJar()
+    own = {"method": "POST", "body": b"sent", "content_type": "text/plain", "headers": {"X-Own": "1"}}
+    await closed(await opened(fetcher, url, jar=jar, **own))
+    document = site.asked[0]
+    assert (document.method, document.body, document.headers["x-own"]) == ("POST", b"sent", "1")
+    assert any("seen" in line for line in jar.changed_lines())
+
+
 async def test_a_host_that_is_not_there_is_a_failure(fetcher: BrowserFetcher) -> None:
     with socket.socket() as nobody:
         # It is bound, so that nobody else gets the port, and does not listen.

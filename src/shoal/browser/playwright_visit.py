@@ -167,7 +167,8 @@ class PlaywrightVisit:
         self._context.on("request", self._count)
         self.tab = await self._context.new_page()
         self.tab.set_default_timeout(1000 * STEP_LIMIT_S)
-        await self._context.route("**/*" if self._may_call is not None else self._call.url, self._send)
+        # Not the URL: as a pattern, `*` and `{` mean something else. The first request of all is the document's.
+        await self._context.route("**/*", self._send, times=None if self._may_call is not None else 1)
         await self._give_cookies()
 
     async def _end_with_browser(self, server: WebSocketServer) -> None:
@@ -202,7 +203,7 @@ class PlaywrightVisit:
     async def _send(self, route: Route) -> None:
         """The request's own headers go with the document only, and only once."""
         request = route.request
-        if not self._has_begun and request.is_navigation_request():
+        if not self._has_begun and request.is_navigation_request() and request.frame == self.tab.main_frame:
             self._has_begun = True
             call = self._call
             own = {**call.headers, **({"Content-Type": call.content_type} if call.body else {})}
