@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -9,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from shoal.fleet.scrapy_jobs import ScrapyJob
+from shoal.errors import Unavailable
+from shoal.fleet.scrapy_ends import EndsToTell
+from shoal.fleet.scrapy_jobs import ScrapyJob, ScrapySlots
 from shoal.fleet.scrapy_process import has_project
 from shoal.fleet.scrapy_runner import ScrapyRunner
+from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.model import Lane, ScrapyRun
 from shoal.settings import Settings
 from tests.frontier.redis_server import RedisServer
@@ -66,3 +70,27 @@ def test_a_job_that_cannot_be_read_does_not_end_the_thread_of_a_worker(
     until(lambda: redis.client.get(slot("j2")) == b"w1")
     runner.end()
     assert redis.client.get(slot("j2")) is None
+
+
+def test_a_redis_that_is_away_when_a_process_ends_is_told_later(redis: RedisServer) -> None:
+    ends = EndsToTell()
+    ends.closed(("j1", 0))
+    ends.given_up(("j2", 0), "it crashed")
+    ends.finished(("j3", 0), 0)
+
+    async def tell(patience_s: float) -> None:
+        frontier = RedisFrontier(redis.url, PoolLimits(connections=1, patience_s=patience_s))
+        try:
+            await ends.tell(ScrapySlots(frontier.connection, "w1"))
+        finally:
+            await frontier.close()
+
+    for job in ("j1", "j2", "j3"):
+        redis.client.set(slot(job), "w1")
+    redis.kill()
+    with pytest.raises(Unavailable):
+        asyncio.run(tell(patience_s=0))
+    redis.start()
+    asyncio.run(tell(patience_s=60))
+    assert redis.client.mget(slot("j1"), slot("j2"), slot("j3")) == [b"closed", None, None]
+    assert redis.client.hgetall("{shoal:0}:scrapy:failed") == {b"j2": b"it crashed"}

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 
 from shoal.errors import Unavailable
+from shoal.fleet.scrapy_ends import EndsToTell
 from shoal.fleet.scrapy_jobs import ScrapyJob, ScrapySlots
 from shoal.fleet.scrapy_process import TRIES, ExitCode, ScrapyProcess, ended_with, has_project
 from shoal.frontier.redis import PoolLimits, RedisFrontier
@@ -43,7 +44,7 @@ class ScrapyRunner:
         self._unusable: set[str] = set()
         """Jobs of which no process could run here."""
         self._gone_since: dict[str, float] = {}
-        self._to_free: dict[tuple[str, int], float] = {}
+        self._ends = EndsToTell()
         self._renewed_at = 0.0
         self._fault = ""
         """The error of the last round. It is logged once, although every round may meet it again."""
@@ -86,12 +87,12 @@ class ScrapyRunner:
     async def _round(self, slots: ScrapySlots) -> None:
         for place, process in list(self._running.items()):
             if (code := process.ended()) is not None:
-                await self._after_end(slots, process, code)
+                self._after_end(process, code)
             elif process.pid is None and process.is_taken:
                 del self._running[place]
             elif process.pid is None and time.monotonic() >= process.due_at:
                 self._start(process)
-        await self._free_due(slots)
+        await self._ends.tell(slots)
         jobs = await slots.jobs()
         self._stop_ended(jobs)
         if time.monotonic() - self._renewed_at > RENEW_EVERY_S:
@@ -119,7 +120,8 @@ class ScrapyRunner:
             return
         log.info("scrapy_started", f"{_name(process)} is started, pid {process.pid}", job=process.job.id)
 
-    async def _after_end(self, slots: ScrapySlots, process: ScrapyProcess, code: int) -> None:
+    def _after_end(self, process: ScrapyProcess, code: int) -> None:
+        """Waits for no server: the code is given only once."""
         job, slot = process.job.id, process.slot
         if process.is_taken:
             del self._running[job, slot]
@@ -127,19 +129,19 @@ class ScrapyRunner:
         match code:
             case ExitCode.FINISHED:
                 del self._running[job, slot]
-                self._to_free[job, slot] = time.monotonic() + FREE_AFTER_S
+                self._ends.finished((job, slot), FREE_AFTER_S)
                 log.info("scrapy_ended", f"{_name(process)} has finished", job=job)
             case ExitCode.CLOSED:
                 del self._running[job, slot]
-                await slots.close(job, slot)
+                self._ends.closed((job, slot))
                 log.info("scrapy_ended", f"{_name(process)} has closed its spider", job=job)
             case ExitCode.INTERRUPTED:
                 process.due_at, process.crashes = time.monotonic(), 0
                 log.info("scrapy_restarted", f"{_name(process)} was interrupted: another one continues", job=job)
             case _:
-                await self._after_crash(slots, process, code)
+                self._after_crash(process, code)
 
-    async def _after_crash(self, slots: ScrapySlots, process: ScrapyProcess, code: int) -> None:
+    def _after_crash(self, process: ScrapyProcess, code: int) -> None:
         pause_s = process.pause_after_crash()
         why = f"{ended_with(code)}: {process.last_line}; log: {process.log}"
         if process.crashes < TRIES:
@@ -149,14 +151,7 @@ class ScrapyRunner:
         del self._running[process.job.id, process.slot]
         self._unusable.add(process.job.id)
         log.error("scrapy_given_up", f"{_name(process)} {why}; it is given up here", job=process.job.id)
-        await slots.free(process.job.id, process.slot)
-        await slots.fail_if_alone(process.job.id, f"its process crashed {TRIES} times: it {why}")
-
-    async def _free_due(self, slots: ScrapySlots) -> None:
-        for (job, slot), due_at in list(self._to_free.items()):
-            if time.monotonic() >= due_at:
-                await slots.free(job, slot)
-                del self._to_free[job, slot]
+        self._ends.given_up((process.job.id, process.slot), f"its process crashed {TRIES} times: it {why}")
 
     async def _renew(self, slots: ScrapySlots) -> None:
         for (job, slot), process in list(self._running.items()):
@@ -164,8 +159,7 @@ class ScrapyRunner:
                 # Redis was away for so long that another worker took it.
                 process.is_taken = True
                 process.stop()
-        for job, slot in list(self._to_free):
-            await slots.renew(job, slot)
+        await self._ends.renew(slots)
 
     def _stop_ended(self, jobs: dict[str, ScrapyJob]) -> None:
         now = time.monotonic()
@@ -179,12 +173,14 @@ class ScrapyRunner:
 
     async def _stop_all(self, slots: ScrapySlots) -> None:
         while any(process.pid is not None for process in self._running.values()):
-            for process in self._running.values():
+            for place, process in self._running.items():
                 process.stop()
-                process.ended()
+                if process.ended() == ExitCode.CLOSED and not process.is_taken:
+                    self._ends.closed(place)
             await asyncio.sleep(LOOK_EVERY_S / 5)
         try:
-            for job, slot in (*self._running, *self._to_free):
+            await self._ends.free_all(slots)
+            for job, slot in self._running:
                 await slots.free(job, slot)
         except Unavailable:
             # The claims expire.
