@@ -12,12 +12,15 @@ import pytest
 
 from shoal.errors import Unavailable
 from shoal.fleet.scrapy_ends import EndsToTell
-from shoal.fleet.scrapy_jobs import ScrapyJob, ScrapySlots
+from shoal.fleet.scrapy_jobs import ScrapyAnnouncer, ScrapyJob, ScrapySlots
 from shoal.fleet.scrapy_process import has_project
 from shoal.fleet.scrapy_runner import ScrapyRunner
 from shoal.frontier.redis import PoolLimits, RedisFrontier
-from shoal.model import Lane, ScrapyRun
+from shoal.model import JobSpec, Lane, ScrapyRun
 from shoal.settings import Settings
+from shoal.store.jobs import create_job, load_job
+from shoal.store.store import Store
+from shoal.store.writer import Writer
 from tests.frontier.redis_server import RedisServer
 
 JOBS = "{shoal:0}:scrapy:jobs"
@@ -72,7 +75,7 @@ def test_a_job_that_cannot_be_read_does_not_end_the_thread_of_a_worker(
     assert redis.client.get(slot("j2")) is None
 
 
-def test_a_redis_that_is_away_when_a_process_ends_is_told_later(redis: RedisServer) -> None:
+def test_a_redis_that_is_away_when_a_process_ends_is_told_later(redis: RedisServer, tmp_path: Path) -> None:
     ends = EndsToTell()
     ends.closed(("j1", 0))
     ends.given_up(("j2", 0), "it crashed")
@@ -85,6 +88,7 @@ def test_a_redis_that_is_away_when_a_process_ends_is_told_later(redis: RedisServ
         finally:
             await frontier.close()
 
+    redis.client.hset(JOBS, "j1", announced("j1", tmp_path))
     for job in ("j1", "j2", "j3"):
         redis.client.set(slot(job), "w1")
     redis.kill()
@@ -94,3 +98,30 @@ def test_a_redis_that_is_away_when_a_process_ends_is_told_later(redis: RedisServ
     asyncio.run(tell(patience_s=60))
     assert redis.client.mget(slot("j1"), slot("j2"), slot("j3")) == [b"closed", None, None]
     assert redis.client.hgetall("{shoal:0}:scrapy:failed") == {b"j2": b"it crashed"}
+
+
+def test_a_job_that_is_reopened_after_its_spider_closed_itself_has_processes_again(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    spec = JobSpec("map", scrapy="map", scrapy_run=ScrapyRun(str(tmp_path), {}, {}, processes=2))
+
+    async def reopen(store: Store) -> None:
+        create_job(store, "j1", lambda: spec, [], 1.0, fleet=True)
+        job = load_job(store, "j1")
+        frontier, writer = RedisFrontier(redis.url, PoolLimits(connections=1)), Writer(store)
+        announcer, slots = ScrapyAnnouncer(frontier, writer), ScrapySlots(frontier.connection, "w1")
+        await announcer.announce([job])
+        found = (await slots.jobs())["j1"]
+        assert [await slots.claim(found), await slots.claim(found), await slots.claim(found)] == [0, 1, None]
+        await slots.close("j1", 0)
+        assert await slots.claim(found) is None
+        await announcer.announce([])
+        # The last process ends later than its job.
+        await slots.close("j1", 1)
+        await announcer.announce([job])
+        assert [await slots.claim(found), await slots.claim(found), await slots.claim(found)] == [0, 1, None]
+        writer.close()
+        await frontier.close()
+
+    with Store.open(tmp_path / "shoal.db") as store:
+        asyncio.run(reopen(store))

@@ -36,6 +36,19 @@ if holder and holder ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
 return 1
 """
+_CLOSE = """
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
+    redis.call('SET', KEYS[2], ARGV[2], 'EX', ARGV[3])
+elseif redis.call('GET', KEYS[2]) == ARGV[4] then
+    redis.call('DEL', KEYS[2])
+end
+"""
+_WITHDRAW = """
+redis.call('HDEL', KEYS[1], ARGV[1])
+for i = 2, #KEYS do
+    if redis.call('GET', KEYS[i]) == ARGV[2] then redis.call('DEL', KEYS[i]) end
+end
+"""
 _FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 log = EventLogger(__name__)
@@ -81,8 +94,13 @@ class ScrapyAnnouncer:
         known = _decoded(await self._command("HGETALL", _JOBS))
         if changed := {id: text for id, text in wanted.items() if known.get(id) != text}:
             await self._command("HSET", _JOBS, *(word for pair in changed.items() for word in pair))
-        if ended := known.keys() - wanted.keys():
-            await self._command("HDEL", _JOBS, *ended)
+        for id in known.keys() - wanted.keys():
+            await self._withdraw(id, processes=json.loads(known[id])["run"]["processes"])
+
+    async def _withdraw(self, id: str, processes: int) -> None:
+        """Its closed processes may start again if it is reopened. Claims stay: their processes may still run."""
+        slots = [_slot(id, slot) for slot in range(processes)]
+        await self._command("EVAL", _WITHDRAW, 1 + len(slots), _JOBS, *slots, id, CLOSED)
 
     async def _fail(self, managed: dict[str, Job]) -> None:
         for id, reason in _decoded(await self._command("HGETALL", _FAILED)).items():
@@ -129,8 +147,9 @@ class ScrapySlots:
         await self._command("EVAL", _FREE, 1, _slot(job, slot), self._worker)
 
     async def close(self, job: str, slot: int) -> None:
-        """No worker starts this process again."""
-        await self._command("SET", _slot(job, slot), CLOSED, "EX", CLOSED_S)
+        """No worker starts this process again, unless the job ends and is reopened. It may have ended already."""
+        keys = (_JOBS, _slot(job, slot))
+        await self._command("EVAL", _CLOSE, len(keys), *keys, job, CLOSED, CLOSED_S, self._worker)
 
     async def fail_if_alone(self, job: str, reason: str) -> None:
         """Unless processes elsewhere work on it."""

@@ -94,6 +94,8 @@ class ScrapyRunner:
                 self._start(process)
         await self._ends.tell(slots)
         jobs = await slots.jobs()
+        # A job that was reopened after it ended is tried again.
+        self._unusable &= jobs.keys()
         self._stop_ended(jobs)
         if time.monotonic() - self._renewed_at > RENEW_EVERY_S:
             self._renewed_at = time.monotonic()
