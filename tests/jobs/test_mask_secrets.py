@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shoal.jobs.mask_secrets import options_without_secrets, without_secrets
-from shoal.model import JobSpec, Webhook
+from shoal.model import JobSpec, ScrapyRun, Webhook
 from shoal.model.request_options import HIDDEN
 from shoal.store.jobs import create_job, load_job
 from shoal.store.store import Store
@@ -21,6 +21,16 @@ def test_a_job_is_shown_without_its_secrets_but_with_how_many_there_are(tmp_path
         proxies=(f"http://ann:{SECRET}@proxy.example/",),
         credentials={"https://a.example": SECRET},
         rules=f'{{"start": "https://a.example/?key={SECRET}"}}',
+        scrapy_run=ScrapyRun(
+            "/srv/shop",
+            {"password": SECRET, "category": "fiction"},
+            {
+                "API_KEY": SECRET,
+                "MAIL_PASS": SECRET,
+                "DATABASE": f"postgresql://ann:{SECRET}@db.example/shop",
+                "LOG_LEVEL": "INFO",
+            },
+        ),
         webhook=Webhook(f"https://a.example/{SECRET}", SECRET),
     )
     with Store.open(tmp_path / "shoal.db") as store:
@@ -29,6 +39,16 @@ def test_a_job_is_shown_without_its_secrets_but_with_how_many_there_are(tmp_path
     assert SECRET not in repr(shown)
     assert shown.spec.headers == {"Authorization": HIDDEN, "User-Agent": "Otter/2.0"}
     assert shown.spec.cookies == (f"session={HIDDEN}", f"other={HIDDEN}") and len(shown.spec.proxies) == 1
+    assert shown.spec.scrapy_run == ScrapyRun(
+        "/srv/shop",
+        {"password": HIDDEN, "category": "fiction"},
+        {
+            "API_KEY": HIDDEN,
+            "MAIL_PASS": HIDDEN,
+            "DATABASE": f"postgresql://ann:{HIDDEN}@db.example/shop",
+            "LOG_LEVEL": "INFO",
+        },
+    )
     assert shown.spec.rules == HIDDEN and shown.spec.webhook == Webhook(HIDDEN, HIDDEN)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shoal.model import JobSpec, Webhook
+from shoal.model import JobSpec, ScrapyRun, Webhook
 from shoal.model.options import OPTIONS
 from shoal.model.proxy_list import POOL_NAME
 from shoal.model.request_options import HIDDEN
 from shoal.store.jobs import Job
-from shoal.telemetry.mask_secrets import is_secret
+from shoal.telemetry.mask_secrets import is_secret, masked
 
 
 def without_secrets(job: Job) -> Job:
@@ -26,6 +26,7 @@ def without_secrets(job: Job) -> Job:
         proxy_pool=_shown_pool(spec.proxy_pool),
         credentials=dict.fromkeys(spec.credentials, HIDDEN),
         arguments=shown_arguments(spec),
+        scrapy_run=_shown_scrapy_run(spec.scrapy_run),
         rules=_hidden(spec.rules),
         rendering=replace(spec.rendering, steps=(HIDDEN,) * len(spec.rendering.steps)),
         webhook=_shown_webhook(spec),
@@ -44,6 +45,22 @@ def options_without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
 def shown_arguments(spec: JobSpec) -> dict[str, str | list[str]]:
     """Arguments of a spider, without those that are secrets by their name."""
     return {name: HIDDEN if is_secret(name) else value for name, value in spec.arguments.items()}
+
+
+def _shown_scrapy_run(run: ScrapyRun | None) -> ScrapyRun | None:
+    if run is None:
+        return None
+    return replace(run, arguments=_shown_values(run.arguments), settings=_shown_values(run.settings))
+
+
+def _shown_values(values: Mapping[str, str]) -> dict[str, str]:
+    """Settings of Scrapy are often URLs, such as that of a database."""
+    return {name: HIDDEN if _is_secret_of_scrapy(name) else masked(value) for name, value in values.items()}
+
+
+def _is_secret_of_scrapy(name: str) -> bool:
+    """Scrapy names passwords MAIL_PASS and http_pass."""
+    return is_secret(name) or name.lower().endswith("pass")
 
 
 def _shown_argument(text: str) -> str:
