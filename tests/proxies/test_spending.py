@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from shoal.embedded.home import Home
-from shoal.model import JobState, Limits
+import pytest
+
+from shoal.embedded.home import Home, caller_of
+from shoal.engine.proxies.job_exits import JobExits
+from shoal.fetch.proxies.exits import Exit, NoProxy
+from shoal.fetch.proxies.pool import ProxyPool
+from shoal.model import MILLION, JobState, Lease, Limits, Target, Trail
+from shoal.model.proxy_list import read_proxies
 from shoal.store.jobs import change_spec
 from tests.proxies.bad_proxy import BadProxy, LoggedSite, listening
-from tests.proxies.test_crawl_through_proxies import crawl, resume
+from tests.proxies.test_crawl_through_proxies import crawl, make_job, resume
 
 
 async def test_a_job_ends_when_it_has_spent_its_limit_and_goes_on_with_a_higher_one(tmp_path: Path) -> None:
@@ -31,6 +39,46 @@ async def test_a_job_ends_when_it_has_spent_its_limit_and_goes_on_with_a_higher_
             seen = await resume(home, job)
             assert seen.state is JobState.DONE and seen.frontier.pages == 30
             assert seen.stored.cost == proxy.requests / 10 == 3.1, "30 pages and robots.txt"
+
+
+class LosingSite(LoggedSite):
+    """While it answers the 5th and the 10th request, the leases of the job expire."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self.visits) + 1 in (5, 10):
+            await self.expire()
+        await super().serve(reader, writer)
+
+    expire: Callable[[], Awaitable[object]]
+
+
+async def test_what_a_request_with_an_expired_lease_cost_counts_towards_the_limit(tmp_path: Path) -> None:
+    with Home(tmp_path / "home") as home:
+        async with AsyncExitStack() as stack:
+            site = LosingSite(pages=30)
+            await stack.enter_async_context(listening(site))
+            proxy = await stack.enter_async_context(listening(BadProxy("good")))
+            pool = f"{proxy.url} price=0.1/request"
+            job = make_job(home, site, proxy_pool=pool, limits=Limits(cost=1.0), per_host=1)
+            site.expire = lambda: home.frontier.reap(gone=[caller_of(job)])
+            seen = await resume(home, job)
+    assert (seen.state, seen.job.reason) == (JobState.LIMITED, "its limit of cost is reached")
+    assert proxy.requests == 10 and seen.stored.cost == 1.0
+
+
+@pytest.mark.parametrize("prices", [(0.1, 0.7), (0.7, 0.1), (0.1, 0.2, 0.3)])
+def test_nothing_waits_for_requests_that_have_ended(prices: tuple[float, ...]) -> None:
+    """Sums of prices leave a rest, and the limit may be lower than what was spent."""
+    proxies = [f"http://p{n}.test:1 price={price}/request concurrency=1" for n, price in enumerate(prices)]
+    pool = ProxyPool("p", read_proxies("\n".join(proxies)))
+    exits = JobExits(pool, spent=2 * MILLION)
+    wanted = Lease(1, "j", Target("http://a.test/", 1, "a.test"), Trail(), 0, 0, 0.0, 0.0, False, 1)
+    taken = [pool.choose("a.test") for _ in prices]
+    for exit in taken:
+        assert isinstance(exit, Exit)
+        assert isinstance(exits.choose(wanted, 1.0), NoProxy), "one is in flight"
+        pool.end(exit)
+    assert pool.in_flight_cost == 0 and isinstance(exits.choose(wanted, 1.0), Exit)
 
 
 async def test_a_block_page_is_paid_for_and_a_price_by_size_counts_bytes(tmp_path: Path) -> None:

@@ -114,7 +114,10 @@ class RequestPipeline:
         return await self._fetch(attempt)
 
     async def _fetch_through_proxy(self, attempt: Attempt, exits: JobExits) -> RequestResult | ReturnLease:
-        exit = exits.choose(attempt.lease, attempt.active_job.spec.limits.cost)
+        most_cost = attempt.active_job.spec.limits.cost
+        if exits.must_report(most_cost):
+            return request_result.elsewhere(attempt.lease, was_sent=False)
+        exit = exits.choose(attempt.lease, most_cost)
         if isinstance(exit, NoProxy):
             return ReturnLease(exit.wait_s)
         attempt.exit = exit

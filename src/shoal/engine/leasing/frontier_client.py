@@ -50,8 +50,9 @@ class FrontierClient:
     async def recall(self, job: str, ended: Sequence[Ended]) -> None:
         await self._numbered(self._frontier.recall, job, ended)
 
-    async def complete(self, completions: Sequence[Completion]) -> None:
-        await self._numbered(self._frontier.complete, completions)
+    async def complete(self, completions: Sequence[Completion]) -> list[bool]:
+        """False for leases that had expired."""
+        return await self._numbered(self._frontier.complete, completions)
 
     async def touch(self, job: str) -> None:
         try:

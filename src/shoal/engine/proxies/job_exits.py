@@ -31,6 +31,8 @@ class JobExits:
         self._spent = spent
         self._unsaved_cost = 0
         """Of results that the frontier does not know yet. Until it does, it would lease beyond the limit."""
+        self._uncounted_cost = 0
+        """Of results that the frontier refused, because their leases had expired. A later result carries it."""
         self._tried: OrderedDict[int, list[str]] = OrderedDict()
         """Request -> the proxies through which it was tried without an answer of its own."""
 
@@ -44,9 +46,17 @@ class JobExits:
 
     def _may_exceed(self, most_cost: float) -> bool:
         """Only as long as something is under way: the frontier decides when the limit is reached."""
-        in_flight = self.pool.in_flight_cost
-        is_under_way = bool(self._unsaved_cost or in_flight)
-        return is_under_way and self._spent / MILLION + in_flight >= most_cost
+        return self._is_under_way and self._spent / MILLION + self.pool.in_flight_cost >= most_cost
+
+    @property
+    def _is_under_way(self) -> bool:
+        return bool(self._unsaved_cost or self.pool.in_flight)
+
+    def must_report(self, most_cost: float | None) -> bool:
+        """Whether the limit is reached, and the frontier does not know it: then a request tells it, and is not sent."""
+        if most_cost is None or not self._uncounted_cost or self._is_under_way:
+            return False
+        return self._spent / MILLION >= most_cost
 
     def take_cost(self) -> int:
         """What was spent since the last call, in millionths. Call `saved` when the frontier knows it."""
@@ -55,8 +65,16 @@ class JobExits:
         self._unsaved_cost += cost
         return cost
 
-    def saved(self, cost: int) -> None:
+    def take_uncounted(self) -> int:
+        """To be added to the cost of a result, in millionths. Call `saved` for it as well."""
+        cost, self._uncounted_cost = self._uncounted_cost, 0
+        self._unsaved_cost += cost
+        return cost
+
+    def saved(self, cost: int, is_counted: bool) -> None:
+        """`is_counted`: the frontier still knew the lease."""
         self._unsaved_cost -= cost
+        self._uncounted_cost += 0 if is_counted else cost
 
     def fetcher(self, exit: Exit, direct: Fetcher) -> Fetcher | ProviderFetcher:
         """What fetches through the exit."""

@@ -92,10 +92,17 @@ class ResultSaver:
             note_offered(result.links)
         # A landing that is reported after its lease completed would teach the host's clock nothing.
         await self._held_leases.report_landings()
-        await self._frontier_client.complete([result.completion for result in results])
+        await self._complete(results)
+
+    async def _complete(self, results: list[RequestResult]) -> None:
         for result in results:
+            if exits := self._active_jobs[result.lease.job].exits:
+                # The store has counted it before.
+                result.completion.cost += exits.take_uncounted()
+        counted = await self._frontier_client.complete([result.completion for result in results])
+        for result, is_counted in zip(results, counted, strict=True):
             if result.completion.cost and (exits := self._active_jobs[result.lease.job].exits):
-                exits.saved(result.completion.cost)
+                exits.saved(result.completion.cost, is_counted)
 
     async def _save(self, batch: Batch) -> None:
         recorder = self._active_jobs[batch.job].recorder

@@ -85,6 +85,7 @@ class ProxyPool:
         self._is_out_of_proxies = False
         """A request was refused since a proxy last worked."""
         self._unreported_cost = 0.0
+        self.in_flight = 0
         self.in_flight_cost = 0.0
         """What the requests in flight will cost by their number; what their size costs is known later."""
 
@@ -154,7 +155,10 @@ class ProxyPool:
         if exit.place >= 0:
             record, here = self.records[exit.place], self._record_at(self._host(exit.host), exit.place)
             record.in_flight = max(0, record.in_flight - 1)
-            self.in_flight_cost = max(0.0, self.in_flight_cost - self.proxies[exit.place].price_per_request)
+            self.in_flight -= 1
+            # Sums of fractions leave a rest.
+            left = self.in_flight_cost - self.proxies[exit.place].price_per_request
+            self.in_flight_cost = max(0.0, left) if self.in_flight else 0.0
             record.is_probed = here.is_probed = False
 
     def has_another(self, exit: Exit) -> bool:
@@ -317,6 +321,7 @@ class ProxyPool:
     def _begin(self, index: int, of_host: HostRecord, now: float) -> None:
         record, here, proxy = self.records[index], of_host.records.get(index), self.proxies[index]
         record.in_flight += 1
+        self.in_flight += 1
         self.in_flight_cost += proxy.price_per_request
         record.is_probed = record.is_cooled
         if here is not None:
