@@ -125,21 +125,23 @@ class ResultSaver:
         if active_job.newly_admitted:
             admitted, active_job.newly_admitted = active_job.newly_admitted, []
             await self._keep_trying(self._writer.run, admit, active_job.id, admitted)
-        for session in active_job.jars.due():
-            await self._save_cookies(active_job, session)
+        await self._save_cookies(active_job)
         if active_job.shapes is not None and active_job.shapes.take_news():
             touched = True
         if touched and active_job.keeps_offers:
             # Before the links are offered that may need these changes.
             await self._frontier_client.touch(active_job.id)
 
-    async def _save_cookies(self, active_job: ActiveJob, session: str) -> None:
-        jar = active_job.jars[session]
-        changed = jar.changed_lines()
-        if forgotten := jar.forgotten():
-            await self._keep_trying(self._writer.run, forget_cookies, active_job.id, forgotten, session)
+    async def _save_cookies(self, active_job: ActiveJob) -> None:
+        """Those of all sessions together: many log in at once."""
+        jars = {session: active_job.jars[session] for session in active_job.jars.due()}
+        # In this order: the check for changes finds what there is no room for.
+        changed = {session: lines for session, jar in jars.items() if (lines := jar.changed_lines())}
+        forgotten = {session: keys for session, jar in jars.items() if (keys := jar.forgotten())}
+        if forgotten:
+            await self._keep_trying(self._writer.run, forget_cookies, active_job.id, forgotten)
         if changed:
-            await self._keep_trying(self._writer.run, save_cookies, active_job.id, changed, session)
+            await self._keep_trying(self._writer.run, save_cookies, active_job.id, changed)
 
 
 def offered_together(results: list[RequestResult]) -> Iterator[list[Offer]]:

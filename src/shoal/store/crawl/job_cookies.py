@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import and_, bindparam, delete, select
 
@@ -15,20 +15,21 @@ _COOKIES = Upsert(cookies, replace)
 _HTTP_ONLY = "#HttpOnly_"
 
 
-def save_cookies(store: Store, job: str, lines: Sequence[str], session: str = "") -> None:
-    """Each takes the place of the one with its domain, path and name; the lines are those of libcurl."""
-    rows = {row[:5]: row for row in (storable_row(_cookie_row(job, session, line)) for line in lines)}
+def save_cookies(store: Store, job: str, lines: Mapping[str, Sequence[str]]) -> None:
+    """By session. Each takes the place of the one with its domain, path and name; the lines are those of libcurl."""
+    found = (_cookie_row(job, session, line) for session, of_session in lines.items() for line in of_session)
+    rows = {row[:5]: row for row in map(storable_row, found)}
     # In one order for all, or two workers that save some of the same would wait for each other.
     store.change(lambda db: _COOKIES.write(db, [rows[key] for key in sorted(rows)]))
 
 
-def forget_cookies(store: Store, job: str, keys: Sequence[tuple[str, str, str]], session: str = "") -> None:
-    """By domain, path and name."""
+def forget_cookies(store: Store, job: str, keys: Mapping[str, Sequence[tuple[str, str, str]]]) -> None:
+    """By session; each by domain, path and name."""
     c = cookies.c
     columns = (c.job, c.session, c.domain, c.path, c.name)
     names = [f"of_{column.name}" for column in columns]
     these = and_(*(column == bindparam(name) for column, name in zip(columns, names, strict=True)))
-    rows = [storable_row((job, session, *key)) for key in keys]
+    rows = [storable_row((job, session, *key)) for session, of_session in keys.items() for key in of_session]
     wanted = [dict(zip(names, row, strict=True)) for row in sorted(rows)]
     store.change(lambda db: db.execute(delete(cookies).where(these), wanted))
 
