@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from shoal.errors import Unavailable
 from shoal.fleet.scrapy_ends import EndsToTell
 from shoal.fleet.scrapy_jobs import ScrapyAnnouncer, ScrapyJob, ScrapySlots
+from shoal.fleet.scrapy_logs import KEEP_S, remove_old_logs, scrapy_logs
 from shoal.fleet.scrapy_process import has_project
 from shoal.fleet.scrapy_runner import ScrapyRunner
 from shoal.frontier.redis import PoolLimits, RedisFrontier
@@ -125,3 +127,15 @@ def test_a_job_that_is_reopened_after_its_spider_closed_itself_has_processes_aga
 
     with Store.open(tmp_path / "shoal.db") as store:
         asyncio.run(reopen(store))
+
+
+def test_old_logs_are_removed_unless_their_job_is_unfinished(tmp_path: Path) -> None:
+    remove_old_logs(tmp_path, ())
+    folder = scrapy_logs(tmp_path)
+    folder.mkdir(parents=True)
+    for name in ("old-1-0.log", "old-1-0.log.1", "old-1-11.log", "old-2-0.log", "new-1-0.log"):
+        (folder / name).touch()
+        age_s = KEEP_S + (60 if name.startswith("old") else -3600)
+        os.utime(folder / name, times=(time.time() - age_s,) * 2)
+    remove_old_logs(tmp_path, {"old-2"})
+    assert sorted(log.name for log in folder.iterdir()) == ["new-1-0.log", "old-2-0.log"]

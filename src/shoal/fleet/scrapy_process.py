@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from shoal.fleet.scrapy_jobs import ScrapyJob
+from shoal.fleet.scrapy_logs import scrapy_logs
 from shoal.fleet.supervisor import LAST_BYTES, LOG_BYTES, PAUSES_S, STEADY_S, kill_group
 from shoal.settings import Settings
 from shoal.telemetry.read_logs import event_text
@@ -60,7 +61,7 @@ class ScrapyProcess:
 
     @property
     def log(self) -> Path:
-        return self._settings.home / "logs" / "scrapy" / f"{self.job.id}-{self.slot}.log"
+        return scrapy_logs(self._settings.home) / f"{self.job.id}-{self.slot}.log"
 
     def start(self) -> None:
         """Raises OSError."""

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from shoal.errors import Unavailable
 from shoal.fleet.scrapy_ends import EndsToTell
 from shoal.fleet.scrapy_jobs import ScrapyJob, ScrapySlots
+from shoal.fleet.scrapy_logs import remove_old_logs
 from shoal.fleet.scrapy_process import TRIES, ExitCode, ScrapyProcess, ended_with, has_project
 from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.model import Lane
@@ -23,6 +24,7 @@ from shoal.telemetry import EventLogger
 
 LOOK_EVERY_S = 0.5
 RENEW_EVERY_S = 3.0
+CLEAN_LOGS_EVERY_S = 3600.0
 LINGER_S = 30.0
 """How long a process may take to end by itself once its job has ended."""
 FREE_AFTER_S = 5.0
@@ -46,6 +48,7 @@ class ScrapyRunner:
         self._gone_since: dict[str, float] = {}
         self._ends = EndsToTell()
         self._renewed_at = 0.0
+        self._clean_logs_at = time.monotonic()
         self._fault = ""
         """The error of the last round. It is logged once, although every round may meet it again."""
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="scrapy", daemon=True)
@@ -101,6 +104,9 @@ class ScrapyRunner:
             self._renewed_at = time.monotonic()
             await self._renew(slots)
         await self._take(slots, jobs)
+        if time.monotonic() >= self._clean_logs_at:
+            self._clean_logs_at = time.monotonic() + CLEAN_LOGS_EVERY_S
+            remove_old_logs(self._settings.home, {*jobs, *(job for job, _ in self._running)})
 
     async def _take(self, slots: ScrapySlots, jobs: dict[str, ScrapyJob]) -> None:
         """One process a round, so that the processes of a job spread over the workers."""
