@@ -29,7 +29,7 @@ GIVEN: dict[str, tuple[str, Any]] = {
     "change": ("", {"cron": "0 6 * * *"}),
 }
 """By operation what a call needs: query and body."""
-OF_PAGES = {"archive", "body"}
+OF_PAGES = {"archive", "body", "files"}
 """Operations that find nothing in a job without a page."""
 OF_NO_JOB = {
     *("submit", "jobs", "scrape", "schedules", "add_schedule", "stats", "workers"),
