@@ -36,7 +36,7 @@ from shoal.engine.robots.check import RobotsCheck
 from shoal.engine.saving.result_queue import ResultQueue
 from shoal.engine.saving.result_saver import OnResult, ResultSaver
 from shoal.errors import Busy, DiskFull, ObjectStoreAway, Unavailable
-from shoal.frontier.contract import ALL_LANES, HORIZON_S, Frontier
+from shoal.frontier.contract import ALL_LANES, Frontier
 from shoal.model import Lane, Render
 from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
@@ -60,6 +60,9 @@ POLL_S = 0.5
 """How often a waiting engine checks again."""
 IDLE_S = 5.0
 """How long an engine with nothing in flight sleeps, unless the frontier wakes it."""
+LEAD_S = 0.03
+"""How long before its start a request is leased. A process that is late by less than this starts it as planned. The
+sooner, the fewer requests come with each lease call, because their hosts have no free slot yet."""
 SAVE_S = 10.0
 """How long an engine that stops for good waits for the store, after DRAIN_S for requests in flight."""
 
@@ -338,9 +341,8 @@ class Engine:
     async def _turn(self) -> bool:
         """Leases what may start soon. Returns False if there was nothing to lease.
 
-        It asks first when that is: a lease call that finds nothing costs several times as much. While many requests
-        are in flight, most calls find something. A request is leased as soon as the frontier gives it, although its
-        start is still to come: a turn shortly before the start would wake the process once more.
+        It asks first when that is: a lease call that finds nothing costs several times as much. While many requests are
+        in flight, most calls find something.
         """
         self._wake.clear()
         await self._landings.report()
@@ -349,7 +351,7 @@ class Engine:
         self._ready_in_s = None
         if not room or not self._lanes:
             return False
-        if not self._held_leases.is_busy and not await self._is_ready_within(HORIZON_S):
+        if not self._held_leases.is_busy and not await self._is_ready_within(LEAD_S):
             return False
         asked_at = time.monotonic()
         leases = await self._frontier_client.lease(room, self._lanes, self._browser_room)
@@ -379,10 +381,7 @@ class Engine:
     async def _idle(self) -> None:
         """Waits until something here ends, or something may be leased."""
         wait_s = POLL_S if self._ready_in_s is None else min(self._ready_in_s, POLL_S)
-        if not self._lanes and self.is_idle:
-            # Until it is permitted some.
-            await self._wake.wait(IDLE_S)
-        elif wait_s == POLL_S and self.is_idle and self._wake.has_room:
+        if wait_s == POLL_S and self._lanes and self.is_idle and self._wake.has_room:
             await self._sleep()
         else:
             await self._wake.wait(wait_s)
