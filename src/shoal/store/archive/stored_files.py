@@ -75,11 +75,12 @@ def store_files(store: Store, archive: Archive, folder: Path) -> None:
     else:
         for file in files:
             archive.store_file(file)
-    # A job may have been deleted while its files were on their way.
-    _free_unused(store, archive, [stored_path(file.name) for file in files])
+    # Before unused files are removed: from then on, a file of the same name here is the only copy for another job.
     for file in files:
         with suppress(FileNotFoundError):
             file.unlink()
+    # A job may have been deleted while its files were on their way.
+    _free_unused(store, archive, [stored_path(file.name) for file in files])
 
 
 def free_files(store: Store, archive: Archive, job: str) -> FreedFiles:

@@ -21,9 +21,9 @@ _KEPT_CONNECTIONS = 3  # as many as a running crawl uses at once: one that write
 _MORE_CONNECTIONS = 5
 _WAIT_S = 10.0
 _PARTS = 64
+"""The parts have the numbers 1 to this, and 0 if all are in use."""
 _FILES = -1
 """In the place of a part."""
-"""The parts have the numbers 1 to this, and 0 if all are in use."""
 _CONNECTION = {
     "connect_timeout": 5,
     "application_name": "shoal",
