@@ -98,9 +98,9 @@ def test_only_an_admin_raises_limits_of_a_job_with_admin_options(shared_api: Api
 
 
 def test_only_an_admin_appends_urls_to_a_job_with_a_password(shared_api: Api) -> None:
-    job = shared_api.submit("https://ann:pw@example.com/")
+    job = shared_api.submit("https://ann:hush@example.com/")
     answered = shared_api("POST", f"/jobs/{job}/urls", [URL + "a"], TokenScope.SUBMIT)
-    assert "credentials" in problem(answered, 403)["detail"] and "pw" not in answered.text
+    assert "credentials" in problem(answered, 403)["detail"] and "hush" not in answered.text
 
 
 def test_rules_cannot_contain_admin_options(api: Api) -> None:
