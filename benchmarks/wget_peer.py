@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+_SITE_LACKS_FILES = 8
+"""The exit code of wget if the site answered any request with an error, as it does to missing pictures of a manual."""
 _MIRROR = ["wget", "--recursive", "--level=inf", "--no-verbose", "--execute=robots=off", "--no-host-directories"]
 
 
@@ -14,7 +16,9 @@ def main(url: str, rate: str = "") -> None:
     folder = Path("pages")
     pace = [f"--wait={1 / float(rate):.3f}"] if rate else []
     with Path("wget.log").open("wb") as log:
-        subprocess.run([*_MIRROR, *pace, f"--directory-prefix={folder}", url], stderr=log, check=True)
+        done = subprocess.run([*_MIRROR, *pace, f"--directory-prefix={folder}", url], stderr=log, check=False)
+    if done.returncode not in (0, _SITE_LACKS_FILES):
+        done.check_returncode()
     print(json.dumps({"type": "summary", "pages": sum(1 for _ in folder.rglob("*.html"))}))
 
 
