@@ -59,6 +59,7 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
         "bytes": "5000000",
         "log": "json",
         "proxies": "10.0.0.5",
+        "projects": "shop=/srv/shop",
     }
     given = {name: urls.get(name) or words.get(name.rpartition("_")[2], "on") for name in NAMES}
     env = {f"SHOAL_{name.upper()}": value for name, value in given.items() if name not in ("secrets", "proxies")}
@@ -72,6 +73,18 @@ def test_every_setting_can_come_from_the_environment(tmp_path: Path) -> None:
 def test_allow_private_is_on_in_any_usual_word(tmp_path: Path, text: str) -> None:
     assert loaded(tmp_path, env={"SHOAL_ALLOW_PRIVATE": text}).allow_private
     assert not loaded(tmp_path, {"allow_private": "off"}, {"SHOAL_ALLOW_PRIVATE": text}).allow_private
+
+
+def test_scrapy_projects_are_a_table_in_a_file_and_pairs_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "shoal.toml").write_text('[scrapy_projects]\nshop = "/srv/shop"\n')
+    assert loaded(tmp_path).scrapy_projects == {"shop": "/srv/shop"}
+    given = {"SHOAL_SCRAPY_PROJECTS": "shop=/srv/shop, news=news.settings"}
+    found = loaded(tmp_path, env=given)
+    assert found.scrapy_projects == {"shop": "/srv/shop", "news": "news.settings"}
+    assert found.shown("scrapy_projects") == "shop=/srv/shop, news=news.settings"
+    for wrong in ("shop", "shop=here/or/there", "=/srv/shop", "a/b=/srv/shop", "shop=/srv/shop,"):
+        with pytest.raises(UsageError, match="SHOAL_SCRAPY_PROJECTS: scrapy_projects is"):
+            loaded(tmp_path, env={"SHOAL_SCRAPY_PROJECTS": wrong})
 
 
 def test_spiders_are_a_list_in_a_file_and_commas_elsewhere(tmp_path: Path) -> None:

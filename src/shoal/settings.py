@@ -79,6 +79,7 @@ PARAMETERS: dict[str, dict[str, tuple[str, ...]]] = {
 """The query parameters of a server's URL, by scheme. The client libraries would report any other as a bug of ours."""
 
 _SECRET_NAME = re.compile(r"[A-Za-z0-9_]+")
+_PROJECT_NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,200}")
 # Greedy up to the last @, because people paste passwords that contain one.
 _PASSWORD = re.compile(r"(://[^:/?#]*:).*@")
 _BEFORE_HOST = re.compile(r".*@")
@@ -114,6 +115,10 @@ class Settings:
     """Requests in flight in one process."""
     scrapy_processes: int = 4
     """How many processes of Scrapy projects a worker runs at most."""
+    scrapy_projects: Mapping[str, str] = field(default_factory=dict)
+    """Projects that the API offers as scrapyd does: by name a folder, or the import path of the settings."""
+    scrapy_uploads: bool = False
+    """Admins may upload Scrapy projects over the API, and workers run them."""
     slice_s: float = 30.0
     lease_s: float = 60.0
     """How long a silent worker keeps the requests it holds."""
@@ -145,6 +150,8 @@ class Settings:
             return "***"
         if name == "proxies":
             return ", ".join(f"{pool} ({_entries(text)})" for pool, text in value.items())
+        if name == "scrapy_projects":
+            return ", ".join(f"{project}={place}" for project, place in value.items())
         if isinstance(value, Mapping):
             return ", ".join(f"{secret}=***" for secret in value)
         if isinstance(value, bool):
@@ -283,7 +290,7 @@ def _way_out(name: str) -> str:
 def _checked(name: str, value: Any, origin: str) -> Any:
     if name not in NAMES:
         raise UsageError(f"{origin}: {name!r} is no setting of Shoal. {_way_out(name)}")
-    if name in ("allow_private", "shared_jobs", "rendering"):
+    if name in ("allow_private", "shared_jobs", "rendering", "scrapy_uploads"):
         return _boolean(name, value, origin)
     if name == "spiders":
         return _listed(name, value, origin, "module names, as a list or separated by commas")
@@ -291,6 +298,8 @@ def _checked(name: str, value: Any, origin: str) -> Any:
         return _networks(name, value, origin)
     if name == "secrets":
         return _secrets(value, origin)
+    if name == "scrapy_projects":
+        return _projects(name, value, origin)
     if name in _NUMBERS:
         return _number(name, value, origin)
     if not isinstance(value, str) or not value:
@@ -354,6 +363,20 @@ def _secrets(value: Any, origin: str) -> dict[str, str]:
         # Without the values.
         raise UsageError(f"{origin}: secrets must be a table of names (letters, digits and _) with texts")
     return {name.lower(): text for name, text in found.items()}
+
+
+def _projects(name: str, value: Any, origin: str) -> dict[str, str]:
+    """A table, or text as in `shop=/srv/shop,news=news.settings`."""
+    given = dict(entry.partition("=")[::2] for entry in value.split(",")) if isinstance(value, str) else value
+    found = {str(key).strip(): str(place).strip() for key, place in given.items()} if isinstance(given, dict) else {}
+    if not found or not all(_PROJECT_NAME.fullmatch(key) and _is_project(place) for key, place in found.items()):
+        allowed = "names with an absolute folder or a settings module, as in shop=/srv/shop,news=news.settings"
+        raise _refused(name, value, origin, allowed)
+    return found
+
+
+def _is_project(place: str) -> bool:
+    return Path(place).is_absolute() or all(part.isidentifier() for part in place.split("."))
 
 
 def _entries(text: str) -> int:

@@ -126,7 +126,7 @@ def test_a_managed_process_opens_no_door_and_uses_the_servers_of_its_fleet(
 ) -> None:
     monkeypatch.chdir(PROJECT)
     given = {"REMOTE_CONTROL_ENABLED": "1", "JOBDIR": "x", "LOG_LEVEL": "DEBUG"}
-    asked: dict[str, Any] = {"project": str(PROJECT), "settings": given, "job": "j1"}
+    asked: dict[str, Any] = {"project": str(PROJECT), "package": None, "settings": given, "job": "j1"}
     settings = project_settings({**asked, "shoal": {"redis_url": "redis://fleet/0"}})
     assert not settings.getbool("REMOTE_CONTROL_ENABLED") and not settings.getbool("TELNETCONSOLE_ENABLED")
     assert (settings["SHOAL_REDIS_URL"], settings["SHOAL_JOB"]) == ("redis://fleet/0", "j1")

@@ -34,6 +34,10 @@ from shoal.control.dashboard_source import fleet_dashboard
 from shoal.control.encoded_slashes import keeping_slashes, with_slashes
 from shoal.control.openapi import serving
 from shoal.control.routes import API, Routes
+from shoal.control.scrapyd import files as scrapyd_files
+from shoal.control.scrapyd import jobs as scrapyd_jobs
+from shoal.control.scrapyd import jobs_page as scrapyd_jobs_page
+from shoal.control.scrapyd import projects as scrapyd_projects
 from shoal.settings import Settings
 
 REQUEST_ID = "X-Request-Id"
@@ -58,6 +62,13 @@ ROUTES: tuple[Routes, ...] = (
     tokens.routes,
     health.routes,
     metrics.routes,
+)
+
+SCRAPYD_BLUEPRINTS = (
+    scrapyd_projects.calls.blueprint,
+    scrapyd_jobs.calls.blueprint,
+    scrapyd_jobs_page.blueprint,
+    scrapyd_files.blueprint,
 )
 
 
@@ -85,6 +96,8 @@ def create_app(settings: Settings, threads: int = THREADS) -> Flask:
     for routes in (*ROUTES, serving(ROUTES)):
         app.register_blueprint(routes.blueprint)
     app.register_blueprint(fleet_dashboard(over, overviews))
+    for blueprint in SCRAPYD_BLUEPRINTS:
+        app.register_blueprint(blueprint)
     app.wsgi_app = keeping_slashes(app.wsgi_app)  # type: ignore[assignment, method-assign]
     return app
 

@@ -17,23 +17,36 @@ from shoal.model import JobSpec, Requester
 from shoal.store.fleet.tokens import Token, TokenScope, find_token, note_use
 
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="shoal"'}
+_BASIC_CHALLENGE = {"WWW-Authenticate": 'Basic realm="shoal", charset="UTF-8"'}
 
 
-def authorize(scope: TokenScope) -> None:
-    """Raises a Problem unless the request has a token with this scope; afterwards `holder` returns the token."""
-    kind, _, text = request.headers.get("Authorization", "").partition(" ")
-    if kind.lower() != "bearer" or not text.strip():
-        detail = "a token is missing: send Authorization: Bearer shoal_…; `shoal token add` creates one"
-        raise Problem(401, detail, (), _CHALLENGE)
+def authorize(scope: TokenScope, *, basic: bool = False) -> None:
+    """Raises a Problem unless the request has a token with this scope; afterwards `holder` returns the token.
+
+    With `basic` the token may also be the password of HTTP basic authentication, with any user name.
+    """
+    challenge = _BASIC_CHALLENGE if basic else _CHALLENGE
+    text = _basic_password() if basic and request.authorization is not None else None
+    if text is None:
+        kind, _, text = request.headers.get("Authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not text.strip():
+            way = "as the password, with any user name" if basic else "Authorization: Bearer shoal_…"
+            detail = f"a token is missing: send {way}; `shoal token add` creates one"
+            raise Problem(401, detail, (), challenge)
     store = bridge().store
     token = find_token(store, text.strip())
     if token is None:
-        raise Problem(401, "unknown token: it was removed, or belongs to another fleet", (), _CHALLENGE)
+        raise Problem(401, "unknown token: it was removed, or belongs to another fleet", (), challenge)
     with suppress(Unavailable):
         # A database that cannot be written may still be read.
         note_use(store, token, time.time())
     g.token = token
     require(scope)
+
+
+def _basic_password() -> str | None:
+    sent = request.authorization
+    return sent.password if sent is not None and sent.type == "basic" else None
 
 
 def holder() -> Token:

@@ -156,7 +156,8 @@ class Fleet:
         if job.spec.scrapy is None or await OwnWorkers(self.frontier.connection, job.id).alive():
             return None
         if (run := job.spec.scrapy_run) is not None:
-            return f"no process works on it: it needs a worker that has {run.project} and room (SHOAL_SCRAPY_PROCESSES)"
+            wanted = run.project if run.package is None else "SHOAL_SCRAPY_UPLOADS=on"
+            return f"no process works on it: it needs a worker that has {wanted} and room (SHOAL_SCRAPY_PROCESSES)"
         return f"no process works on it: `scrapy crawl {job.spec.scrapy} -s SHOAL_JOB={job.id}` continues it"
 
     async def change(self, job: Job, fields: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from shoal.fleet.scrapy_jobs import ScrapyJob
 from shoal.fleet.scrapy_logs import scrapy_logs
+from shoal.fleet.scrapy_packages import package_folders
 from shoal.fleet.supervisor import LAST_BYTES, LOG_BYTES, PAUSES_S, STEADY_S, kill_group
 from shoal.settings import Settings
 from shoal.telemetry.read_logs import event_text
@@ -74,7 +75,7 @@ class ScrapyProcess:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                cwd=self.job.run.project if is_folder(self.job.run.project) else None,
+                cwd=self._folder(),
                 start_new_session=True,
             )
         assert self._process.stdin is not None
@@ -82,6 +83,14 @@ class ScrapyProcess:
             # Not in its arguments, which every user of the machine can list.
             stdin.write(self._description().encode())
         self._started_at, self._stopped_at = time.monotonic(), None
+
+    def _folder(self) -> Path | None:
+        """Where the process begins. An uploaded project leads it to the folder of its package."""
+        if self.job.run.package is None:
+            return Path(self.job.run.project) if is_folder(self.job.run.project) else None
+        folders = package_folders(self._settings.home)
+        folders.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return folders
 
     def _description(self) -> str:
         names = ("redis_url", "database_url", "home")
@@ -92,6 +101,7 @@ class ScrapyProcess:
                 "job": self.job.id,
                 "spider": self.job.spider,
                 "project": run.project,
+                "package": run.package,
                 "arguments": dict(run.arguments),
                 "settings": dict(run.settings),
                 "shoal": shoal,

@@ -16,9 +16,10 @@ from shoal.errors import Unavailable
 from shoal.fleet.scrapy_ends import EndsToTell
 from shoal.fleet.scrapy_jobs import ScrapyJob, ScrapySlots
 from shoal.fleet.scrapy_logs import remove_old_logs
+from shoal.fleet.scrapy_packages import remove_old_packages
 from shoal.fleet.scrapy_process import TRIES, ExitCode, ScrapyProcess, ended_with, has_project
 from shoal.frontier.redis import PoolLimits, RedisFrontier
-from shoal.model import Lane
+from shoal.model import Lane, ScrapyRun
 from shoal.settings import Settings
 from shoal.telemetry import EventLogger
 
@@ -107,17 +108,23 @@ class ScrapyRunner:
         if time.monotonic() >= self._clean_logs_at:
             self._clean_logs_at = time.monotonic() + CLEAN_LOGS_EVERY_S
             remove_old_logs(self._settings.home, {*jobs, *(job for job, _ in self._running)})
+            known = (*jobs.values(), *(process.job for process in self._running.values()))
+            remove_old_packages(self._settings.home, {job.run.package for job in known})
 
     async def _take(self, slots: ScrapySlots, jobs: dict[str, ScrapyJob]) -> None:
         """One process a round, so that the processes of a job spread over the workers."""
         if len(self._running) >= self._most:
             return
         for job in jobs.values():
-            usable = job.lane in self._lanes and job.id not in self._unusable and has_project(job.run.project)
+            usable = job.lane in self._lanes and job.id not in self._unusable and self._has_project(job.run)
             slot = await slots.claim(job) if usable else None
             if slot is not None:
                 process = self._running[job.id, slot] = ScrapyProcess(self._settings, job, slot)
                 return self._start(process)
+
+    def _has_project(self, run: ScrapyRun) -> bool:
+        """The process itself fetches a project that was uploaded."""
+        return self._settings.scrapy_uploads if run.package is not None else has_project(run.project)
 
     def _start(self, process: ScrapyProcess) -> None:
         try:

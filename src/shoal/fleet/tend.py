@@ -35,6 +35,7 @@ from shoal.frontier.redis.shard import TAG
 from shoal.model import Lane
 from shoal.settings import Settings
 from shoal.store.archive.archive_folders import Archive
+from shoal.store.fleet.scrapy_projects import remove_unused_packages
 from shoal.store.job_removal import sweep_segments
 from shoal.store.jobs import unfinished_jobs
 from shoal.store.proxies.figures import prune_proxy_figures
@@ -191,6 +192,7 @@ class Tend:
             )
             await self._writer.run(sweep_segments, self._archive)
             await self._writer.run(prune_proxy_figures, time.time())
+            await self._writer.run(remove_unused_packages, time.time())
 
     async def _fill(self) -> None:
         entries = await roster.entries(self._connection)

@@ -7,6 +7,7 @@ A fingerprint is a signed 64-bit integer inside (SQLite, PostgreSQL and Redis in
 from shoal.model.job import (
     ENDED,
     NEWEST,
+    PACKAGE,
     Input,
     JobSpec,
     JobState,
@@ -45,6 +46,7 @@ __all__ = [
     "LAST",
     "MILLION",
     "NEWEST",
+    "PACKAGE",
     "Canonical",
     "Completion",
     "DeadLetter",

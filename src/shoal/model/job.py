@@ -144,17 +144,33 @@ class Webhook:
     """The key that signs the reports."""
 
 
+PACKAGE = "package:"
+"""How the project of a `ScrapyRun` begins if it was uploaded."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScrapyRun:
     """How workers of a fleet run a spider of a Scrapy project."""
 
     project: str
-    """The absolute path of its folder, or the import path of its settings."""
+    """The absolute path of its folder, or the import path of its settings, or PACKAGE with the digest of a project that
+    was uploaded."""
     arguments: Mapping[str, str]
     """Of the spider, as `scrapy crawl -a` gives them."""
     settings: Mapping[str, str]
     """As `scrapy crawl -s` gives them."""
     processes: int = 1
+    name: str | None = None
+    """The name of the project in scrapyd's API, if the job was scheduled there."""
+    version: str | None = None
+    """The version there of an uploaded project."""
+    jobid: str | None = None
+    """The id of the job there: Shoal's own, or the one that the caller gave."""
+
+    @property
+    def package(self) -> str | None:
+        """The digest of an uploaded project."""
+        return self.project.removeprefix(PACKAGE) if self.project.startswith(PACKAGE) else None
 
 
 @dataclass(frozen=True, slots=True)

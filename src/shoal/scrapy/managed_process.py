@@ -23,6 +23,7 @@ from scrapy.utils.project import get_project_settings
 
 from shoal.fleet.scrapy_process import ExitCode, is_folder
 from shoal.scrapy.pipeline import Pipeline
+from shoal.scrapy.uploaded_project import fetched, use
 
 RECYCLE_S = 6 * 3600.0
 MEMORY_MB = 2048
@@ -37,6 +38,9 @@ _FAULTS = ("frontier_lost", _NOT_STARTED)
 
 def main() -> int:
     asked = json.load(sys.stdin)
+    if asked["package"] is None:
+        # As Scrapy does: the modules of the project are beside its scrapy.cfg.
+        sys.path.insert(0, str(Path.cwd()))
     settings = project_settings(asked)
     spider = SpiderLoader.from_settings(settings.copy()).load(asked["spider"])
     _use_shoal(settings, spider)
@@ -50,7 +54,10 @@ def main() -> int:
 
 
 def project_settings(asked: dict[str, Any]) -> Any:
-    if is_folder(asked["project"]):
+    if asked["package"] is not None:
+        database = asked["shoal"].get("database_url") or Path(asked["shoal"]["home"]) / "shoal.db"
+        use(fetched(asked["package"], database, Path.cwd(), asked["parent"]))
+    elif is_folder(asked["project"]):
         os.chdir(asked["project"])
     else:
         os.environ["SCRAPY_SETTINGS_MODULE"] = asked["project"]
@@ -109,6 +116,4 @@ def exit_code(reason: str) -> int:
 
 
 if __name__ == "__main__":
-    # As Scrapy does: the modules of the project are beside its scrapy.cfg.
-    sys.path.insert(0, str(Path.cwd()))
     sys.exit(main())

@@ -31,6 +31,7 @@ _OF_JOBS = (
     ),
     *(tables.waiting, tables.offers, tables.inputs, tables.cookies, tables.tallies, tables.quality, tables.item_types),
     *(tables.deliveries, tables.hooks, tables.series, tables.changes, tables.refused, tables.sinks),
+    tables.scrapyd_jobs,
 )
 
 

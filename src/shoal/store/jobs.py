@@ -17,7 +17,7 @@ from shoal.store.crawl.inputs import add_inputs, last_seed_line
 from shoal.store.database.storable_text import storable
 from shoal.store.fleet.webhooks import add_delivery
 from shoal.store.store import Store
-from shoal.store.tables import jobs, sinks
+from shoal.store.tables import jobs, scrapyd_jobs, sinks
 
 _MOST_CANDIDATES = 10
 _READ_AHEAD = 20_000
@@ -117,6 +117,9 @@ def _insert_job(db: Connection, id: str, spec: JobSpec, about: Mapping[str, Any]
     new = {"job": id, "cursor": "{}", "batch": 0, "delivered": 0, "stuck": False}
     if spec.sinks:
         db.execute(insert(sinks), [{**new, "place": place} for place in range(len(spec.sinks))])
+    if (run := spec.scrapy_run) is not None and run.name is not None:
+        named = {"project": storable(run.name), "jobid": storable(run.jobid or id)}
+        db.execute(insert(scrapyd_jobs).values(job=id, **named))
 
 
 def load_job(store: Store, id: str, owner: str | None = None) -> Job:

@@ -35,6 +35,7 @@ from shoal.store.tables.crawl import (
 )
 from shoal.store.tables.fleet import answers, deliveries, exclusions, hosts, runs, schedules, tokens
 from shoal.store.tables.proxies import proxy_figures, proxy_lists
+from shoal.store.tables.scrapy import scrapy_packages, scrapy_versions, scrapyd_jobs
 
 __all__ = [
     "answers",
@@ -65,6 +66,9 @@ __all__ = [
     "robots",
     "runs",
     "schedules",
+    "scrapy_packages",
+    "scrapy_versions",
+    "scrapyd_jobs",
     "segments",
     "series",
     "sinks",

@@ -1,0 +1,487 @@
+"""scrapyd's API as its documentation has it: names and types of fields, words of errors, states of jobs."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from shoal.control.scrapyd.spider_lists import spiders_of_package
+from shoal.errors import UsageError
+from shoal.fleet.scrapy_logs import scrapy_logs
+from shoal.frontier.redis.own_workers import OwnWorkers
+from shoal.model import JobState
+from shoal.store.fleet.scrapy_projects import KEEP_S, package_content, remove_unused_packages
+from shoal.store.fleet.tokens import TokenScope, add_token
+from shoal.store.jobs import find_job, load_job, set_state
+from tests.control.calling import Api, api_over, forget_submits
+from tests.control.eggs import egg, packed, project_files, wheel
+from tests.fleet.by_hand import FleetShell
+
+SUBMIT, READ, ADMIN = TokenScope.SUBMIT, TokenScope.READ, TokenScope.ADMIN
+TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}")
+
+
+@dataclass
+class Scrapyd:
+    api: Api
+    prefix: str = "/scrapyd"
+
+    @property
+    def client(self) -> FlaskClient:
+        return self.api.client
+
+    def send(self, method: str, path: str, token: str | None, **named: Any) -> TestResponse:
+        basic = base64.b64encode(f"anybody:{token}".encode()).decode()
+        headers = {**({} if token is None else {"Authorization": f"Basic {basic}"}), **named.pop("headers", {})}
+        return self.client.open(f"{self.prefix}{path}", method=method, headers=headers, **named)
+
+    def get(self, name: str, scope: TokenScope = ADMIN, **query: str) -> dict[str, Any]:
+        return self._told(self.send("GET", f"/{name}.json", self.api.tokens[scope], query_string=query))
+
+    def post(self, name: str, scope: TokenScope = ADMIN, **form: Any) -> dict[str, Any]:
+        return self._told(self.send("POST", f"/{name}.json", self.api.tokens[scope], data=form))
+
+    def upload(self, project: str, version: str, package: bytes) -> dict[str, Any]:
+        return self.post("addversion", project=project, version=version, egg=(io.BytesIO(package), "project.egg"))
+
+    def refused(self, name: str, **form: Any) -> str:
+        told = self.post(name, **form)
+        assert told.keys() == {"status", "message"} and told["status"] == "error", told
+        return str(told["message"])
+
+    def schedule(self, scope: TokenScope = ADMIN, **form: Any) -> str:
+        told = self.post("schedule", scope, **{"project": "news", "spider": "daily", **form})
+        assert told["status"] == "ok", told
+        return str(told["jobid"])
+
+    def job(self, jobid: str) -> str:
+        """Shoal's id of a job that was just scheduled."""
+        job = find_job(self.api.bridge.store, "last")
+        assert job.spec.scrapy_run is not None and job.spec.scrapy_run.jobid == jobid
+        return job.id
+
+    def set_state(self, job: str, *states: JobState) -> None:
+        for state in states:
+            set_state(self.api.bridge.store, job, state, time.time())
+
+    @staticmethod
+    def _told(answered: TestResponse) -> dict[str, Any]:
+        assert answered.status_code == 200, answered.text
+        assert answered.content_type == "application/json" and answered.text.endswith("}\n")
+        told: dict[str, Any] = answered.get_json()
+        assert isinstance(told.pop("node_name"), str)
+        return told
+
+
+@pytest.fixture
+def declared(tmp_path: Path) -> Path:
+    """A project of the operator."""
+    folder = tmp_path / "own"
+    for name, text in project_files("weekly", package="own").items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = own.settings\n")
+    return folder
+
+
+@pytest.fixture
+def scrapyd(fleet: FleetShell, declared: Path) -> Iterator[Scrapyd]:
+    forget_submits(fleet.redis)
+    projects = {"own": str(declared), "afar": "/nowhere/afar"}
+    with api_over(replace(fleet.settings, scrapy_uploads=True, scrapy_projects=projects)) as api:
+        yield Scrapyd(api)
+
+
+@pytest.fixture
+def news(scrapyd: Scrapyd) -> Scrapyd:
+    """With an uploaded project."""
+    assert scrapyd.upload("news", "1.0", egg("daily", "hourly")) == {"status": "ok", "spiders": 2}
+    return scrapyd
+
+
+def test_projects_versions_and_spiders_are_listed_in_the_order_of_versions(news: Scrapyd) -> None:
+    for version in ("1.10", "1.9"):
+        news.upload("news", version, egg("daily", code=f"# {version}\n"))
+    assert news.get("listprojects") == {"status": "ok", "projects": ["afar", "news", "own"]}
+    assert news.get("listversions", project="news") == {"status": "ok", "versions": ["1.0", "1.9", "1.10"]}
+    assert news.get("listversions", project="own") == {"status": "ok", "versions": []}
+    assert news.get("listspiders", READ, project="news") == {"status": "ok", "spiders": ["daily"]}
+    assert news.get("listspiders", project="news", _version="1.0")["spiders"] == ["daily", "hourly"]
+    assert news.get("listspiders", project="own")["spiders"] == ["weekly"]
+    assert "does not have" in news.get("listspiders", project="afar")["message"]
+    assert news.get("daemonstatus") == {"status": "ok", "pending": 0, "running": 0, "finished": 0}
+
+
+def test_the_same_calls_are_at_the_root(news: Scrapyd) -> None:
+    root = Scrapyd(news.api, "")
+    assert root.get("listprojects") == news.get("listprojects")
+    jobid = root.schedule(jobid="a")
+    assert root.get("status", job=jobid) == {"status": "ok", "currstate": "pending"}
+
+
+def test_a_job_is_pending_then_running_then_finished(news: Scrapyd, fleet: FleetShell) -> None:
+    settings = ["DOWNLOAD_DELAY=2", "MAIL_PASS=x"]
+    asked: dict[str, Any] = {
+        "setting": settings,
+        "priority": "2.4",
+        "city": "Rome",
+        "_version": "1.0",
+        "jobid": "monday/1",
+    }
+    assert news.schedule(**asked) == "monday/1"
+    job = news.job("monday/1")
+    about = {"id": "monday/1", "project": "news", "spider": "daily"}
+    shown = {"settings": {"DOWNLOAD_DELAY": "2", "MAIL_PASS": "***"}, "args": {"city": "Rome"}}
+    listed = news.get("listjobs", project="news")
+    assert listed == {
+        "status": "ok",
+        "pending": [{**about, "version": "1.0", **shown}],
+        "running": [],
+        "finished": [],
+    }
+    spec = load_job(news.api.bridge.store, job).spec
+    assert spec.scrapy_run is not None and spec.priority == 2
+    assert spec.scrapy_run.arguments == {"city": "Rome", "_job": "monday/1"}
+    news.set_state(job, JobState.RUNNING)
+    fleet.by_hand(lambda made: OwnWorkers(made.frontier.connection, job).beat("scrapy-my-host-4711-ff"))
+    (running,) = news.get("listjobs")["running"]
+    assert TIME.fullmatch(running.pop("start_time"))
+    items_url = "/scrapyd/items/news/daily/monday%2F1.jl"
+    assert running == {**about, "pid": 4711, "log_url": None, "items_url": items_url}
+    assert news.get("status", job="monday/1", project="news")["currstate"] == "running"
+    assert news.get("daemonstatus") == {"status": "ok", "pending": 0, "running": 1, "finished": 0}
+    news.set_state(job, JobState.DONE)
+    (finished,) = news.get("listjobs", project="news")["finished"]
+    assert TIME.fullmatch(finished.pop("start_time")) and TIME.fullmatch(finished.pop("end_time"))
+    assert finished == {**about, "log_url": None, "items_url": items_url}
+    assert news.get("status", job="monday/1")["currstate"] == "finished"
+    assert news.get("status", job="nobody") == {"status": "ok", "currstate": None}
+
+
+def test_a_job_without_an_id_gets_shoals(news: Scrapyd) -> None:
+    jobid = news.schedule()
+    assert load_job(news.api.bridge.store, jobid).spec.name == "daily"
+
+
+def test_cancel_tells_the_state_before(news: Scrapyd) -> None:
+    pending, running = news.schedule(), news.schedule()
+    news.set_state(running, JobState.RUNNING)
+    assert news.post("cancel", project="news", job=pending) == {"status": "ok", "prevstate": "pending"}
+    assert news.post("cancel", project="news", job=running, signal="KILL")["prevstate"] == "running"
+    assert news.post("cancel", project="news", job=running) == {"status": "ok", "prevstate": None}
+    assert load_job(news.api.bridge.store, pending).state is JobState.CANCELLED
+    # scrapyd forgets a job that never began.
+    assert news.get("status", job=pending)["currstate"] is None
+    assert [job["id"] for job in news.get("listjobs")["finished"]] == [running]
+
+
+def test_a_project_of_the_operator_is_scheduled_by_its_folder(scrapyd: Scrapyd, declared: Path) -> None:
+    jobid = scrapyd.schedule(SUBMIT, project="own", spider="weekly")
+    run = load_job(scrapyd.api.bridge.store, jobid).spec.scrapy_run
+    assert run is not None and (run.project, run.version, run.package) == (str(declared), None, None)
+    assert scrapyd.refused("schedule", project="own", spider="daily") == "spider 'daily' not found"
+    # Only its workers know what spiders it has.
+    assert scrapyd.schedule(project="afar", spider="any")
+    for name in ("delproject", "delversion", "addversion"):
+        told = scrapyd.refused(name, project="own", version="1", egg=(io.BytesIO(egg("a")), "a.egg"))
+        assert "SHOAL_SCRAPY_PROJECTS" in told
+
+
+def test_what_an_unfinished_job_needs_outlives_its_version(news: Scrapyd) -> None:
+    store = news.api.bridge.store
+    jobid = news.schedule()
+    run = load_job(store, jobid).spec.scrapy_run
+    assert run is not None and run.package is not None
+    assert news.post("delversion", project="news", version="1.0") == {"status": "ok"}
+    assert news.get("listprojects")["projects"] == ["afar", "own"]
+    remove_unused_packages(store, time.time() + KEEP_S + 60)
+    assert package_content(store, run.package) == egg("daily", "hourly")
+    # The project is gone, but its jobs can be seen and cancelled.
+    assert [job["version"] for job in news.get("listjobs", project="news")["pending"]] == ["1.0"]
+    assert news.post("cancel", project="news", job=jobid)["prevstate"] == "pending"
+    remove_unused_packages(store, time.time())
+    assert package_content(store, run.package) is not None, "a job may be about to use it"
+    remove_unused_packages(store, time.time() + KEEP_S + 60)
+    assert package_content(store, run.package) is None
+
+
+def test_a_version_is_replaced_by_an_upload_and_jobs_keep_the_old(news: Scrapyd) -> None:
+    jobid = news.schedule(spider="hourly")
+    news.upload("news", "1.0", egg("daily", "weekly"))
+    assert news.get("listspiders", project="news")["spiders"] == ["daily", "weekly"]
+    assert news.refused("schedule", project="news", spider="hourly") == "spider 'hourly' not found"
+    run = load_job(news.api.bridge.store, jobid).spec.scrapy_run
+    assert run is not None and run.package is not None
+    assert package_content(news.api.bridge.store, run.package) == egg("daily", "hourly")
+
+
+def test_delproject_deletes_all_versions(news: Scrapyd) -> None:
+    news.upload("news", "2", wheel("daily"))
+    assert news.post("delproject", project="news") == {"status": "ok"}
+    assert news.refused("delproject", project="news") == "project 'news' not found"
+    assert news.get("listversions", project="news")["versions"] == []
+
+
+REFUSALS: list[tuple[str, dict[str, Any], str]] = [
+    ("schedule", {}, "'project' parameter is required"),
+    ("schedule", {"project": "news"}, "'spider' parameter is required"),
+    ("schedule", {"project": "none", "spider": "daily"}, "project 'none' not found"),
+    ("schedule", {"project": "news", "spider": "none"}, "spider 'none' not found"),
+    ("schedule", {"project": "news", "spider": "daily", "_version": "9"}, "version '9' not found"),
+    ("schedule", {"project": "own", "spider": "weekly", "_version": "9"}, "version '9' not found"),
+    (
+        "schedule",
+        {"project": "news", "spider": "daily", "priority": "x"},
+        "priority is invalid: could not convert string to float: 'x'",
+    ),
+    ("schedule", {"project": "news", "spider": "daily", "priority": "nan"}, "priority is invalid: nan orders nothing"),
+    (
+        "schedule",
+        {"project": "news", "spider": "daily", "setting": "X"},
+        "setting is invalid: 'X' is not NAME=VALUE",
+    ),
+    (
+        "schedule",
+        {"project": "news", "spider": "daily", "setting": "SHOAL_PROCESSES=0"},
+        "setting is invalid: SHOAL_PROCESSES=0: give a number from 1 to 1000",
+    ),
+    (
+        "schedule",
+        {"project": "news", "spider": "a\0"},
+        "spider is invalid: it is not text in UTF-8, or contains a NUL",
+    ),
+    ("cancel", {"project": "news"}, "'job' parameter is required"),
+    ("cancel", {"project": "none", "job": "1"}, "project 'none' not found"),
+    ("delversion", {"project": "news", "version": "9"}, "version '9' not found"),
+    ("delversion", {"project": "none", "version": "9"}, "project 'none' not found"),
+    ("delproject", {"project": "none"}, "project 'none' not found"),
+    ("addversion", {"project": "x", "version": "1"}, "'egg' parameter is required"),
+    (
+        "addversion",
+        {"project": "x", "version": "1", "egg": "path"},
+        "egg is not a ZIP file (if using curl, use egg=@path not egg=path)",
+    ),
+    (
+        "addversion",
+        {"project": "../x", "version": "1", "egg": "path"},
+        "project is invalid: give 1 to 200 characters without slashes and control characters",
+    ),
+]
+
+
+def test_what_is_wrong_is_said_in_scrapyds_words(news: Scrapyd) -> None:
+    for name, form, message in REFUSALS:
+        assert news.refused(name, **form) == message, (name, form)
+    queries: list[tuple[str, dict[str, Any], str]] = [
+        ("listspiders", {}, "'project' parameter is required"),
+        ("listspiders", {"project": "none"}, "project 'none' not found"),
+        ("listspiders", {"project": "news", "_version": "9"}, "version '9' not found"),
+        ("listjobs", {"project": "none"}, "project 'none' not found"),
+        ("status", {}, "'job' parameter is required"),
+        ("status", {"job": "1", "project": "none"}, "project 'none' not found"),
+    ]
+    for name, query, message in queries:
+        assert news.get(name, **query) == {"status": "error", "message": message}
+
+
+def test_bodies_that_are_no_forms_are_answered_with_an_error(news: Scrapyd) -> None:
+    token = news.api.tokens[ADMIN]
+    for media, body in (
+        ("multipart/form-data", b"x"),
+        ("multipart/form-data; boundary=x", b"--x\r\nContent-Disposition: form-data\r\n\r\n1\r\n--x--\r\n"),
+        ("multipart/form-data; boundary=x", b"--x\r\nContent"),
+        ("application/json", b"{}"),
+        ("application/x-www-form-urlencoded", b"project=%ff&spider=%zz"),
+        ("application/x-www-form-urlencoded", b"&".join([b"a=b"] * 2_000)),
+        ("", b"\xff\x00"),
+    ):
+        for name in ("schedule", "cancel", "addversion", "delversion"):
+            answered = news.send("POST", f"/{name}.json", token, data=body, content_type=media)
+            assert answered.status_code == 200 and answered.get_json()["status"] == "error", (media, answered.text)
+
+
+def test_a_form_may_have_the_bytes_of_an_egg_as_scrapydweb_sends_them(news: Scrapyd) -> None:
+    told = news.post("addversion", project="web", version="1", egg=egg("daily").decode("latin-1"))
+    assert told["status"] == "error", "the test's own client would encode them as text"
+    quoted = "".join(f"%{byte:02X}" for byte in egg("daily"))
+    answered = news.send(
+        "POST",
+        "/addversion.json",
+        news.api.tokens[ADMIN],
+        data=f"project=web&version=1&egg={quoted}",
+        content_type="application/x-www-form-urlencoded",
+    )
+    assert answered.get_json()["spiders"] == 1, answered.text
+
+
+def test_who_may_call_what(news: Scrapyd) -> None:
+    read, submit = news.api.tokens[READ], news.api.tokens[SUBMIT]
+    for token in (None, "", "shoal_wrong"):
+        answered = news.send("GET", "/listprojects.json", token)
+        assert answered.status_code == 401 and answered.headers["WWW-Authenticate"].startswith("Basic ")
+        assert answered.get_json()["status"] == "error" and "token" in answered.get_json()["message"]
+    bearer = {"Authorization": f"Bearer {read}"}
+    assert news.send("GET", "/listprojects.json", None, headers=bearer).status_code == 200
+    form = {"project": "news", "spider": "daily", "version": "1.0", "job": "1", "egg": "x"}
+    for token, names in ((read, ("schedule", "cancel")), (submit, ("addversion", "delversion", "delproject"))):
+        for name in names:
+            answered = news.send("POST", f"/{name}.json", token, data=form)
+            assert answered.status_code == 403 and "scope" in answered.get_json()["message"], name
+    other_site = {"Origin": "https://evil.example"}
+    answered = news.send("POST", "/cancel.json", submit, data=form, headers=other_site)
+    assert answered.status_code == 403 and "evil.example" in answered.get_json()["message"]
+    assert news.get("listversions", project="news")["versions"] == ["1.0"]
+    # The rest of the API takes no passwords, which browsers would send by themselves.
+    assert Scrapyd(news.api, "/api/v1").send("GET", "/jobs", read).status_code == 401
+
+
+def test_a_submitter_sees_only_its_own_jobs(news: Scrapyd) -> None:
+    bob = add_token(news.api.bridge.store, "bob", SUBMIT)
+    mine, admins = news.schedule(SUBMIT, jobid="a"), news.schedule(ADMIN, jobid="b")
+
+    def of_bob(path: str, **form: str) -> Any:
+        return news.send("POST" if form else "GET", path, bob, data=form or None).get_json()
+
+    assert of_bob("/listjobs.json")["pending"] == [] and of_bob("/daemonstatus.json")["pending"] == 0
+    assert of_bob(f"/status.json?job={mine}")["currstate"] is None
+    assert of_bob("/cancel.json", project="news", job=mine)["prevstate"] is None
+    assert [job["id"] for job in news.get("listjobs", SUBMIT)["pending"]] == [mine]
+    assert [job["id"] for job in news.get("listjobs", READ)["pending"]] == [mine, admins]
+    assert news.post("cancel", SUBMIT, project="news", job=admins)["prevstate"] is None
+    assert news.post("cancel", SUBMIT, project="news", job=mine)["prevstate"] == "pending"
+    assert news.send("GET", "/items/news/daily/b.jl", bob).status_code == 404
+    assert news.send("GET", "/items/news/daily/b.jl", news.api.tokens[READ]).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("form", "is_free"),
+    [
+        ({"setting": "LOG_LEVEL=INFO", "city": "Rome"}, True),
+        ({"setting": "DOWNLOAD_DELAY=0.1"}, True),
+        ({"setting": "DOWNLOAD_DELAY=0.05"}, False),
+        ({"setting": "DOWNLOAD_DELAY=none"}, False),
+        ({"setting": "ROBOTSTXT_OBEY=0"}, False),
+        ({"setting": "STATS_CLASS=subprocess.Popen"}, False),
+        ({"setting": "SHOAL_PROCESSES=9"}, False),
+        ({"download_delay": "0"}, False),
+    ],
+)
+def test_a_submitter_may_not_choose_code_or_politeness(news: Scrapyd, form: dict[str, str], is_free: bool) -> None:
+    asked = {"project": "news", "spider": "daily", **form}
+    answered = news.send("POST", "/schedule.json", news.api.tokens[SUBMIT], data=asked)
+    assert answered.status_code == (200 if is_free else 403), answered.text
+    assert news.post("schedule", ADMIN, **asked)["status"] == "ok"
+
+
+def test_several_processes_and_repeated_arguments(news: Scrapyd) -> None:
+    jobid = news.schedule(setting=["SHOAL_PROCESSES=3", "A=b=c"], city=["Rome", "Oslo"])
+    run = load_job(news.api.bridge.store, jobid).spec.scrapy_run
+    assert run is not None and run.processes == 3
+    assert (run.settings, run.arguments["city"]) == ({"A": "b=c"}, "Rome")
+
+
+def test_uploads_are_off_unless_the_operator_allows_them(api: Api) -> None:
+    form = {"project": "a", "version": "1", "egg": (io.BytesIO(egg("a")), "a.egg")}
+    answered = Scrapyd(api).send("POST", "/addversion.json", api.tokens[ADMIN], data=form)
+    assert answered.status_code == 403 and "SHOAL_SCRAPY_UPLOADS=on" in answered.get_json()["message"]
+
+
+def test_a_body_that_is_too_large_is_refused(news: Scrapyd) -> None:
+    answered = news.send("POST", "/schedule.json", news.api.tokens[ADMIN], data={"a": "x" * (1 << 20)})
+    assert answered.status_code == 413 and answered.get_json()["message"] == "the body is larger than 1 MB"
+
+
+BAD_PACKAGES = {
+    "no entry point 'settings'": packed(project_files("daily")),
+    "No module named 'none'": packed({"EGG-INFO/entry_points.txt": "[scrapy]\nsettings = none.settings\n"}),
+    "no luck": egg("daily", code="raise RuntimeError('no luck')\n"),
+    "cannot be listed": egg("daily", code="raise SystemExit(3)\n"),
+    "ended with code": egg("daily", code="import os\nos._exit(3)\n"),
+    "cannot be unpacked": egg("daily")[:100] + b"\xff" * 60 + egg("daily")[160:],
+}
+
+
+@pytest.mark.parametrize("said", BAD_PACKAGES)
+def test_a_package_whose_spiders_cannot_be_listed_leaves_nothing(scrapyd: Scrapyd, said: str) -> None:
+    told = scrapyd.upload("bad", "1", BAD_PACKAGES[said])
+    assert told["status"] == "error" and said in told["message"], told
+    assert "bad" not in scrapyd.get("listprojects")["projects"]
+
+
+def test_code_of_a_package_runs_apart_and_without_secrets(scrapyd: Scrapyd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOAL_SECRET_SHOP", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    code = (
+        "import os, sys\nprint('noise')\n"
+        "assert not [name for name in os.environ if name.startswith('SHOAL') or 'SECRET' in name]\n"
+        "assert 'flask' not in sys.modules\n"
+    )
+    assert scrapyd.upload("apart", "1", egg("daily", code=code)) == {"status": "ok", "spiders": 1}
+    assert "news" not in sys.modules and "news.spiders" not in sys.modules
+
+
+def test_a_package_that_hangs_is_given_up_with_all_it_started() -> None:
+    code = "import subprocess, time\nsubprocess.Popen(['sleep', '600'])\ntime.sleep(600)\n"
+    began = time.monotonic()
+    with pytest.raises(UsageError, match="took longer than 3 s"):
+        spiders_of_package(egg("daily", code=code), within_s=3.0)
+    assert time.monotonic() - began < 60
+
+
+def test_the_page_of_jobs_can_be_read_by_scrapydweb(news: Scrapyd) -> None:
+    pending, running, done = (news.schedule(jobid=f"<{n}>") for n in range(3))
+    for jobid, *states in ((running, JobState.RUNNING), (done, JobState.RUNNING, JobState.DONE)):
+        job = next(
+            job
+            for job in (load_job(news.api.bridge.store, one["id"]) for one in news.api.get("/jobs")["jobs"])
+            if job.spec.scrapy_run is not None and job.spec.scrapy_run.jobid == jobid
+        )
+        news.set_state(job.id, *states)
+    page = Scrapyd(news.api, "").send("GET", "/jobs", news.api.tokens[READ])
+    assert page.status_code == 200 and "<h1>Jobs</h1>" in page.text
+    text = re.sub(r"<thead>.*?</thead>", "", page.text, flags=re.DOTALL)
+    found = re.findall(SCRAPYDWEBS_ROW, text)
+    assert [row[:3] for row in found] == [("news", "daily", f"&lt;{n}&gt;") for n in range(3)]
+    assert [bool(row[4]) for row in found] == [False, True, True]
+    assert [bool(row[6]) for row in found] == [False, False, True]
+    assert "/items/news/daily/%3C2%3E.jl" in found[2][8] and found[0][8] == "" and pending
+
+
+SCRAPYDWEBS_ROW = re.compile(
+    r"""<tr>\s*<td>(.*?)</td>\s*<td>(.*?)</td>\s*<td>(.*?)</td>\s*(?:<td>(.*?)</td>\s*)?(?:<td>(.*?)</td>\s*)?"""
+    r"""(?:<td>(.*?)</td>\s*)?(?:<td>(.*?)</td>\s*)?(?:<td>(.*?)</td>\s*)?(?:<td>(.*?)</td>\s*)?[\w\W]*?</tr>"""
+)
+"""Its pattern, in views/dashboard/jobs.py."""
+
+
+def test_a_log_is_served_if_the_machine_of_the_api_has_it(news: Scrapyd) -> None:
+    jobid = news.schedule()
+    news.set_state(jobid, JobState.RUNNING)
+    path = f"/logs/news/daily/{jobid}.log"
+    reader = news.api.tokens[READ]
+    assert news.send("GET", path, reader).status_code == 404
+    folder = scrapy_logs(news.api.bridge.settings.home)
+    folder.mkdir(parents=True)
+    (folder / f"{jobid}-0.log").write_text("INFO: Spider opened\n")
+    assert news.send("GET", path, reader).text == "INFO: Spider opened\n"
+    assert news.send("GET", path, None).status_code == 401
+    assert news.get("listjobs")["running"][0]["log_url"] == f"/scrapyd{path}"
+    assert news.send("GET", f"/logs/news/hourly/{jobid}.log", reader).status_code == 404
+
+
+def test_a_removed_job_leaves_nothing_in_the_lists(news: Scrapyd) -> None:
+    jobid = news.schedule()
+    news.set_state(jobid, JobState.RUNNING, JobState.DONE)
+    assert news.api("DELETE", f"/jobs/{jobid}").status_code == 204
+    assert news.get("listjobs")["finished"] == [] and news.get("status", job=jobid)["currstate"] is None
