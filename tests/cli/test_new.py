@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -186,3 +190,73 @@ def test_any_file_name_gives_a_python_name(stem: str) -> None:
 
 def proposal(html: str) -> Suggestion:
     return suggest_fields(Page("https://shop.test/", html.encode(), html=html.encode()))
+
+
+ROOT = Path(__file__).parents[2]
+LIST = """
+import scrapy
+
+
+class ListSpider(scrapy.Spider):
+    name = "list"
+    start_urls = ["SITE"]
+
+    def parse(self, response):
+        for product in response.css("article.product_pod"):
+            yield {
+                "title": product.css("h3 a::attr(title)").get(),
+                "href": product.xpath(".//h3/a/@href").get(),
+                "price": product.css(".price_color::text").get(),
+            }
+        next_page = response.css('li.next a::attr("href")').get()
+        if next_page is not None:
+            next_page = response.urljoin(next_page)
+            yield scrapy.Request(next_page, callback=self.parse)
+"""
+
+
+@pytest.mark.parametrize("spider", ["list", "books"])
+def test_the_draft_of_a_scrapy_spider_gives_the_same_items(shoal: Shell, paged: Running, spider: str) -> None:
+    books = (ROOT / "examples" / "scrapy" / "books_scrapy.py").read_text()
+    source = (
+        books.replace("http://127.0.0.1:8000/", paged.url())
+        if spider == "books"
+        else LIST.replace("SITE", paged.url(KITCHEN))
+    )
+    (shoal.folder / "original.py").write_text(source)
+    command = [sys.executable, "-m", "scrapy", "runspider", "original.py", "-L", "ERROR", "-o", "original.jsonl"]
+    ran = subprocess.run(command, cwd=shoal.folder, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    drafted = shoal("new", "draft.py", "--from-scrapy", "original.py", "--allow-private", "--json")
+    assert drafted.code == 0 and drafted.lines[0]["untranslated"] == [], drafted.err
+    crawled = shoal("crawl", "draft.py", "--rate", "0", "-o", "draft.jsonl")
+    assert crawled.code == 0, crawled.err
+    expected, given = (_items(shoal.folder / name) for name in ("original.jsonl", "draft.jsonl"))
+    assert given == expected and len(given) >= 6
+
+
+def _items(path: Path) -> list[str]:
+    return sorted(json.dumps(json.loads(line), sort_keys=True) for line in path.read_text().splitlines())
+
+
+def test_a_draft_lists_what_it_could_not_translate(shoal: Shell) -> None:
+    source = LIST.replace("SITE", "http://x.example/").replace(
+        "    def parse(", "    def closed(self, reason):\n        pass\n\n    def parse("
+    )
+    (shoal.folder / "original.py").write_text(
+        source + source.replace("ListSpider", "Other").replace('"list"', '"other"')
+    )
+    ran = shoal("new", "draft.py", "--from-scrapy", "original.py")
+    assert ran.code == 0 and "wrote draft.py: spider list_spider" in ran.err, ran.err
+    assert "original.py:9: not translated: closed()" in ran.err and "--spider other" in ran.err
+    assert shoal("check", "draft.py").code == 0
+    for words, why in (
+        (["draft.py", "--from-scrapy", "original.py"], "--force"),
+        (["other.py", "--from-scrapy", "original.py", "--spider", "none"], "it has list, other"),
+        (["other.yaml", "--from-scrapy", "original.py"], "name a .py file"),
+        (["other.py", "http://x.example/", "--from-scrapy", "original.py"], "leave the URL out"),
+        (["other.py", "--from-scrapy", "none.py"], "cannot be read"),
+        (["other.py", "--spider", "list"], "--from-scrapy"),
+    ):
+        ran = shoal("new", *words)
+        assert ran.code == 2 and why in ran.err, ran.err

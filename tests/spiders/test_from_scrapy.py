@@ -1,0 +1,364 @@
+"""Drafts of Scrapy spiders: what they say, that they load, and what they cannot say."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from shoal.errors import UsageError
+from shoal.spiders.from_scrapy import Draft, draft, spiders_in
+from shoal.spiders.load_spider import load_spider
+from shoal.spiders.page import Request
+from shoal.spiders.spider import Spider
+
+HEAD = """
+import scrapy
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
+from shop.items import BookItem
+
+"""
+BOOK = b"<h1>Blue <b>Bell</b></h1><p class=price>12</p><a href=/a>1</a><a href=/b>2</a><i data-x=7></i>"
+
+
+def drafted(code: str, head: str = HEAD) -> Draft:
+    source = head + textwrap.dedent(code)
+    return draft(spiders_in(source, "shop.py")[0], source, "shop.py")
+
+
+def with_parse(body: str, rest: str = "") -> Draft:
+    """A spider whose callback has this body."""
+    methods = f"def parse(self, response):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n{textwrap.dedent(rest)}"
+    head = 'class Books(scrapy.Spider):\n    name = "books"\n    start_urls = ["http://x.example/"]\n\n'
+    return drafted(head + textwrap.indent(methods, "    "))
+
+
+def loaded(made: Draft, folder: Path) -> Spider:
+    path = folder / "draft.py"
+    path.write_text(made.text)
+    return load_spider(str(path))
+
+
+def found(made: Draft, folder: Path, html: bytes = BOOK, callback: str = "") -> list[object]:
+    """What a callback yields: items as mappings, requests as their URLs."""
+    given = loaded(made, folder).test(html, url="http://x.example/shop/", callback=callback)
+    return [one.url if isinstance(one, Request) else dict(one or {}) for one in given]
+
+
+def requests_of(made: Draft, folder: Path, html: bytes, callback: str = "") -> list[Request]:
+    given = loaded(made, folder).test(html, url="http://x.example/shop/", callback=callback)
+    return [one for one in given if isinstance(one, Request)]
+
+
+def test_a_spider_of_scrapys_tutorial(tmp_path: Path) -> None:
+    made = drafted("""
+        class QuotesSpider(scrapy.Spider):
+            name = "quotes"
+            allowed_domains = ["toscrape.com"]
+            custom_settings = {"DOWNLOAD_DELAY": 0.5, "ROBOTSTXT_OBEY": True}
+
+            def start_requests(self):
+                urls = ["https://quotes.toscrape.com/page/1/", "https://quotes.toscrape.com/page/2/"]
+                for url in urls:
+                    yield scrapy.Request(url=url, callback=self.parse)
+
+            def parse(self, response):
+                for quote in response.css("div.quote"):
+                    yield {
+                        "text": quote.css("span.text::text").get(),
+                        "tags": quote.css("a.tag::text").getall(),
+                    }
+                next_page = response.css('li.next a::attr("href")').get()
+                if next_page is not None:
+                    yield response.follow(next_page, self.parse)
+        """)
+    assert made.notes == ()
+    assert made.text == textwrap.dedent('''\
+        """Drafted from shop.py by `shoal new --from-scrapy`."""
+
+        from shoal import Item, Page, css, spider
+
+
+        class QuotesItem(Item):
+            text: str | None = css('span.text::text')
+            tags: list[str] = css('a.tag::text')
+
+
+        @spider('https://quotes.toscrape.com/page/1/', 'https://quotes.toscrape.com/page/2/', scope='domain', rate=2)
+        def quotes(page: Page):
+            yield from page.each('div.quote', QuotesItem)
+            yield from list(page.follow('li.next a::attr(href)'))[:1]
+        ''')
+    html = b"<div class=quote><span class=text>A</span><a class=tag>x</a></div><li class=next><a href=/2>n</a></li>"
+    assert found(made, tmp_path, html) == [{"text": "A", "tags": ["x"]}, "http://x.example/2"]
+
+
+def test_callbacks_get_each_other_and_what_requests_give_them(tmp_path: Path) -> None:
+    made = with_parse(
+        """
+        for link in response.css("a"):
+            yield response.follow(link, self.detail, cb_kwargs={"place": 1})
+        for href in response.css("a::attr(href)").getall():
+            yield scrapy.Request(response.urljoin(href), self.detail, cb_kwargs={"place": 2}, errback=self.failed)
+        yield from response.follow_all(css="a", callback=self.parse)
+        yield from response.follow_all(response.xpath("//a/@href"), callback=self.detail, priority=2)
+        yield scrapy.FormRequest("/login", formdata={"a": "b"}, callback=self.detail)
+        """,
+        """
+        def detail(self, response, place=0):
+            yield {"place": place, "url": response.url, "status": response.status}
+
+        def failed(self, failure):
+            yield {"url": failure.request.url}
+        """,
+    )
+    assert made.notes == ()
+    requests = requests_of(made, tmp_path, BOOK)
+    assert [(one.url, one.callback, one.meta, one.method) for one in requests][::2] == [
+        ("http://x.example/a", "detail", {"place": 1}, "GET"),
+        ("http://x.example/a", "detail", {"place": 2}, "GET"),
+        ("http://x.example/a", None, None, "GET"),
+        ("http://x.example/a", "detail", None, "GET"),
+        ("http://x.example/login", "detail", None, "POST"),
+    ]
+    assert found(made, tmp_path, callback="detail") == [{"place": 0, "url": "http://x.example/shop/", "status": 200}]
+    assert found(made, tmp_path, callback="failed") == [{"url": "http://x.example/shop/"}]
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ('response.css("b::text").get()', "Bell"),
+        ('response.css("u::text").get()', None),
+        ('response.css("u::text").get(default="-").strip()', "-"),
+        ('response.css("u::text").extract_first("-")', "-"),
+        ('response.css("a::text").getall()', ["1", "2"]),
+        ('response.xpath("//a/@href").extract()', ["/a", "/b"]),
+        ('response.xpath("//h1/b/text()").get()', "Bell"),
+        ('response.css("a")[0].attrib["href"]', "/a"),
+        ('response.css("a").attrib["href"]', "/a"),
+        ('response.css("h1").css("b::text").get()', "Bell"),
+        ('response.css(".price::text").re_first(r"(\\d)2")', "1"),
+        ('response.css("a::attr(href)").re(r"[ab]")', ["a", "b"]),
+        ('[a.css("::text").get() for a in response.css("a")]', ["1", "2"]),
+        ('[a.attrib["href"] for a in response.css("a")]', ["/a", "/b"]),
+        ('len(response.css("a"))', 2),
+        ("response.urljoin('x')", "http://x.example/shop/x"),
+        ('"Blue" in response.text', True),
+    ],
+)
+def test_expressions_have_the_same_values(expression: str, value: object, tmp_path: Path) -> None:
+    """Beside something that no field of an item can be, so that they are translated one by one."""
+    made = with_parse(f'yield {{"n": 1, "x": {expression}}}')
+    assert made.notes == (), made.text
+    assert found(made, tmp_path) == [{"n": 1, "x": value}], made.text
+
+
+def test_items_are_filled_step_by_step_or_at_once(tmp_path: Path) -> None:
+    made = with_parse("""
+        item = BookItem()
+        item["title"] = response.css("b::text").get()
+        if item["title"]:
+            yield item
+        elif response.status == 200:
+            yield None
+        yield BookItem(price=response.css(".price::text").get(), n=2)
+        yield BookItem(price=response.css(".price::text").get())
+        """)
+    assert found(made, tmp_path) == [{"title": "Bell"}, {"price": "12", "n": 2}, {"price": "12"}]
+
+
+def test_an_item_loader_and_a_function_in_the_callback(tmp_path: Path) -> None:
+    made = with_parse(
+        """
+        def extract(query):
+            return response.css(query).get(default="").strip()
+
+        yield {"title": extract("b::text"), "none": extract("u::text")}
+        loader = ItemLoader(item=BookItem(), response=response)
+        loader.add_css("title", "b::text")
+        loader.add_xpath("price", "//p/text()")
+        loader.add_value("url", response.url)
+        yield loader.load_item()
+        """
+    )
+    assert found(made, tmp_path)[0] == {"title": "Bell", "none": ""}
+    assert found(made, tmp_path)[1] == {"title": "Bell", "price": "12", "url": "http://x.example/shop/"}
+    assert [note.text for note in made.notes] == [
+        "the processors of the item loader: each field has the first text that is found"
+    ]
+
+
+def test_rules_of_a_crawl_spider(tmp_path: Path) -> None:
+    made = drafted("""
+        class Shop(CrawlSpider):
+            name = "shop"
+            start_urls = ["http://x.example/"]
+            rules = (
+                Rule(LinkExtractor(allow=r"/a$", deny="zzz"), callback="parse_item", follow=True),
+                Rule(LinkExtractor(restrict_css="nav"), follow=True),
+                Rule(LinkExtractor(allow=("/b", "/c"), tags=("img",))),
+            )
+
+            def parse_item(self, response):
+                return {"url": response.url}
+        """)
+    html = BOOK + b"<nav><a href=/n>n</a></nav>"
+    requests = requests_of(made, tmp_path, html)
+    to = [(one.url.rpartition("/")[2], one.callback or "shop") for one in requests]
+    # The spider itself, by its name.
+    assert to == [("a", "parse_item"), ("n", "shop"), ("b", "shop")]
+    assert found(made, tmp_path, html, "parse_item")[0] == {"url": "http://x.example/shop/"}
+    assert len(requests_of(made, tmp_path, html, "parse_item")) == 3
+    assert [note.text for note in made.notes] == ["tags= of a link extractor has no equivalent"]
+
+
+def test_rules_of_a_sitemap_spider(tmp_path: Path) -> None:
+    made = drafted("""
+        class Shop(SitemapSpider):
+            name = "shop"
+            sitemap_urls = ["http://x.example/sitemap.xml"]
+            sitemap_rules = [("/shop/", "parse_item"), ("/other/", "parse_other")]
+
+            def parse_item(self, response):
+                yield {"url": response.url}
+
+            def parse_other(self, response):
+                yield {}
+        """)
+    assert "sitemaps=True" in made.text and made.notes == ()
+    assert found(made, tmp_path) == [{"url": "http://x.example/shop/"}]
+
+
+def test_what_cannot_be_translated_stays_with_its_line(tmp_path: Path) -> None:
+    made = with_parse("""
+        token = response.xpath("../input/@value").get()
+        yield {"token": token}
+        yield scrapy.FormRequest.from_response(response, callback=self.parse)
+        for row in response.css("a"):
+            self.crawler.stats.inc_value("rows")
+        yield {"title": response.css("b::text").get()}
+        """)
+    assert found(made, tmp_path) == [{"title": "Bell"}]
+    lines = {note.line: note.text for note in made.notes}
+    # The first line of the callback's body is the 13th of the file.
+    assert list(lines) == [13, 14, 15, 17], made.text
+    token, used, form, crawler = lines.values()
+    assert "does not take this selector" in token and used == "it uses token, which is not translated"
+    assert "a form of the page" in form and "self.crawler" in crawler
+    for line, text in lines.items():
+        assert f"# line {line}: {text}" in made.text
+
+
+def test_settings_scope_and_constants(tmp_path: Path) -> None:
+    made = drafted(
+        """
+        import re
+        from .tools import clean
+
+        WORD = re.compile("[a-z]+")
+
+        def words(text):
+            return WORD.findall(text)
+
+        class Books(scrapy.Spider):
+            name = "books"
+            start_urls = ["http://x.example/"]
+            allowed_domains = ["x.example", "y.example"]
+            custom_settings = {
+                "USER_AGENT": "me",
+                "DEPTH_LIMIT": 3,
+                "DEFAULT_REQUEST_HEADERS": {"X-A": "b"},
+                "ITEM_PIPELINES": {"shop.Pipeline": 1},
+                "ROBOTSTXT_OBEY": False,
+            }
+            base = "x"
+
+            def __init__(self, category="all", **named):
+                self.category = category
+
+            def parse(self, response):
+                yield {"words": words(self.base + "1y"), "category": self.category, "clean": clean}
+        """
+    )
+    assert "max_depth=3" in made.text and "scope='any'" in made.text
+    assert "category: str | None = 'all'" in made.text and "import re\n" in made.text
+    texts = "\n".join(note.text for note in made.notes)
+    assert len(made.notes) == 4
+    for name in ("allowed_domains", "ITEM_PIPELINES", "ROBOTSTXT_OBEY", "from .tools import clean"):
+        assert name in texts
+    pages = loaded(made, tmp_path)
+    assert pages.options["header"] == ("User-Agent: me", "X-A: b")
+
+
+def test_nothing_of_the_original_is_run() -> None:
+    made = drafted(
+        """
+        class Books(scrapy.Spider):
+            name = "books"
+            start_urls = ["http://x.example/"]
+
+            def parse(self, response):
+                yield {"a": 1}
+        """,
+        head="import scrapy\nraise SystemExit('it ran')\n",
+    )
+    assert "raise" not in made.text
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [("x = (", "is not Python"), ("x = 1", "has no spider of Scrapy"), ("x = '\0'", "is not Python")],
+)
+def test_a_file_without_a_spider_is_refused(source: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        spiders_in(source, "shop.py")
+
+
+def test_code_that_would_run_when_the_draft_is_loaded_is_not_copied(tmp_path: Path) -> None:
+    made = drafted(
+        """
+        import os
+        from typing import Any
+
+        SECRET = os.system("exit 1")
+        FIRST = SECOND
+        SECOND = FIRST
+        LARGE = 9 ** 9 ** 9
+        LIMIT = 2 * 3
+
+        def late(n=os.getpid()):
+            return n
+
+        def typed(n: Unknown = LIMIT) -> Unknown:
+            return n
+
+        class Books(scrapy.Spider):
+            name = "list"
+            start_urls = ["http://x.example/"]
+
+            def parse(self, response):
+                yield {"n": typed(), "all": (SECRET, FIRST, LARGE, late)}
+
+            def filter(self, response):
+                yield {}
+        """
+    )
+    lines = made.text.splitlines()
+    assert [line for line in lines if line.startswith(("LIMIT", "def "))] == [
+        "LIMIT = 2 * 3",
+        "def typed(n=LIMIT):",
+        "def list_spider(page: Page):",
+        "def filter_(page: Page):",
+    ]
+    for name in ("SECRET", "FIRST", "LARGE", "late()"):
+        assert any(note.text.startswith(f"{name} is not") for note in made.notes), made.notes
+    assert loaded(made, tmp_path).name == "list"
+
+
+def test_a_base_class_of_the_project_is_named() -> None:
+    made = drafted("class Books(ShopSpider):\n    start_urls = ['http://x.example/']\n")
+    assert "the base class ShopSpider is not Scrapy's" in made.notes[0].text
+    assert "there is no method parse" in made.notes[1].text
