@@ -81,11 +81,11 @@ class Here(Shell):
 
 
 def assert_balanced(shoal: Shell, ran: Ran) -> None:
-    """found = queued + leased + pages + redirects + dead + dropped, for the job that ran."""
+    """found = queued + leased + pages + assets + redirects + dead + dropped, for the job that ran."""
     if not any(line.get("type") == "summary" for line in ran.lines):
         return
     (figures,) = shoal("job", ran.summary["job"], "--json").lines
-    parts = (figures[name] for name in ("queued", "leased", "pages", "redirects", "dead"))
+    parts = (figures[name] for name in ("queued", "leased", "pages", "assets", "redirects", "dead"))
     assert figures["found"] == sum(parts) + sum(figures["dropped"].values())
     assert figures["leased"] == 0
 

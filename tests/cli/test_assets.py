@@ -60,7 +60,7 @@ def sites(tmp_path: Path) -> Iterator[tuple[str, str]]:
 def test_a_mirror_has_what_its_pages_need_and_no_page_of_another_host(shoal: Shell, sites: tuple[str, str]) -> None:
     site, cdn = sites
     ran = shoal("crawl", site, "--allow-private", "--rate", "0", "--json", "--assets", "--exclude", "secret")
-    assert (ran.code, ran.summary["pages"], ran.summary["assets"]) == (0, 8, 6)
+    assert (ran.code, ran.summary["pages"], ran.summary["assets"]) == (0, 2, 6)
     assert shoal("export", "last", "--mirror", "mirror", "--assets").code == 0
     root = shoal.folder / "mirror"
     ours, theirs = (url.removeprefix("http://").rstrip("/").replace(":", "+") for url in sites)
@@ -77,9 +77,22 @@ def test_a_mirror_has_what_its_pages_need_and_no_page_of_another_host(shoal: She
 def test_a_refresh_has_the_assets_of_unchanged_pages_too(shoal: Shell, sites: tuple[str, str]) -> None:
     command = ("crawl", sites[0], "--allow-private", "--rate", "0", "--json", "--assets", "--refresh")
     first, second = (shoal(*command).summary for _ in range(2))
-    assert second["pages"] == first["pages"] == 9
+    assert second["pages"] == first["pages"] == 2
     assert second["assets"] == first["assets"] == 7
     assert [page["changed"] for page in shoal("pages", "last", "--json").lines] == [False] * 9
+
+
+def test_assets_count_apart_from_pages_and_have_a_limit_of_their_own(shoal: Shell, sites: tuple[str, str]) -> None:
+    command = ("crawl", sites[0], "--allow-private", "--rate", "0", "--json", "--assets", "--name", "few")
+    page = shoal(*command, "--max-pages", "1").summary
+    # A page at the limit still gets all of its assets.
+    assert (page["state"], page["pages"], page["assets"], page["by_status"]) == ("limited", 1, 7, {"200": 1})
+    some = shoal(*command, "--max-assets", "3").summary
+    assert (some["state"], some["pages"], some["assets"]) == ("limited", 2, 3)
+    assert "its limit of assets is reached" in shoal("job", "few").out
+    rest = shoal("resume", "few", "--max-assets", "7", "--json").summary
+    assert (rest["state"], rest["pages"], rest["assets"]) == ("done", 2, 7)
+    assert sum(bool(page["is_asset"]) for page in shoal("pages", "few", "--json").lines) == 7
 
 
 def test_a_spider_sees_no_asset_neither_in_the_crawl_nor_when_extracting_again(
@@ -88,7 +101,7 @@ def test_a_spider_sees_no_asset_neither_in_the_crawl_nor_when_extracting_again(
     site, _ = sites
     (shoal.folder / "pages.py").write_text(SPIDER.replace("{url}", site))
     ran = shoal("crawl", "pages.py", "--json", "--assets", "-o", "items.jsonl")
-    assert (ran.code, ran.summary["items"], ran.summary["pages"]) == (0, 2, 9)
+    assert (ran.code, ran.summary["items"], ran.summary["pages"]) == (0, 2, 2)
     again = shoal("extract", "last", "--spider", "pages.py", "--json", "--processes", "1", "-o", "again.jsonl")
     assert again.code == 0, again.err
     crawled, extracted = ((shoal.folder / name).read_text() for name in ("items.jsonl", "again.jsonl"))

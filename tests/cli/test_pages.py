@@ -13,7 +13,7 @@ from tests.store.make import JOB, job_with, page
 FIELDS = [
     *("url", "final_url", "status", "depth", "parent", "content_type", "bytes", "title", "digest"),
     *("fingerprint", "attempts", "duration_ms", "fetched_at", "via", "archive", "changed"),
-    *("tdm_reservation", "tdm_policy", "canonical", "noindex", "nofollow", "change_kind"),
+    *("tdm_reservation", "tdm_policy", "canonical", "noindex", "nofollow", "change_kind", "is_asset", "session"),
 ]
 
 

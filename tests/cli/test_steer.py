@@ -109,7 +109,7 @@ def _assert_cancelled(crawl: Crawling) -> None:
     figures = crawl.figures()
     assert figures["state"] == "cancelled"
     assert figures["leased"] == 0 and figures["queued"] > 0
-    parts = (figures[name] for name in ("queued", "pages", "redirects", "dead"))
+    parts = (figures[name] for name in ("queued", "pages", "assets", "redirects", "dead"))
     assert figures["found"] == sum(parts) + sum(figures["dropped"].values())
 
 

@@ -1,7 +1,7 @@
 """What must hold of a fleet's crawl whatever was done to it, told from outside: by the commands, the tables and the
 site's own log.
 
-    I1  found = queued + leased + pages + redirects + dead + dropped
+    I1  found = queued + leased + pages + assets + redirects + dead + dropped
     I2  every page of the shop that can be reached is a page row
     I3  the items are those of an embedded crawl, each once
     I4  the site saw no more than the rate, no more at once than the cap, nothing twice but what a fault interrupted
@@ -27,7 +27,7 @@ DELAYED_S = 0.25
 
 def assert_balanced(figures: dict[str, Any]) -> None:
     """I1."""
-    parts = [figures[name] for name in ("queued", "leased", "pages", "redirects", "dead")]
+    parts = [figures[name] for name in ("queued", "leased", "pages", "assets", "redirects", "dead")]
     assert figures["found"] == sum(parts) + sum(figures["dropped"].values()), figures
 
 

@@ -130,8 +130,7 @@ class Bench:
 
     async def assert_balanced(self, job: str = "job") -> None:
         figures = await self.frontier.figures(job)
-        parts = figures.queued + figures.leased + figures.pages + figures.redirects + figures.dead
-        assert figures.found == parts + sum(figures.dropped.values())
+        assert figures.found == figures.queued + figures.leased + figures.ended
 
 
 def target(url: str) -> Target:

@@ -19,7 +19,7 @@ from shoal.errors import UsageError
 from shoal.frontier.adaptive_delay import Pace, gap_of, learn, slowdown_at
 from shoal.frontier.contract import Caller, Frontier, Terms
 from shoal.frontier.politeness_clock import StartClock
-from shoal.model import Completion, Landing, Lease, Offer, Outcome, Trail
+from shoal.model import ASSET, Completion, Landing, Lease, Offer, Outcome, Trail
 from tests.frontier.conftest import Kind, SqliteKind, target
 
 NEW = StartClock(0.0, 0.0)
@@ -29,6 +29,8 @@ JOBS = {
     "plain": Terms(gap_s=0.0, per_host=2),
     "gapped": Terms(gap_s=1.0, per_host=3),
     "limited": Terms(gap_s=0.0, per_host=4, pages=6),
+    "illustrated": Terms(gap_s=0.0, per_host=4, pages=4, assets=3),
+    "pictured": Terms(gap_s=0.1, per_host=3, pages_per_host=2, assets=4),
     "brisk": Terms(gap_s=0.1, per_host=4),
     "capped": Terms(gap_s=0.5, per_host=2, pages_per_host=2),
     "slowest": Terms(gap_s=10_000.0, per_host=10_000, priority=-(10**6), pages=10**15),
@@ -58,18 +60,36 @@ class ModelJob:
     held: set[str] = field(default_factory=set)
     ended: dict[str, Outcome] = field(default_factory=dict)
     permits: int = 0
+    asset_permits: int = 0
     taken: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     own_at: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     """host -> the job's own next start there"""
+
+    def take_permit(self, url: str, host: str, n: int = 1) -> None:
+        if is_asset(url):
+            self.asset_permits += n
+        else:
+            self.permits += n
+            self.taken[host] += n
 
     def may_start(self, url: str, host: str, now: float) -> bool:
         if self.state != "active" or self.queued[url] > now:
             return False
         if url in self.held:
             return True
+        if is_asset(url):
+            return self.terms.assets is None or self.asset_permits < self.terms.assets
         all_pages = self.terms.pages is None or self.permits < self.terms.pages
         here = self.terms.pages_per_host is None or self.taken[host] < self.terms.pages_per_host
         return all_pages and here
+
+
+def is_asset(url: str) -> bool:
+    return url.endswith(".png")
+
+
+def trail_of(url: str, priority: int = 0) -> Trail:
+    return Trail(priority=priority, callback=ASSET if is_asset(url) else "")
 
 
 class CalmMachine(RuleBasedStateMachine):
@@ -117,14 +137,17 @@ class CalmMachine(RuleBasedStateMachine):
         start=st.integers(0, 20),
         n=st.integers(1, 8),
         priority=st.integers(-1, 1),
+        ending=st.sampled_from(["", "", ".png"]),
         repeat=st.booleans(),
     )
-    def offer(self, data: st.DataObject, host: str, start: int, n: int, priority: int, repeat: bool) -> None:
+    def offer(
+        self, data: st.DataObject, host: str, start: int, n: int, priority: int, ending: str, repeat: bool
+    ) -> None:
         job = data.draw(st.sampled_from(sorted(self.jobs)))
-        urls = [f"http://{host}/{place}" for place in (*range(start, start + n), start)]
+        urls = [f"http://{host}/{place}{ending}" for place in (*range(start, start + n), start)]
         known = self.known(job)
         fresh = [url for url in dict.fromkeys(urls) if url not in known]
-        offers = [Offer(job, [target(url) for url in urls], Trail(priority=priority))]
+        offers = [Offer(job, [target(url) for url in urls], trail_of(urls[0], priority))]
         call = self.caller.next()
         for _ in range(1 + repeat):
             assert self.run(self.frontier.offer(call, offers)).new == len(fresh)
@@ -189,8 +212,7 @@ class CalmMachine(RuleBasedStateMachine):
         assert lease.wait_s <= horizon_s + 1e-6
         assert all(lease.token > token for token in self.leases if lease.token != token)
         if url not in model.held:
-            model.permits += 1
-            model.taken[lease.target.host] += 1
+            model.take_permit(url, lease.target.host)
         model.held.discard(url)
         del model.queued[url]
         host.in_flight += 1
@@ -259,7 +281,7 @@ class CalmMachine(RuleBasedStateMachine):
         job = data.draw(st.sampled_from(sorted(self.jobs)))
         model = self.jobs[job]
         dead = [url for url, outcome in model.ended.items() if outcome is Outcome.DEAD]
-        letters = [(target(url), Trail()) for url in dead]
+        letters = [(target(url), trail_of(url)) for url in dead]
         for revived in (len(dead), 0):
             assert self.run(self.frontier.revive(self.caller.next(), job, letters)) == revived
         for url in dead:
@@ -301,9 +323,7 @@ class CalmMachine(RuleBasedStateMachine):
         return self.jobs[lease.job]
 
     def give_permit_back(self, lease: Lease) -> None:
-        model = self.jobs[lease.job]
-        model.permits -= 1
-        model.taken[lease.target.host] -= 1
+        self.jobs[lease.job].take_permit(lease.target.url, lease.target.host, -1)
 
     @rule(
         data=st.data(),
@@ -356,13 +376,18 @@ class CalmMachine(RuleBasedStateMachine):
             ends = list(model.ended.values())
             assert figures.queued == len(model.queued)
             assert figures.leased == leased
-            assert figures.pages == ends.count(Outcome.DONE)
+            done = [url for url, outcome in model.ended.items() if outcome is Outcome.DONE]
+            assert figures.assets == sum(map(is_asset, done))
+            assert figures.pages == len(done) - figures.assets
             assert figures.redirects == ends.count(Outcome.REDIRECT)
             assert figures.dead == ends.count(Outcome.DEAD)
             assert sum(figures.dropped.values()) == ends.count(Outcome.DROP)
             assert figures.found == len(model.queued) + leased + len(ends)
             if model.terms.pages is not None:
-                assert figures.pages + leased <= model.terms.pages
+                held = [lease.target.url for lease, _, _ in self.leases.values() if lease.job == name]
+                assert figures.pages + sum(not is_asset(url) for url in held) <= model.terms.pages
+            if model.terms.assets is not None:
+                assert figures.assets <= model.asset_permits <= model.terms.assets
 
     @invariant()
     def an_idle_worker_is_told_when_to_come_back(self) -> None:

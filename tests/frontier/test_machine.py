@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 from shoal.frontier.contract import Caller, Ended
 from shoal.model import Lease, Offer, Outcome
 from tests.frontier.conftest import Kind, RedisKind, target
-from tests.frontier.machine import HOSTS, NEW, SITES, CalmMachine, ModelHost, ModelJob
+from tests.frontier.machine import HOSTS, NEW, SITES, CalmMachine, ModelHost, ModelJob, is_asset, trail_of
 from tests.frontier.redis_server import RedisServer
 
 
@@ -62,7 +62,7 @@ class FrontierMachine(CalmMachine):
             for known in (0, len(model.ended)):
                 assert self.recall(name) == len(model.ended) - known
             found = [target(url) for url in (*pending, *model.ended)]
-            offers = [Offer(name, found)]
+            offers = [Offer(name, [each], trail_of(each.url)) for each in found]
             assert self.run(self.frontier.offer(self.caller.next(), offers)).new == len(pending)
             rebuilt.queued = dict.fromkeys(pending, 0.0)
         self.leases.clear()
@@ -73,10 +73,15 @@ class FrontierMachine(CalmMachine):
         """Tells the frontier, and the model, how requests of the job had ended; what is pending has not."""
         model = self.jobs[job]
         endings = [(target(url), outcome) for url, outcome in model.ended.items()]
-        told = [Ended(found.fingerprint, found.host, outcome, 0, "robots") for found, outcome in endings]
-        pages = [found.host for found, outcome in endings if outcome is Outcome.DONE]
+        told = [
+            Ended(found.fingerprint, found.host, outcome, 0, "robots", is_asset(found.url))
+            for found, outcome in endings
+        ]
+        done = [found for found, outcome in endings if outcome is Outcome.DONE]
         answered = [found.host for found, outcome in endings if outcome in (Outcome.DONE, Outcome.REDIRECT)]
-        model.permits, model.taken = len(pages), defaultdict(int, Counter(pages))
+        model.permits, model.asset_permits, model.taken = 0, 0, defaultdict(int)
+        for found in done:
+            model.take_permit(found.url, found.host)
         self.answered = {pair for pair in self.answered if pair[0] != job} | {(job, host) for host in answered}
         new: int = self.run(self.frontier.recall(self.caller.next(), job, told))
         return new

@@ -21,8 +21,12 @@ async def test_a_file_of_the_first_format_is_brought_up_to_date(tmp_path: Path) 
     frontier.close()
     with closing(sqlite3.connect(path)) as db:
         made = _schema(db)
-        later = ("own_workers", "browser", "cost_max", "cost")
+        later = ("own_workers", "browser", "cost_max", "cost", "assets_max", "asset_permits", "assets")
         db.executescript("".join(f"ALTER TABLE job DROP COLUMN {name};" for name in later))
+        db.executescript(
+            "ALTER TABLE later DROP COLUMN band; ALTER TABLE lease DROP COLUMN band; DROP INDEX queue_free;"
+        )
+        db.executescript("CREATE INDEX queue_held ON queue(job, host) WHERE held")
         db.executescript("DROP TABLE site; ALTER TABLE ready DROP COLUMN next_at")
         db.executescript("".join(f"ALTER TABLE host DROP COLUMN {name};" for name in ("gap_s", "floor_at", "site")))
         db.executescript("DROP INDEX ready_met; ALTER TABLE job DROP COLUMN given; PRAGMA user_version = 1")
@@ -37,5 +41,7 @@ async def test_a_file_of_the_first_format_is_brought_up_to_date(tmp_path: Path) 
 
 
 def _schema(db: sqlite3.Connection) -> set[str]:
-    columns = {row[1] for table in ("job", "host", "ready") for row in db.execute(f"PRAGMA table_info({table})")}
+    columns = {
+        row[1] for table in ("job", "host", "ready", "lease") for row in db.execute(f"PRAGMA table_info({table})")
+    }
     return columns | {row[0] for row in db.execute("SELECT name FROM sqlite_master")}

@@ -55,6 +55,8 @@ def test_a_page_is_shown_with_its_fields_in_order(store: Store) -> None:
         ("noindex", None),
         ("nofollow", None),
         ("change_kind", None),
+        ("is_asset", False),
+        ("session", None),
     ]
 
 

@@ -188,6 +188,7 @@ _EXAMPLES = {Kind.SIZE: "500M", Kind.DURATION: "90 or 10m", Kind.SHARE: "0.05"}
 _CHANGED = {
     "max_pages": "New page limit, counting the pages it has.",
     "max_pages_per_host": "New page limit per host, counting the pages it has.",
+    "max_assets": "New limit of assets, counting those it has.",
     "max_bytes": "New limit of received bytes, counting those before.",
     "max_cost": "New limit of what proxies cost, counting what was spent before.",
     "max_seconds": "New time limit, counting the time before.",

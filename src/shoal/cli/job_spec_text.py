@@ -53,6 +53,8 @@ def _limits(limits: Limits) -> str:
     parts = []
     if limits.pages is not None:
         parts.append(plural(limits.pages, "page"))
+    if limits.assets is not None:
+        parts.append(plural(limits.assets, "asset"))
     if limits.pages_per_host is not None:
         parts.append(f"{plural(limits.pages_per_host, 'page')} per host")
     if limits.depth is not None:

@@ -101,7 +101,7 @@ def refreshed(seen: Overview) -> str:
 
 def assets(seen: Overview) -> str:
     n = seen.stored.assets
-    return f"{count(n)} of {plural(seen.stored.pages, 'page')} are parts of pages or files" if n else ""
+    return f"{plural(n, 'part')} of pages or files of items, beside the pages" if n else ""
 
 
 def merged(seen: Overview) -> str:

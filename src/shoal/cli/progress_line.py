@@ -35,7 +35,7 @@ class ProgressMeter:
     trend: str = ""
     """The rate of the last minutes as a sparkline."""
     history: deque[tuple[float, int, int]] = field(default_factory=lambda: deque(maxlen=200))
-    """(time, pages, found)"""
+    """(time, pages and assets, found)"""
 
     def line(self, figures: Figures, note: str | None = None) -> str:
         """The most important parts come first, because a terminal cuts off the end; while no page arrives, the note."""
@@ -46,6 +46,7 @@ class ProgressMeter:
         about = "~" if growing else ""
         place = f"{self.name} {count(figures.pages)}/{about}{count(total)}"
         pace = f"{100 * done // max(1, total)}% {rate:.1f} p/s queue {count(figures.queued + figures.leased)}"
+        pace += f" assets {count(figures.assets)}" if figures.assets else ""
         if rate > 0 and done < total:
             pace += f" ETA {about}{duration((total - done) / rate)}"
         if note and rate == 0:
@@ -61,13 +62,14 @@ class ProgressMeter:
         return now == then and at - began >= STILL_AFTER_S
 
     def _trend(self, figures: Figures) -> tuple[float, bool]:
-        """Recent pages per second, and whether new URLs are still being found."""
+        """Recent pages and assets per second, and whether new URLs are still being found."""
         now = time.monotonic()
-        self.history.append((now, figures.pages, figures.found))
+        fetched = figures.pages + figures.assets
+        self.history.append((now, fetched, figures.found))
         while len(self.history) > 2 and now - self.history[0][0] > RATE_WINDOW_S:
             self.history.popleft()
-        began, pages_then, found_then = self.history[0]
-        rate = (figures.pages - pages_then) / (now - began) if now > began else 0.0
+        began, fetched_then, found_then = self.history[0]
+        rate = (fetched - fetched_then) / (now - began) if now > began else 0.0
         return rate, figures.found > found_then
 
     def _gathered(self) -> str:
@@ -78,8 +80,7 @@ class ProgressMeter:
 
     def _extent(self, figures: Figures) -> tuple[int, int]:
         """The expected number of pages, and how many of them are done."""
-        ended = figures.redirects + figures.dead + sum(figures.dropped.values())
-        total = figures.found - ended
+        total = figures.found - figures.ended + figures.pages
         return (total if self.pages_limit is None else min(total, self.pages_limit)), figures.pages
 
     def _errors(self) -> str:

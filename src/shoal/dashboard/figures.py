@@ -45,8 +45,7 @@ class Progress:
 
 def progress(status: JobStatus, points: Sequence[Point]) -> Progress:
     figures, limit = status.figures, status.job.spec.limits.pages
-    ended = figures.redirects + figures.dead + sum(figures.dropped.values())
-    total = figures.found - ended
+    total = figures.found - figures.ended + figures.pages
     if limit is not None:
         total = min(total, limit)
     rate = recent_rate(points, status.job.started_at or 0.0) if status.state is JobState.RUNNING else 0.0

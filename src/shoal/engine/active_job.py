@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 SITEMAP = "#sitemap"
 """Callback of requests whose response is read as a sitemap. No spider's callback can have this name."""
-ASSET = "#asset"
-"""Callback of requests for what a page needs to be looked at. They need not be in scope, and are not read."""
 SITEMAP_BYTES = 60_000_000
 MOST_MAPPED = 100_000
 """Maximum number of origins to remember."""
@@ -250,7 +248,7 @@ class ActiveJob:
 
     def render_mode(self, lease: Lease) -> Render:
         """Which of its pages a browser loads. Sitemaps and assets are never rendered."""
-        if lease.trail.callback in (SITEMAP, ASSET):
+        if lease.trail.callback == SITEMAP or lease.trail.is_asset:
             return Render.NEVER
         return (lease.trail.options and lease.trail.options.render) or self.spec.render
 
@@ -281,7 +279,7 @@ class ActiveJob:
 
     def checks_type(self, lease: Lease) -> bool:
         """Whether the type of the answer decides if it is kept. A seed is kept unless the job chose types."""
-        if self.types.takes_all or lease.trail.callback in (SITEMAP, ASSET):
+        if self.types.takes_all or lease.trail.callback == SITEMAP or lease.trail.is_asset:
             return False
         return bool(self.types.chosen) or lease.trail.parent is not None
 

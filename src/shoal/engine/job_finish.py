@@ -42,6 +42,7 @@ async def finish(frontier: Frontier, store: Store, job: Job, idle_reason: str) -
 
 def final_state(idle_reason: str, spec: JobSpec, figures: Figures) -> tuple[JobState, str | None]:
     pages, dead = figures.pages, figures.dead
+    tried = pages + figures.assets + dead
     if idle_reason == "cancelled":
         return JobState.CANCELLED, None
     if pages == 0 and idle_reason == "empty":
@@ -49,8 +50,8 @@ def final_state(idle_reason: str, spec: JobSpec, figures: Figures) -> tuple[JobS
         private = figures.dropped.get("address_refused") and spec.private_way_out
         why = f": addresses are private or reserved; {private} allows private ones" if private else ""
         return JobState.FAILED, f"no page could be fetched{why}"
-    if spec.max_failure_rate is not None and dead > spec.max_failure_rate * (pages + dead):
-        return JobState.FAILED, f"{dead / (pages + dead):.1%} of requests are dead letters"
+    if spec.max_failure_rate is not None and dead > spec.max_failure_rate * tried:
+        return JobState.FAILED, f"{dead / tried:.1%} of requests are dead letters"
     if idle_reason == "empty":
         return JobState.DONE, None
     return JobState.LIMITED, reached(idle_reason)

@@ -49,6 +49,7 @@ def terms_of(spec: JobSpec, seconds_used: float, owner: str | None = None) -> Te
         pages_per_host=bound_of("max_pages_per_host").nearest(limits.pages_per_host),
         bytes=bound_of("max_bytes").nearest(limits.bytes),
         browser=spec.render is Render.ALWAYS,
+        assets=bound_of("max_assets").nearest(limits.assets),
         cost=None if limits.cost is None else max(1, round(limits.cost * MILLION)),
         stop_at=None if seconds is None else time.time() + seconds - seconds_used,
         own_workers=spec.scrapy is not None,

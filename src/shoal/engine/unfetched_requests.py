@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.engine import request_result
-from shoal.engine.active_job import ASSET, SITEMAP, ActiveJob
+from shoal.engine.active_job import SITEMAP, ActiveJob
 from shoal.engine.reading.crash_marker import MAX_CRASHES
 from shoal.engine.reading.retry_policy import HOPELESS, retry_wait_s
 from shoal.engine.request_result import RequestResult
@@ -78,7 +78,7 @@ def unwanted(scope: Scope, target: Target, trail: Trail) -> str | None:
         return None
     reason = scope.refusal(target.url)
     is_listed = scope.is_listed and trail.depth == 0
-    if reason == "off_scope" and (trail.parent is None or is_listed or trail.callback == ASSET):
+    if reason == "off_scope" and (trail.parent is None or is_listed or trail.is_asset):
         return "excluded" if scope.excludes(target.url) else None
     return reason
 

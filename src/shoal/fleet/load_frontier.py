@@ -130,7 +130,7 @@ class FrontierRestorer:
         except FrontierLost:
             # Nothing can be leased from it, and it is rebuilt anyway.
             return False
-        counted = {"page": known.pages, "redirect": known.redirects, "dead": known.dead}
+        counted = {"page": known.pages, "asset": known.assets, "redirect": known.redirects, "dead": known.dead}
         counted["drop"] = sum(known.dropped.values())
         return any(stored[kind] > n for kind, n in counted.items())
 
@@ -160,7 +160,10 @@ class FrontierRestorer:
         after = None
         while part := await self._writer.read(ended_requests, job.id, after, ENDED_AT_ONCE):
             after = part[-1]
-            ended = [Ended(key, host, OUTCOMES[kind], size, why) for key, host, kind, size, why in part]
+            ended = [
+                Ended(key, host, OUTCOMES[kind], size, why, bool(is_asset))
+                for key, host, kind, size, why, is_asset in part
+            ]
             await self._frontier_client.recall(job.id, ended)
             self.moved_at = time.monotonic()
 

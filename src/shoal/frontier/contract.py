@@ -60,6 +60,8 @@ class Terms(NamedTuple):
     """The most that its requests may cost, in millionths of the currency of its proxies."""
     spent: int = 0
     """What its requests have cost so far, at least, likewise."""
+    assets: int | None = None
+    """The most assets. `pages` and `pages_per_host` do not count them."""
     own_workers: bool = False
     """Only lease calls that name the job get its requests: other programs work on it, not the fleet's workers."""
     browser: bool = False
@@ -84,6 +86,7 @@ class Ended(NamedTuple):
     bytes: int = 0
     reason: str = ""
     """With DROP."""
+    is_asset: bool = False
 
 
 class HostState(NamedTuple):
@@ -191,8 +194,8 @@ class Frontier(Protocol):
         """Returns when a request of these lanes may be leased, or after timeout_s. Safe to cancel at any point."""
 
     async def idle_reason(self, job: str) -> str | None:
-        """Why the job has nothing to lease (`empty`, `pages`, `bytes`, `cost`, `seconds`, `pages_per_host`, `paused`,
-        `cancelled`). None while it has something to lease, or leases are held."""
+        """Why the job has nothing to lease (`empty`, `pages`, `assets`, `bytes`, `cost`, `seconds`, `pages_per_host`,
+        `paused`, `cancelled`). None while it has something to lease, or leases are held."""
 
     async def end_reason(self, job: str) -> str | None:
         """Why the job will lease nothing more, whatever it is offered (`seconds`, `bytes`, `cost`, `cancelled`), or

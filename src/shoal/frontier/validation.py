@@ -26,7 +26,7 @@ def check_terms(terms: Terms) -> None:
     for name, number in (("per_host", terms.per_host), ("priority", terms.priority)):
         _check(name, number, bound_of(name).least, bound_of(name).most)
     limits = {"pages": terms.pages, "pages_per_host": terms.pages_per_host, "bytes": terms.bytes}
-    limits |= {"cost": terms.cost, "spent": terms.spent}
+    limits |= {"cost": terms.cost, "spent": terms.spent, "assets": terms.assets}
     for name, value in limits.items():
         _check(name, value, 0, MOST)
     _check("stop_at", terms.stop_at, -FURTHEST, FURTHEST)

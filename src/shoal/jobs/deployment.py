@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -84,8 +85,8 @@ class Deployment(Protocol):
 def figures_from_store(store: Store, job_id: str) -> Figures:
     """The figures of a job that is not in the frontier, as far as the store knows them."""
     counts = outcome_counts(store, job_id)
-    ended = counts.pages + counts.redirects + counts.dead + sum(counts.dropped.values())
-    return Figures(found=ended, **counts._asdict(), pending_known=False)
+    figures = Figures(**counts._asdict(), pending_known=False)
+    return replace(figures, found=figures.ended)
 
 
 def nothing_to(action: str, job: Job, state: JobState) -> str:

@@ -139,7 +139,7 @@ class Overview:
             "rendered": stored.rendered,
             "nofollow_starts": list(self.nofollow_starts),
             "sinks": [asdict(sink) for sink in self.sinks],
-            "assets": stored.assets,
+            "assets": frontier.assets,
         }
 
 
@@ -151,7 +151,7 @@ async def overview(place: Deployment, job_id: str) -> Overview:
 def with_stored(place: Deployment, status: JobStatus, stored: StoredFigures) -> Overview:
     """`stored` was counted before the status was read."""
     store, job = place.store, status.job
-    if status.state in ENDED and _ended(stored) != _ended(status.figures):
+    if status.state in ENDED and _ended(stored) != status.figures.ended:
         # It ended in between. Now its figures are complete.
         stored = stored_figures(store, job.id)
     starts = nofollow_starts(store, job.id, MOST_STARTS) if _follows_all_links(job) else []
@@ -199,15 +199,16 @@ def agreeing(status: JobStatus, stored: StoredFigures) -> Figures:
     known = status.figures
     # The frontier itself drops records that it cannot read.
     dropped = {reason: n for reason, n in known.dropped.items() if reason not in stored.dropped} | stored.dropped
-    figures = replace(known, pages=stored.pages, redirects=stored.redirects, dead=stored.dead, dropped=dropped)
-    waiting = _ended(figures) + known.queued
+    pages, assets, redirects, dead = stored.pages, stored.assets, stored.redirects, stored.dead
+    figures = replace(known, pages=pages, assets=assets, redirects=redirects, dead=dead, dropped=dropped)
+    waiting = figures.ended + known.queued
     at_rest = status.state in ENDED or not known.pending_known
     leased = known.leased if at_rest else max(0, known.found - waiting)
     return replace(figures, leased=leased, found=waiting + leased)
 
 
-def _ended(figures: Figures | StoredFigures) -> int:
-    return figures.pages + figures.redirects + figures.dead + sum(figures.dropped.values())
+def _ended(stored: StoredFigures) -> int:
+    return stored.pages + stored.assets + stored.redirects + stored.dead + sum(stored.dropped.values())
 
 
 def _follows_all_links(job: Job) -> bool:

@@ -16,7 +16,6 @@ from itertools import chain, islice
 
 from shoal.engine.job_start import seeds_of
 from shoal.errors import ExtractionFailed, UsageError
-from shoal.extract.page_assets import is_asset_type
 from shoal.frontier.serialize import offer_of
 from shoal.jobs.deployment import Deployment
 from shoal.jobs.no_items import NothingFound, why_nothing_found
@@ -166,7 +165,7 @@ class Reextraction:
         files = file_requests(store, job)
         pages: Iterator[PageRecord | Drop] = extractable_pages(store, job, depth)
         for record in chain(pages, handled_failures(store, job, depth)):
-            is_asset = self._job.spec.assets and isinstance(record, PageRecord) and is_asset_type(record.content_type)
+            is_asset = isinstance(record, PageRecord) and record.is_asset
             if is_asset or record.fingerprint in files:
                 # No callback received it.
                 self.progress.total -= 1

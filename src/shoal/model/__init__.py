@@ -33,7 +33,19 @@ from shoal.model.record import (
     RejectRecord,
 )
 from shoal.model.rendering import Render
-from shoal.model.request import LAST, MILLION, Completion, Figures, Landing, Lease, Offer, Outcome, Target, Trail
+from shoal.model.request import (
+    ASSET,
+    LAST,
+    MILLION,
+    Completion,
+    Figures,
+    Landing,
+    Lease,
+    Offer,
+    Outcome,
+    Target,
+    Trail,
+)
 from shoal.model.request_options import RequestOptions
 
 
@@ -42,6 +54,7 @@ def fingerprint_hex(fingerprint: int) -> str:
 
 
 __all__ = [
+    "ASSET",
     "ENDED",
     "LAST",
     "MILLION",

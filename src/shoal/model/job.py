@@ -60,6 +60,7 @@ class Limits:
     seconds: float | None = DEFAULTS["limits.seconds"]
     pages_per_host: int | None = DEFAULTS["limits.pages_per_host"]
     cost: float | None = DEFAULTS["limits.cost"]
+    assets: int | None = DEFAULTS["limits.assets"]
 
     def allow_more_than(self, other: Limits) -> bool:
         """Whether one of them ends a job later than the other's does, or never."""

@@ -83,6 +83,16 @@ class SpiderOptions(TypedDict, total=False):
             section=Section.LIMITS,
         ),
     ]
+    max_assets: Annotated[
+        int,
+        Option(
+            "Maximum number of assets and files of items to store. They do not count as pages.",
+            Kind.COUNT,
+            field="limits.assets",
+            can_change=True,
+            section=Section.LIMITS,
+        ),
+    ]
     max_depth: Annotated[
         int,
         Option(
@@ -157,7 +167,7 @@ class SpiderOptions(TypedDict, total=False):
     assets: Annotated[
         bool,
         Option(
-            "Also fetch images, styles, scripts and fonts, for export --mirror and replay. Each counts as a page.",
+            "Also fetch images, styles, scripts and fonts, for export --mirror and replay.",
             section=Section.WHAT,
         ),
     ]

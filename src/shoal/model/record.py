@@ -35,7 +35,9 @@ class PageRecord:
     fetched_at: float
     via: str = "http"
     is_asset: bool = False
-    """Whether it was requested as a part of another page, or as a file of an item. Counted, and not stored."""
+    """Whether it was requested as a part of another page, or as a file of an item. Such pages count apart."""
+    session: str | None = None
+    """The session of the spider that requested it."""
     archive: str | None = None
     changed: bool | None = None
     """Compared with the newest earlier page, in a job that refreshes; None: there is none."""

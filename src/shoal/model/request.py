@@ -39,6 +39,10 @@ MILLION = 1_000_000
 LAST = -1
 """A priority that is served after everything else of its host."""
 
+ASSET = "#asset"
+"""Callback of requests for what a page needs to be looked at, and for files of items. They need not be in scope, they
+are not read, and they count apart from pages. No spider's callback can have this name."""
+
 
 class Trail(NamedTuple):
     """How a request was found. The links of one page share it."""
@@ -53,6 +57,10 @@ class Trail(NamedTuple):
     options: RequestOptions | None = None
     input: Mapping[str, str] | None = None
     """The columns of the row of the input list that led here, if the list had columns."""
+
+    @property
+    def is_asset(self) -> bool:
+        return self.callback == ASSET
 
 
 class Offer(NamedTuple):
@@ -159,8 +167,14 @@ class Figures:
     pages: int = 0
     redirects: int = 0
     dead: int = 0
+    assets: int = 0
+    """Parts of pages, such as images, and files of items. They are not among the pages."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     pending_known: bool = field(default=True, compare=False)
     """False: the frontier was unavailable, so `queued` and `leased` are not known."""
     browser: bool = field(default=False, compare=False)
     """Only workers that have a browser get its requests."""
+
+    @property
+    def ended(self) -> int:
+        return self.pages + self.assets + self.redirects + self.dead + sum(self.dropped.values())

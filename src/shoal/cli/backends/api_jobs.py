@@ -196,7 +196,7 @@ def _first(error: ValidationError) -> str:
 
 
 def _figures(answer: JobResponse) -> Figures:
-    names = ("found", "queued", "leased", "pages", "redirects", "dead", "dropped")
+    names = ("found", "queued", "leased", "pages", "assets", "redirects", "dead", "dropped")
     return Figures(**{name: answer[name] for name in names})  # type: ignore[literal-required]
 
 

@@ -42,6 +42,10 @@ class Page(TypedDict):
     """Whether the page asks that none of its links be followed."""
     change_kind: ChangeKind | None
     """With `refresh`: whether what people read has changed, only something else, or nothing; null: the page is new."""
+    is_asset: bool | None
+    """Whether it is a part of another page, such as an image, or a file of an item. Such pages count apart."""
+    session: str | None
+    """The session of the spider that requested it."""
 
 
 class PageList(TypedDict):

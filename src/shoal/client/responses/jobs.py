@@ -184,7 +184,7 @@ class Job(TypedDict):
     sinks: list[SinkFigures]
     """In the order in which the job names them."""
     assets: int
-    """How many of the pages are images, stylesheets and other parts of pages, or files of items."""
+    """Images, stylesheets and other parts of pages, and files of items. They are not among the pages."""
     bytes: int
     by_status: dict[str, int]
     """Pages by HTTP status."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from shoal.engine.active_job import ASSET, ActiveJob
+from shoal.engine.active_job import ActiveJob
 from shoal.engine.reading.file_requests import LAST_LEVEL
 from shoal.engine.reading.parse_page import BIG_BYTES
 from shoal.engine.request_result import RequestResult, add_skips
@@ -20,7 +20,7 @@ from shoal.extract.page_assets import css_assets, html_assets
 from shoal.extract.url_join import join
 from shoal.fetch.charset import to_utf8
 from shoal.fetch.exchange import Exchange
-from shoal.model import Offer, PageRecord, Target, Trail
+from shoal.model import ASSET, Offer, PageRecord, Target, Trail
 
 MOST_BYTES = 1 << 20
 """Larger pages and stylesheets are not read for assets: it would delay all other pages."""
@@ -33,7 +33,7 @@ MOST_LEVELS = LAST_LEVEL
 async def offer_assets(active_job: ActiveJob, done: RequestResult, record: PageRecord, answer: Exchange) -> None:
     """Of a page, and of an asset that is CSS."""
     trail = done.lease.trail
-    level = (trail.meta or {}).get("level", 1) if trail.callback == ASSET else 0
+    level = (trail.meta or {}).get("level", 1) if trail.is_asset else 0
     if level >= MOST_LEVELS or len(answer.body) > MOST_BYTES:
         return
     if len(answer.body) > BIG_BYTES:
@@ -43,7 +43,6 @@ async def offer_assets(active_job: ActiveJob, done: RequestResult, record: PageR
     add_skips(done, {"too_many_assets": len(links[MOST_ASSETS:])})
     targets = [target for link in links[:MOST_ASSETS] if (target := _target(active_job, base_url, link))]
     if targets:
-        # Before further pages: if a limit ends the crawl, its pages are complete.
         wanted = Trail(record.depth, max(1, trail.priority), record.fingerprint, ASSET, {"level": level + 1})
         done.offers.append(Offer(record.job, targets, wanted))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shoal.engine.active_job import ASSET, ActiveJob
+from shoal.engine.active_job import ActiveJob
 from shoal.engine.request_result import RequestResult
 from shoal.errors import InvalidURL
-from shoal.model import Offer, PageRecord, Target, Trail
+from shoal.model import ASSET, Offer, PageRecord, Target, Trail
 from shoal.model.request_options import identity_of
 
 MOST_FILES = 1_000
@@ -40,7 +40,6 @@ def offer_files(active_job: ActiveJob, done: RequestResult, record: PageRecord, 
         record.files.setdefault(target.fingerprint, []).append(url)
     if targets:
         trail = done.lease.trail
-        # Before further pages: if a limit ends the crawl, its items are complete.
         meta = {"level": LAST_LEVEL, FILE: True}
         wants = Trail(record.depth, max(1, trail.priority), record.fingerprint, ASSET, meta)
         wants = wants._replace(options=in_session) if identity else wants

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from shoal.engine import request_result
-from shoal.engine.active_job import ASSET, SITEMAP, ActiveJob, session_of
+from shoal.engine.active_job import SITEMAP, ActiveJob, session_of
 from shoal.engine.readers.pool import JobReaders, ReadFailed
 from shoal.engine.reading.auto_render import render_again
 from shoal.engine.reading.conditional_recrawl import CONDITION_REFUSED, NOT_MODIFIED, KnownPage
@@ -198,7 +198,7 @@ async def _page(
         return done
     if active_job.spec.assets:
         await _offer_assets(active_job, done, record, answer)
-    if lease.trail.callback == ASSET:
+    if lease.trail.is_asset:
         return done
     if is_good and (listing := listing_of(active_job, lease, record.content_type, answer.body)):
         done.listing = listing
@@ -318,7 +318,7 @@ async def _unchanged(
 ) -> RequestResult:
     """The callback gets the archived page: its code may have changed, so its items are not those of the last time.
     The page's assets are found there too."""
-    is_asset = done.lease.trail.callback == ASSET
+    is_asset = done.lease.trail.is_asset
     reads_assets = active_job.spec.assets and record.content_type in (*HTML_TYPES, "text/css")
     if not reads_assets and (active_job.callbacks is None or is_asset):
         _carry_content(active_job, done, record, earlier)
@@ -407,7 +407,8 @@ def page_record(lease: Lease, answer: Exchange) -> PageRecord:
         attempts=lease.attempt + 1,
         duration_ms=round(answer.latency_s * 1000),
         fetched_at=answer.started_at,
-        is_asset=lease.trail.callback == ASSET,
+        is_asset=lease.trail.is_asset,
+        session=session_of(lease) or None,
         etag=entity_tag(answer.headers.get("etag")),
         last_modified=modified_at(answer.headers.get("last-modified"), answer.started_at),
         tdm_reservation=answer.headers.get("tdm-reservation") or None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.engine import request_result
-from shoal.engine.active_job import ASSET, SITEMAP, ActiveJob
+from shoal.engine.active_job import SITEMAP, ActiveJob
 from shoal.engine.reading.retry_policy import MAX_HOPS
 from shoal.engine.request_result import RequestResult, add_refusal
 from shoal.errors import InvalidURL
@@ -60,7 +60,7 @@ def _loop(active_job: ActiveJob, there: Target, location: str) -> str:
 
 def _refusal(active_job: ActiveJob, there: Target, trail: Trail) -> str | None:
     refusal = active_job.scope.refusal(there.url)
-    if trail.callback == ASSET:
+    if trail.is_asset:
         return "excluded" if active_job.scope.excludes(there.url) else None
     if refusal == "off_scope" and active_job.spec.scope is ScopeKind.LISTED:
         refusal = "excluded" if active_job.scope.excludes(there.url) else None

@@ -6,7 +6,7 @@ other at every compression and digest, five times a page: a tenth of the crawl's
 
 from __future__ import annotations
 
-from shoal.engine.active_job import ASSET, ActiveJob
+from shoal.engine.active_job import ActiveJob
 from shoal.engine.reading.conditional_recrawl import NOT_MODIFIED
 from shoal.engine.reading.file_requests import FILE
 from shoal.engine.reading.parse_page import BIG_BYTES
@@ -57,7 +57,7 @@ def capture(active_job: ActiveJob, call: Fetch, answer: Exchange | Failure, resu
 
 def _brings_file(answer: Exchange, result: RequestResult) -> bool:
     trail = result.lease.trail
-    return trail.callback == ASSET and FILE in (trail.meta or {}) and 200 <= answer.status < 300
+    return trail.is_asset and FILE in (trail.meta or {}) and 200 <= answer.status < 300
 
 
 def _resources(answer: Exchange, rendered: RenderedPage) -> tuple[Resource, ...]:

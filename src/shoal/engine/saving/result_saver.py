@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 
-from shoal.engine.active_job import ASSET, ActiveJob
+from shoal.engine.active_job import ActiveJob
 from shoal.engine.active_jobs import ActiveJobs
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.held_leases import HeldLeases
@@ -76,7 +76,7 @@ class ResultSaver:
             batch.offers = self._offer_log.texts(active_job, found)
             batch.has_sinks = bool(active_job.spec.sinks)
             batch.has_files = active_job.callbacks is not None and (
-                active_job.callbacks.has_files or any(result.lease.trail.callback == ASSET for result in results)
+                active_job.callbacks.has_files or any(result.lease.trail.is_asset for result in results)
             )
             batch.refreshes = active_job.spec.refresh
             batch.add_skipped(active_job.skipped)

@@ -143,6 +143,7 @@ class RedisFrontier(RedisInspection):
         limits = {
             "pages_max": terms.pages,
             "pages_per_host": terms.pages_per_host,
+            "assets_max": terms.assets,
             "bytes_max": terms.bytes,
             "stop_at": terms.stop_at,
             "cost_max": terms.cost,

@@ -14,8 +14,8 @@ from shoal.frontier.wait_reason import why_waiting
 from shoal.model import Figures, Lane, Target, Trail
 
 _HOSTS_AT_ONCE = 200
-_BANDS = ("h", "0", "1", "2")
-_COUNTS = ("found", "queued", "leased", "pages", "redirects", "dead")
+_BANDS = ("h", "a", "0", "1", "2")
+_COUNTS = ("found", "queued", "leased", "pages", "assets", "redirects", "dead")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from shoal.frontier.contract import Ended
 from shoal.model import Completion, Landing, Lease, Target, Trail
 from shoal.urls import fingerprint
 
+ASSETS = "a"
 _DEFAULTS = [0, 0, None, "", ""]
 _KINDS = (int, int, int | None, str, str)
 
@@ -49,7 +50,9 @@ def target_of(line: str, host: str) -> Target:
 
 
 def band_of(trail: Trail) -> str:
-    """Band 0 is served before 1, and 1 before 2."""
+    """Assets come first. Band 0 is served before 1, and 1 before 2."""
+    if trail.is_asset:
+        return ASSETS
     return str(1 - (trail.priority > 0) + (trail.priority < 0))
 
 
@@ -156,7 +159,7 @@ def landing_fields(landing: Landing) -> dict[str, Any]:
 
 
 def ended_fields(ended: Ended) -> list[Any]:
-    return [str(ended.fingerprint), ended.host, ended.outcome.value, ended.bytes, ended.reason]
+    return [str(ended.fingerprint), ended.host, ended.outcome.value, ended.bytes, ended.reason, ended.is_asset]
 
 
 def completion_fields(completion: Completion) -> dict[str, Any]:

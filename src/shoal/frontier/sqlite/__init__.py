@@ -58,19 +58,19 @@ class SqliteFrontier(SqliteInspection):
         check_terms(terms)
         lane = ALL_LANES.index(terms.lane)
         row = (lane, terms.priority, terms.gap_s, terms.per_host, terms.robots, terms.own_workers, terms.browser)
-        limits = (terms.pages, terms.pages_per_host, terms.bytes, terms.stop_at, terms.cost, terms.spent)
+        limits = (terms.pages, terms.pages_per_host, terms.bytes, terms.stop_at, terms.assets, terms.cost, terms.spent)
         self._quicken(job, terms.gap_s)
         self._db.execute(
             "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, own_workers, browser, pages_max, "
-            "pages_per_host, bytes_max, stop_at, cost_max, cost, edition) "
-            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "pages_per_host, bytes_max, stop_at, assets_max, cost_max, cost, edition) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT(name) DO UPDATE SET edition = edition + 1, "
             "state = CASE excluded.state WHEN 'lost' THEN job.state ELSE 'active' END, "
             "lane = excluded.lane, priority = excluded.priority, gap_s = excluded.gap_s, "
             "per_host = excluded.per_host, robots = excluded.robots, own_workers = excluded.own_workers, "
             "browser = excluded.browser, pages_max = excluded.pages_max, "
             "pages_per_host = excluded.pages_per_host, bytes_max = excluded.bytes_max, stop_at = excluded.stop_at, "
-            "cost_max = excluded.cost_max, cost = max(job.cost, excluded.cost)",
+            "assets_max = excluded.assets_max, cost_max = excluded.cost_max, cost = max(job.cost, excluded.cost)",
             (job, state, *row, *limits, int(self._clock())),
         )
         # A new try of the job gives silent hosts their full time again, and checks capped hosts under the new limits.
@@ -280,6 +280,7 @@ class SqliteFrontier(SqliteInspection):
             host = self._host_id(target.host)
             self._queue.append(job_id, host, [target], trail)
             self._queue.look(job_id, host, self._clock())
+            self._queue.uncap(job_id, host, self._clock())
         self._db.execute("UPDATE job SET dead = dead - ?1, queued = queued + ?1 WHERE id = ?2", (len(again), job_id))
         return len(again)
 

@@ -14,13 +14,13 @@ from shoal.errors import FrontierLost
 from shoal.frontier.contract import ALL_LANES, HostState
 from shoal.frontier.politeness_clock import StartClock
 from shoal.frontier.serialize import target_of, trail_of
-from shoal.frontier.sqlite.leasing import CLOCKS, host_gap, leasable_jobs, site_clock, start_of
-from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED, Queue
+from shoal.frontier.sqlite.leasing import CLOCKS, host_gap, leasable_jobs, permits_of, site_clock, start_of
+from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED, Permits, Queue
 from shoal.frontier.sqlite.seen import Seen
 from shoal.frontier.wait_reason import why_waiting
 from shoal.model import Figures, Lane, Target, Trail
 
-_COUNTS = ("found", "queued", "leased", "pages", "redirects", "dead")
+_COUNTS = ("found", "queued", "leased", "pages", "assets", "redirects", "dead")
 _FIGURES = (
     f"SELECT {', '.join(_COUNTS)}, browser, "
     "(SELECT json_group_object(reason, n) FROM dropped WHERE job = j.id) AS dropped FROM job j WHERE name = ?"
@@ -71,11 +71,13 @@ class SqliteInspection:
         return self._only if job is None else (self._job_row(job)["name"],)
 
     def _soonest(self, job: sqlite3.Row) -> float:
-        """When to check one of the job's hosts next. With no permit left, only requests that hold a permit count."""
-        if job["spent"]:
+        """When to check one of the job's hosts next. Without a permit for a page, only other requests count."""
+        permits = permits_of(job)
+        if permits.pages == 0:
             query = (
-                "SELECT min(r.at) FROM ready r JOIN queue q ON q.job = r.job AND q.host = r.host "
-                "WHERE q.job = ? AND q.held"
+                "SELECT min(at) FROM (SELECT min(at) AS at FROM ready WHERE job = ?1 "
+                f"AND host IN (SELECT host FROM queue WHERE job = ?1 AND {permits.rows}) "
+                f"UNION ALL SELECT min(at) FROM later WHERE job = ?1 AND band < 0 AND {permits.assets != 0})"
             )
         else:
             query = (
@@ -95,9 +97,12 @@ class SqliteInspection:
             return "empty"
         if end_reason := await self.end_reason(job):
             return end_reason
-        if row["pages_max"] is not None and row["permits"] >= row["pages_max"] and not self._any_held(row["id"]):
+        permits = permits_of(row)
+        if permits.pages == 0 and not self._any_without_page_permit(row["id"], permits):
             return "pages"
-        return "pages_per_host" if self._all_capped(row["id"]) else None
+        if not self._all_capped(row["id"]):
+            return None
+        return "assets" if permits.assets == 0 and not self._any_page(row["id"]) else "pages_per_host"
 
     async def end_reason(self, job: str) -> str | None:
         row = self._job_row(job)
@@ -109,8 +114,15 @@ class SqliteInspection:
             return "cost"
         return "bytes" if row["bytes_max"] is not None and row["bytes"] >= row["bytes_max"] else None
 
-    def _any_held(self, job: int) -> bool:
-        return bool(self._db.execute("SELECT 1 FROM queue WHERE job = ? AND held LIMIT 1", (job,)).fetchone())
+    def _any_without_page_permit(self, job: int, permits: Permits) -> bool:
+        """Whether requests are left that need none."""
+        query = f"SELECT 1 FROM queue WHERE job = ?1 AND {permits.rows} UNION ALL SELECT 1 FROM later WHERE job = ?1 "
+        query += f"AND band < 0 AND {permits.assets != 0} LIMIT 1"
+        return self._db.execute(query, (job,)).fetchone() is not None
+
+    def _any_page(self, job: int) -> bool:
+        query = "SELECT 1 FROM queue WHERE job = ? AND band >= 0 LIMIT 1"
+        return self._db.execute(query, (job,)).fetchone() is not None
 
     def _all_capped(self, job: int) -> bool:
         row = self._db.execute(

@@ -12,13 +12,12 @@ from shoal.frontier.adaptive_delay import Pace, learn
 from shoal.frontier.contract import Ended
 from shoal.frontier.politeness_clock import SAME_START_S, StartClock
 from shoal.frontier.serialize import trail_text
-from shoal.frontier.sqlite.pending_rows import PARKED, Pending, Queue
+from shoal.frontier.sqlite.pending_rows import ASSETS, CAPPED, PARKED, Pending, Queue, band_of
 from shoal.frontier.sqlite.sites import place_host
 from shoal.model import Completion, Landing, Outcome
 
 PACE_COLUMNS = [field.name for field in dataclasses.fields(Pace)]
 COUNTED = {
-    Outcome.DONE: "pages",
     Outcome.REDIRECT: "redirects",
     Outcome.RETRY: "queued",
     Outcome.DEAD: "dead",
@@ -121,34 +120,38 @@ class LeaseOutcomes:
             self._return_start(lease)
         self._counts[lease["job"]]["leased"] -= 1
         self._counts[lease["job"]]["cost"] += completion.cost
-        self._count(lease["job"], completion)
+        self._count(lease["job"], completion, is_asset=lease["band"] == ASSETS)
         if completion.outcome is not Outcome.DONE:
             self._return_permit(lease)
         if completion.outcome is Outcome.RETRY:
             self._retry_later(lease, completion)
 
-    def _count(self, job: int, end: Completion | Ended) -> None:
+    def _count(self, job: int, end: Completion | Ended, is_asset: bool) -> None:
         counts = self._counts[job]
-        counts[COUNTED.get(end.outcome, "")] += 1
         if end.outcome is Outcome.DONE:
+            counts["assets" if is_asset else "pages"] += 1
             counts["bytes"] += end.bytes
+        elif end.outcome in COUNTED:
+            counts[COUNTED[end.outcome]] += 1
         elif end.outcome is Outcome.DROP:
             self._db.execute(
                 "INSERT INTO dropped VALUES(?, ?, 1) ON CONFLICT DO UPDATE SET n = n + 1", (job, end.reason)
             )
 
     def recall(self, job: int, host: int, ended: Sequence[Ended]) -> None:
-        """Counts ended requests of one host that the job had not seen. Their pages keep the permits they took."""
-        pages = sum(each.outcome is Outcome.DONE for each in ended)
+        """Counts ended requests of one host that the job had not seen. Pages and assets keep the permits they took."""
+        done = [each for each in ended if each.outcome is Outcome.DONE]
+        assets = sum(each.is_asset for each in done)
+        pages = len(done) - assets
         answered = any(each.outcome in (Outcome.DONE, Outcome.REDIRECT) for each in ended)
         self._db.execute(
             "INSERT INTO ready(job, host, taken, answered) VALUES(?, ?, ?, ?) ON CONFLICT DO UPDATE "
             "SET taken = taken + excluded.taken, answered = max(answered, excluded.answered)",
             (job, host, pages, answered),
         )
-        self._counts[job].update(found=len(ended), permits=pages)
+        self._counts[job].update(found=len(ended), permits=pages, asset_permits=assets)
         for each in ended:
-            self._count(job, each)
+            self._count(job, each, each.is_asset)
 
     def release(self, tokens: Sequence[int], wait_s: float) -> None:
         leases = self._end(tokens)
@@ -178,7 +181,7 @@ class LeaseOutcomes:
 
     def write_counts(self) -> None:
         for job, counts in self._counts.items():
-            changed = [name for name in counts if name and counts[name]]
+            changed = [name for name in counts if counts[name]]
             if changed:
                 self._db.execute(
                     f"UPDATE job SET {', '.join(f'{name} = {name} + ?' for name in changed)} WHERE id = ?",
@@ -222,21 +225,35 @@ class LeaseOutcomes:
             )
 
     def _return_permit(self, lease: sqlite3.Row) -> None:
+        if lease["band"] == ASSETS:
+            self._return_asset_permit(lease["job"])
+            return
         self._counts[lease["job"]]["permits"] -= 1
         self._db.execute("UPDATE ready SET taken = taken - 1 WHERE job = ? AND host = ?", (lease["job"], lease["host"]))
         self._queue.uncap(lease["job"], lease["host"], self._now)
 
+    def _return_asset_permit(self, job: int) -> None:
+        self._counts[job]["asset_permits"] -= 1
+        # It may be for any host where assets wait for one.
+        self._db.execute(
+            "UPDATE ready SET at = ?1 WHERE job = ?2 AND at = ?3 "
+            "AND (SELECT asset_permits >= assets_max FROM job WHERE id = ?2) "
+            "AND EXISTS(SELECT 1 FROM queue q WHERE q.job = ready.job AND q.host = ready.host AND q.band < 0)",
+            (self._now, job, CAPPED),
+        )
+
     def _retry_later(self, lease: sqlite3.Row, completion: Completion) -> None:
         trail = lease["trail"] if completion.trail is None else trail_text(completion.trail)
+        band = lease["band"] if completion.trail is None else band_of(completion.trail)
         due_at, attempt = self._now + completion.delay_s, lease["attempt"] + completion.counted
         self._db.execute(
-            "INSERT INTO later(at, job, host, attempt, crashes, trail, line) VALUES(?, ?, ?, ?, ?, ?, ?)",
-            (due_at, lease["job"], lease["host"], attempt, lease["crashes"], trail, lease["line"]),
+            "INSERT INTO later(at, job, host, band, attempt, crashes, trail, line) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+            (due_at, lease["job"], lease["host"], band, attempt, lease["crashes"], trail, lease["line"]),
         )
 
 
 def _pending(lease: sqlite3.Row, held: bool) -> Pending:
-    return Pending(lease["trail"], lease["line"], lease["attempt"], lease["crashes"], held)
+    return Pending(lease["band"], lease["trail"], lease["line"], lease["attempt"], lease["crashes"], held)
 
 
 def wake(db: sqlite3.Connection, host: int, at: float) -> None:

@@ -2,7 +2,7 @@
 
 `ready.at` is when to check a host for a job. It is corrected when the host is checked, not whenever the host's clock
 moves, so a host that many jobs share costs nothing while it waits. A host that is full or paused is parked until a
-landing or an operator wakes it. A host whose page limit is reached is capped.
+landing or an operator wakes it. A host where a limit of pages or assets is reached is capped.
 
 Strangers are hosts that have not answered the job yet. While other hosts are due too, strangers get only their share.
 """
@@ -10,6 +10,7 @@ Strangers are hosts that have not answered the job yet. While other hosts are du
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -17,7 +18,7 @@ from shoal.frontier.adaptive_delay import UNREACHABLE_AFTER_S, UNREACHABLE_FAILU
 from shoal.frontier.contract import ALL_LANES, STRANGERS_ONE_IN
 from shoal.frontier.politeness_clock import StartClock
 from shoal.frontier.serialize import target_of, trail_of
-from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED, Pending, Queue
+from shoal.frontier.sqlite.pending_rows import ASSETS, CAPPED, PARKED, Pending, Permits, Queue
 from shoal.model import Lane, Lease
 
 UNREACHABLE_BATCH = 500
@@ -52,6 +53,8 @@ class Leasing:
         self._queue = queue
         self._now = now
         self._until = now + horizon_s
+        self._spent: Counter[int] = Counter()
+        """Band -> permits that the job took."""
         self._browsers = 0
         """How many requests of jobs that need a browser may still be leased."""
         self._sites: dict[int, StartClock] = {}
@@ -91,42 +94,44 @@ class Leasing:
         self._promote_due(job_id)
         quota = min(quota, self._browsers) if job["browser"] else quota
         leases: list[Lease] = []
-        spent = looks = 0
+        looks = 0
         share = strangers_share(job["given"], quota)
+        permits = permits_of(job)
+        self._spent.clear()
         while len(leases) < quota and looks < LOOKS_PER_JOB:
-            permits = None if job["pages_max"] is None else max(0, job["pages_max"] - job["permits"] - spent)
-            hosts, each = self._due_hosts(job_id, quota - len(leases) + 8, share, held_only=permits == 0)
+            rows = permits.rows
+            hosts, each = self._due_hosts(job_id, quota - len(leases) + 8, share, permits)
             for host in hosts:
-                if len(leases) >= quota or (permits == 0 and spent):
+                if len(leases) >= quota or permits.rows != rows:
                     break
                 most = quota if host["answered"] else each
-                got, fresh = self._of_host(job, host, min(most, quota - len(leases)), permits)
+                got = self._of_host(job, host, min(most, quota - len(leases)), permits)
                 leases += got
-                spent += fresh
-                permits = permits if permits is None else permits - fresh
                 share -= 0 if host["answered"] else len(got)
             looks += len(hosts)
             if not hosts:
                 break
         if leases:
-            self._count(job_id, len(leases), spent)
+            self._count(job_id, len(leases))
         self._browsers -= len(leases) if job["browser"] else 0
         return leases
 
-    def _count(self, job_id: int, given: int, spent: int) -> None:
+    def _count(self, job_id: int, given: int) -> None:
         self._turn += 1
+        assets = self._spent[ASSETS]
         self._db.execute(
             "UPDATE job SET turn = ?1, given = given + ?2, queued = queued - ?2, leased = leased + ?2, "
-            "permits = permits + ?3 WHERE id = ?4",
-            (self._turn, given, spent, job_id),
+            "permits = permits + ?3, asset_permits = asset_permits + ?4 WHERE id = ?5",
+            (self._turn, given, self._spent.total() - assets, assets, job_id),
         )
 
-    def _due_hosts(self, job_id: int, n: int, share: int, held_only: bool) -> tuple[list[sqlite3.Row], int]:
+    def _due_hosts(self, job_id: int, n: int, share: int, permits: Permits) -> tuple[list[sqlite3.Row], int]:
         """The hosts to check, the longest due first, and the most leases that each stranger gets. If strangers and
-        answered hosts are both due, the strangers that fit their share come first."""
-        if held_only:
-            held = "AND EXISTS(SELECT 1 FROM queue q WHERE q.job = r.job AND q.host = r.host AND q.held)"
-            return self._longest_due(job_id, n, held), n
+        answered hosts are both due, the strangers that fit their share come first. Without a permit for a page, only
+        hosts with other requests."""
+        if permits.pages == 0:
+            others = f"AND r.host IN (SELECT host FROM queue WHERE job = r.job AND {permits.rows})"
+            return self._longest_due(job_id, n, others), n
         due = self._longest_due(job_id, n)
         strangers = [host for host in due if not host["answered"]]
         answered = self._longest_due(job_id, n, "AND r.answered") if strangers else []
@@ -143,18 +148,15 @@ class Leasing:
             (job_id, self._until, n),
         ).fetchall()
 
-    def _of_host(self, job: sqlite3.Row, host: sqlite3.Row, quota: int, permits: int | None) -> tuple[list[Lease], int]:
-        """Returns the leases taken from the host, and how many new permits they took."""
-        capped = False
-        if job["pages_per_host"] is not None:
-            here = max(0, job["pages_per_host"] - host["taken"])
-            permits = here if permits is None else min(here, permits)
-            capped = here == 0
+    def _of_host(self, job: sqlite3.Row, host: sqlite3.Row, quota: int, permits: Permits) -> list[Lease]:
+        """Returns the leases taken from the host. They use up the permits."""
+        here = None if job["pages_per_host"] is None else max(0, job["pages_per_host"] - host["taken"])
         if is_unreachable(host, self._now):
-            pending = self._queue.pop(job["id"], host["id"], min(quota, UNREACHABLE_BATCH), permits)
+            most = min(quota, UNREACHABLE_BATCH)
+            pending = self._queue.pop(job["id"], host["id"], most, permits.with_most_pages(here))
             if not pending:
-                return self._check_again(job, host, CAPPED if capped else None)
-            return self._give(job, host, pending, gap_s=0.0, start_at=self._now, unreachable=True)
+                return self._check_again(job, host, self._next_check(job, host, here, permits))
+            return self._give(job, host, pending, permits, gap_s=0.0, start_at=self._now, unreachable=True)
         gap_s = host_gap(job, host, self._now)
         start_at = max(self._now, start_of(host, self._site_clock(host), gap_s))
         room = job["per_host"] - host["in_flight"]
@@ -163,16 +165,24 @@ class Leasing:
         if start_at > self._until:
             return self._check_again(job, host, start_at)
         starts = quota if gap_s == 0 else int((self._until - start_at) / gap_s) + 1
-        pending = self._queue.pop(job["id"], host["id"], min(quota, room, starts), permits)
+        most = min(quota, room, starts)
+        pending = self._queue.pop(job["id"], host["id"], most, permits.with_most_pages(here))
         if not pending:
-            return self._check_again(job, host, CAPPED if capped else None)
+            return self._check_again(job, host, self._next_check(job, host, here, permits))
         next_at = start_at + len(pending) * gap_s
         self._plan(host, len(pending), next_at, gap_s)
         self._db.execute(
             "UPDATE ready SET at = ?, next_at = ? WHERE job = ? AND host = ?",
             (PARKED if len(pending) == room else next_at, next_at, job["id"], host["id"]),
         )
-        return self._give(job, host, pending, gap_s, start_at, unreachable=False)
+        return self._give(job, host, pending, permits, gap_s, start_at, unreachable=False)
+
+    def _next_check(self, job: sqlite3.Row, host: sqlite3.Row, here: int | None, permits: Permits) -> float | None:
+        """Of a host that gave nothing."""
+        if self._queue.is_empty(job["id"], host["id"]):
+            return None
+        # The permits of pages are used up at all hosts: one that returns anywhere may be for this one.
+        return self._now if permits.pages == 0 and here != 0 else CAPPED
 
     def _site_clock(self, host: sqlite3.Row) -> StartClock:
         return self._sites.get(host["site"]) or site_clock(host)
@@ -190,15 +200,19 @@ class Leasing:
         job: sqlite3.Row,
         host: sqlite3.Row,
         pending: list[Pending],
+        permits: Permits,
         gap_s: float,
         start_at: float,
         unreachable: bool,
-    ) -> tuple[list[Lease], int]:
-        fresh = sum(not p.held for p in pending)
-        if fresh:
+    ) -> list[Lease]:
+        fresh = Counter(each.band for each in pending if not each.held)
+        for band, n in fresh.items():
+            permits.take(band, n)
+        self._spent += fresh
+        if pages := fresh.total() - fresh[ASSETS]:
             self._db.execute(
                 "UPDATE ready SET taken = taken + ? WHERE job = ? AND host = ?",
-                (fresh, job["id"], host["id"]),
+                (pages, job["id"], host["id"]),
             )
         starts = [start_at + place * gap_s for place in range(len(pending))]
         leases = [
@@ -211,11 +225,11 @@ class Leasing:
             for lease, each, start in zip(leases, pending, starts, strict=True)
         ]
         self._db.executemany(
-            "INSERT INTO lease(token, deadline, start_at, job, host, gap_s, slot, edition, caller, attempt, crashes, "
-            "trail, line) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO lease(token, deadline, start_at, job, host, gap_s, slot, edition, caller, band, attempt, "
+            "crashes, trail, line) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
-        return leases, fresh
+        return leases
 
     def _lease(
         self, job: sqlite3.Row, host: sqlite3.Row, pending: Pending, wait_s: float, gap_s: float, unreachable: bool
@@ -234,17 +248,19 @@ class Leasing:
             edition=job["edition"],
         )
 
-    def _check_again(self, job: sqlite3.Row, host: sqlite3.Row, at: float | None) -> tuple[list[Lease], int]:
+    def _check_again(self, job: sqlite3.Row, host: sqlite3.Row, at: float | None) -> list[Lease]:
         self._db.execute("UPDATE ready SET at = ? WHERE job = ? AND host = ?", (at, job["id"], host["id"]))
-        return [], 0
+        return []
 
     def _promote_due(self, job_id: int) -> None:
         due = self._db.execute(
-            "SELECT seq, host, attempt, crashes, trail, line FROM later WHERE job = ? AND at <= ? ORDER BY at DESC",
+            "SELECT seq, host, band, attempt, crashes, trail, line FROM later WHERE job = ? AND at <= ? "
+            "ORDER BY at DESC",
             (job_id, self._now),
         ).fetchall()
         for row in due:
-            pending = Pending(row["trail"], row["line"], row["attempt"], row["crashes"], held=False)
+            kept = row["attempt"], row["crashes"]
+            pending = Pending(row["band"], row["trail"], row["line"], *kept, held=False)
             self._queue.return_to_queue(job_id, row["host"], pending, self._now)
             self._db.execute("DELETE FROM later WHERE seq = ?", (row["seq"],))
 
@@ -261,15 +277,23 @@ def leasable_jobs(
     named = f"AND name IN ({','.join('?' * len(only))}) " if only else "AND NOT own_workers "
     fitting = "" if browser else "AND NOT browser "
     return db.execute(
-        "SELECT id, name, lane, priority, pages_max IS NOT NULL AND permits >= pages_max AS spent "
+        "SELECT id, name, lane, priority, pages_max, permits, assets_max, asset_permits "
         f"FROM job WHERE state = 'active' AND queued > 0 AND lane IN ({marks}) "
         "AND (stop_at IS NULL OR stop_at > ?) AND (bytes_max IS NULL OR bytes < bytes_max) "
         "AND (cost_max IS NULL OR cost < cost_max) "
         "AND (pages_max IS NULL OR permits < pages_max "
-        "     OR EXISTS(SELECT 1 FROM queue WHERE queue.job = job.id AND held)) "
+        "     OR EXISTS(SELECT 1 FROM queue WHERE queue.job = job.id AND held) "
+        "     OR (assets_max IS NULL OR asset_permits < assets_max) "
+        "         AND (EXISTS(SELECT 1 FROM queue WHERE queue.job = job.id AND band < 0) "
+        "              OR EXISTS(SELECT 1 FROM later WHERE later.job = job.id AND band < 0))) "
         f"{named}{fitting}ORDER BY lane, priority DESC, turn, id",
         (*lanes, now, *only),
     ).fetchall()
+
+
+def permits_of(job: sqlite3.Row) -> Permits:
+    limits = (job["pages_max"], job["permits"]), (job["assets_max"], job["asset_permits"])
+    return Permits(*(None if most is None else max(0, most - taken) for most, taken in limits))
 
 
 def strangers_share(given: int, n: int) -> int:

@@ -25,26 +25,30 @@ class Offering:
 
     def take(self, job: int, offers: Sequence[Offer]) -> int:
         """Returns how many targets are new. Raises FrontierLost."""
-        if self._db.execute("SELECT 1 FROM job WHERE id = ? AND state = 'lost'", (job,)).fetchone():
+        row = self._db.execute("SELECT state, assets_max FROM job WHERE id = ?", (job,)).fetchone()
+        if row is None or row["state"] == "lost":
             raise FrontierLost(offers[0].job)
         # Looked up together, because most are known, and one lookup by itself costs as much as ten of these.
         found = self._seen.unknown(job, [target.fingerprint for offer in offers for target in offer.targets])
         if found:
             self._seen.add(job, found)
-            self._enqueue(job, offers, set(found))
+            self._enqueue(job, offers, set(found), row["assets_max"] is not None)
             new = len(found)
             self._db.execute("UPDATE job SET found = found + ?, queued = queued + ? WHERE id = ?", (new, new, job))
         return len(found)
 
-    def _enqueue(self, job: int, offers: Sequence[Offer], unknown: set[int]) -> None:
-        hosts: dict[int, None] = {}
+    def _enqueue(self, job: int, offers: Sequence[Offer], unknown: set[int], limits_assets: bool) -> None:
+        hosts: dict[int, bool] = {}
+        """Host -> whether it may be capped by a limit that does not apply to the new requests."""
         for offer in offers:
             for name, targets in _taken_by_host(offer.targets, unknown).items():
                 host = self._host_id(name)
                 self._queue.append(job, host, targets, offer.trail)
-                hosts[host] = None
-        for host in hosts:
+                hosts[host] = hosts.get(host, False) or limits_assets or offer.trail.is_asset
+        for host, may_be_capped in hosts.items():
             self._queue.look(job, host, self._now)
+            if may_be_capped:
+                self._queue.uncap(job, host, self._now)
 
 
 def _taken_by_host(targets: Sequence[Target], unknown: set[int]) -> dict[str, list[Target]]:

@@ -2,35 +2,70 @@
 
 `ready.at` is when to check a host for a job: a time, None while nothing is queued there, or PARKED or CAPPED, which are
 times that never come.
+
+Assets have a band of their own, before the others. They take permits of their own, and none of the pages.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from shoal.frontier.serialize import line_of, trail_of, trail_text
+from shoal.frontier.serialize import line_of, trail_text
 from shoal.model import Target, Trail
 
 LINES_PER_ROW = 64
 PARKED = 1e15
 """The host is full or paused. A landing or an operator wakes it."""
 CAPPED = 2e15
-"""The job has reached its page limit for the host. A returned permit wakes it."""
+"""A limit of the job keeps everything there from being leased: that of pages of the host, or that of assets. A returned
+permit wakes it."""
+ASSETS = -1
+"""The band of assets."""
 
 
 class Pending(NamedTuple):
+    band: int
     trail: str
     line: str
     attempt: int
     crashes: int
     held: bool
-    """The request has kept the page permit of a lease that expired."""
+    """The request has kept the permit of a lease that expired."""
 
-    def kept(self) -> tuple[int, int, str, str]:
+    def kept(self) -> tuple[int, int, int, str, str]:
         """The fields that a lease keeps."""
-        return self.attempt, self.crashes, self.trail, self.line
+        return self.band, self.attempt, self.crashes, self.trail, self.line
+
+
+@dataclass(slots=True)
+class Permits:
+    """How many more pages and assets a job may lease; None: any number."""
+
+    pages: int | None
+    assets: int | None
+
+    def with_most_pages(self, most: int | None) -> Permits:
+        pages = self.pages if most is None else most if self.pages is None else min(self.pages, most)
+        return Permits(pages, self.assets)
+
+    def take(self, band: int, n: int) -> None:
+        if band == ASSETS:
+            self.assets = None if self.assets is None else self.assets - n
+        else:
+            self.pages = None if self.pages is None else self.pages - n
+
+    def of(self, band: int) -> int | None:
+        return self.assets if band == ASSETS else self.pages
+
+    @property
+    def rows(self) -> str:
+        """A condition for the rows of `queue` that may be leased from."""
+        if self.pages == 0:
+            return "held" if self.assets == 0 else "(held OR band < 0)"
+        return "(held OR band >= 0)" if self.assets == 0 else "TRUE"
 
 
 class Queue:
@@ -62,7 +97,7 @@ class Queue:
         self._db.execute(
             "INSERT INTO queue(seq, job, host, band, attempt, crashes, held, trail, lines) "
             "SELECT min(coalesce(min(seq), 0), 0) - 1, ?, ?, ?, ?, ?, ?, ?, ? FROM queue",
-            (job, host, band_of(trail_of(pending.trail)), *pending[2:], pending.trail, pending.line),
+            (job, host, pending.band, pending.attempt, pending.crashes, pending.held, pending.trail, pending.line),
         )
         self.uncap(job, host, now)
         self.look(job, host, now)
@@ -70,28 +105,34 @@ class Queue:
     def uncap(self, job: int, host: int, now: float) -> None:
         self._db.execute("UPDATE ready SET at = ? WHERE job = ? AND host = ? AND at = ?", (now, job, host, CAPPED))
 
-    def pop(self, job: int, host: int, n: int, permits: int | None) -> list[Pending]:
-        """Takes up to n requests from the head; those without a permit only while `permits` lasts (None: no limit)."""
+    def pop(self, job: int, host: int, n: int, permits: Permits) -> list[Pending]:
+        """Takes up to n requests from the head; those that do not hold a permit only while `permits` last."""
         popped: list[Pending] = []
-        spent, gone = 0, []
-        for row in self._heads(job, host, held_only=permits == 0):
-            room = n - len(popped)
-            if not row["held"] and permits is not None:
-                room = min(room, permits - spent)
+        left, gone = permits.with_most_pages(None), []
+        for row in self._heads(job, host, left.rows):
+            room, permitted = n - len(popped), None if row["held"] else left.of(row["band"])
+            room = room if permitted is None else min(room, permitted)
             if room <= 0:
+                if len(popped) < n and row["band"] == ASSETS:
+                    continue
                 break
             lines = row["lines"].split("\n")[row["taken"] :]
             taken = lines[:room]
-            popped += [Pending(row["trail"], line, row["attempt"], row["crashes"], bool(row["held"])) for line in taken]
-            spent += 0 if row["held"] else len(taken)
+            kept = row["attempt"], row["crashes"], bool(row["held"])
+            popped += [Pending(row["band"], row["trail"], line, *kept) for line in taken]
+            if not row["held"]:
+                left.take(row["band"], len(taken))
             gone.append((row["seq"], row["taken"] + len(taken) if len(taken) < len(lines) else None))
         for seq, taken_now in gone:
             self._advance(seq, taken_now)
         return popped
 
+    def is_empty(self, job: int, host: int) -> bool:
+        return self._heads(job, host).fetchone() is None
+
     def lines(self, job: int, host: int) -> Iterator[str]:
         """Lines that are still queued for the host, oldest rows first."""
-        for row in self._heads(job, host, held_only=False):
+        for row in self._heads(job, host):
             yield from row["lines"].split("\n")[row["taken"] :]
 
     def head(self, job: int, most: int) -> Iterator[tuple[str, str, str]]:
@@ -105,11 +146,10 @@ class Queue:
             for line in row["lines"].split("\n")[row["taken"] :]:
                 yield row["name"], row["trail"], line
 
-    def _heads(self, job: int, host: int, held_only: bool) -> sqlite3.Cursor:
-        only = "AND held" if held_only else ""
+    def _heads(self, job: int, host: int, rows: str = "TRUE") -> sqlite3.Cursor:
         return self._db.execute(
-            "SELECT seq, attempt, crashes, held, taken, trail, lines FROM queue "
-            f"WHERE job = ? AND host = ? {only} ORDER BY band, seq",
+            "SELECT seq, band, attempt, crashes, held, taken, trail, lines FROM queue "
+            f"WHERE job = ? AND host = ? AND {rows} ORDER BY band, seq",
             (job, host),
         )
 
@@ -121,5 +161,7 @@ class Queue:
 
 
 def band_of(trail: Trail) -> int:
-    """Band 0 is served before 1, and 1 before 2."""
+    """Assets come first. Band 0 is served before 1, and 1 before 2."""
+    if trail.is_asset:
+        return ASSETS
     return 1 - (trail.priority > 0) + (trail.priority < 0)

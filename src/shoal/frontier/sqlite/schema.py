@@ -24,7 +24,7 @@ from shoal.frontier.sqlite.sites import site_id
 from shoal.sqlite_file import read_only_uri, use_write_ahead_log
 from shoal.urls import domain_of
 
-VERSION = 6
+VERSION = 7
 FIRST_WITH_SITES = 3
 BUSY_S = 5.0
 
@@ -38,7 +38,8 @@ CREATE TABLE job(
   found INTEGER NOT NULL DEFAULT 0, queued INTEGER NOT NULL DEFAULT 0, leased INTEGER NOT NULL DEFAULT 0,
   pages INTEGER NOT NULL DEFAULT 0, redirects INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0,
   edition INTEGER NOT NULL, own_workers INTEGER NOT NULL DEFAULT 0,
-  browser INTEGER NOT NULL DEFAULT 0, cost_max INTEGER, cost INTEGER NOT NULL DEFAULT 0);
+  browser INTEGER NOT NULL DEFAULT 0, cost_max INTEGER, cost INTEGER NOT NULL DEFAULT 0,
+  assets_max INTEGER, asset_permits INTEGER NOT NULL DEFAULT 0, assets INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE host(
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, next_at REAL NOT NULL DEFAULT 0,
   in_flight INTEGER NOT NULL DEFAULT 0, rate REAL, paused INTEGER NOT NULL DEFAULT 0,
@@ -63,16 +64,18 @@ CREATE TABLE queue(
   attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, held INTEGER NOT NULL, taken INTEGER NOT NULL DEFAULT 0,
   trail TEXT NOT NULL, lines TEXT NOT NULL);
 CREATE INDEX queue_head ON queue(job, host, band, seq);
-CREATE INDEX queue_held ON queue(job, host) WHERE held;
+CREATE INDEX queue_free ON queue(job, host) WHERE held OR band < 0;
 CREATE TABLE later(
   seq INTEGER PRIMARY KEY, at REAL NOT NULL, job INTEGER NOT NULL, host INTEGER NOT NULL,
-  attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, trail TEXT NOT NULL, line TEXT NOT NULL);
+  attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, trail TEXT NOT NULL, line TEXT NOT NULL,
+  band INTEGER NOT NULL DEFAULT 1);
 CREATE INDEX later_at ON later(job, at);
 CREATE TABLE lease(
   token INTEGER PRIMARY KEY, job INTEGER NOT NULL, host INTEGER NOT NULL, deadline REAL NOT NULL,
   start_at REAL NOT NULL, gap_s REAL NOT NULL, landed INTEGER NOT NULL DEFAULT 0, slot INTEGER NOT NULL,
   edition INTEGER NOT NULL, caller TEXT NOT NULL,
-  attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, trail TEXT NOT NULL, line TEXT NOT NULL);
+  attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, trail TEXT NOT NULL, line TEXT NOT NULL,
+  band INTEGER NOT NULL DEFAULT 1);
 CREATE INDEX lease_deadline ON lease(deadline);
 CREATE TABLE seen(job INTEGER, fingerprint INTEGER, PRIMARY KEY(job, fingerprint)) WITHOUT ROWID;
 CREATE TABLE fresh(job INTEGER NOT NULL, fingerprint INTEGER NOT NULL);
@@ -106,6 +109,15 @@ FROM_VERSION_5 = """
 ALTER TABLE job ADD COLUMN cost_max INTEGER;
 ALTER TABLE job ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;
 """
+FROM_VERSION_6 = """
+ALTER TABLE job ADD COLUMN assets_max INTEGER;
+ALTER TABLE job ADD COLUMN asset_permits INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN assets INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE later ADD COLUMN band INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE lease ADD COLUMN band INTEGER NOT NULL DEFAULT 1;
+DROP INDEX queue_held;
+CREATE INDEX queue_free ON queue(job, host) WHERE held OR band < 0;
+"""
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -136,7 +148,7 @@ def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
     if version == 0:
         _run(db, TABLES)
     elif version < VERSION:
-        steps = FROM_VERSION_1, FROM_VERSION_2, FROM_VERSION_3, FROM_VERSION_4, FROM_VERSION_5
+        steps = FROM_VERSION_1, FROM_VERSION_2, FROM_VERSION_3, FROM_VERSION_4, FROM_VERSION_5, FROM_VERSION_6
         _run(db, "".join(steps[version - 1 :]))
         if version < FIRST_WITH_SITES:
             _add_sites(db)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, func, literal, select
+from sqlalchemy import Select, false, func, literal, select
 
 from shoal.store import tables
 from shoal.store.store import Store
@@ -20,6 +20,7 @@ class EndedRequest(NamedTuple):
     bytes: int
     reason: str
     """Why the request is dead or dropped, or why its redirect leads nowhere; otherwise empty."""
+    is_asset: bool = False
 
 
 def ended_requests(store: Store, job: str, after: EndedRequest | None, most: int) -> list[EndedRequest]:
@@ -36,20 +37,26 @@ def ended_requests(store: Store, job: str, after: EndedRequest | None, most: int
 
 
 def count_ended(store: Store, job: str) -> dict[str, int]:
-    """Counts the ended requests of each kind."""
+    """Counts the ended requests of each kind; pages that are assets as `asset`."""
+    are_assets = (
+        select(func.count()).select_from(tables.pages).where(tables.pages.c.job == job, tables.pages.c.is_asset)
+    )
     with store.read() as db:
         counts = {
             kind: db.scalar(select(func.count()).select_from(table).where(table.c.job == job))
             for kind, table in _TABLES.items()
         }
-    return {kind: n or 0 for kind, n in counts.items()}
+        assets = db.scalar(are_assets) or 0
+    ended = {kind: n or 0 for kind, n in counts.items()}
+    return {**ended, "page": ended["page"] - assets, "asset": assets}
 
 
 def _of_kind(kind: str, job: str, after: int | None) -> Select[*tuple[Any, ...]]:
     table = _TABLES[kind]
     size = table.c.get("bytes", literal(0))
     reason = func.coalesce(table.c.reason, "") if "reason" in table.c else literal("")
-    of_kind = select(table.c.fingerprint, table.c.host, literal(kind), size, reason).where(table.c.job == job)
+    is_asset = func.coalesce(table.c.is_asset, false()) if "is_asset" in table.c else false()
+    of_kind = select(table.c.fingerprint, table.c.host, literal(kind), size, reason, is_asset).where(table.c.job == job)
     if after is not None:
         of_kind = of_kind.where(table.c.fingerprint > after)
     return of_kind.order_by(table.c.fingerprint)

@@ -50,7 +50,6 @@ MATCHED = "matched"
 UNMATCHED = "unmatched"
 DROPPED_ITEMS = "dropped_items"
 RENDERED = "rendered"
-ASSETS = "assets"
 SPENT = "spent"
 """In millionths of the currency of the job's proxies."""
 BROWSER = "browser"
@@ -272,8 +271,6 @@ def _tally_counts(
     for page in batch.pages:
         if page.via == BROWSER and _is_new_page(page.fingerprint, fresh, stored):
             counts.append((RENDERED, path_pattern(page.url), 1, page.url))
-        if page.is_asset and _is_new_page(page.fingerprint, fresh, stored):
-            counts.append((ASSETS, "", 1, None))
     tallies: dict[tuple[str, str], tuple[int, str | None]] = {}
     for kind, key, more, sample in counts:
         # Made storable first: keys that become equal are one row.

@@ -46,6 +46,8 @@ PAGE: Columns = {
     "noindex": Kind.BOOLEAN,
     "nofollow": Kind.BOOLEAN,
     "change_kind": Kind.TEXT,
+    "is_asset": Kind.BOOLEAN,
+    "session": Kind.TEXT,
 }
 
 PAGE_WITH_CONTENT: Columns = {

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Connection, Table, cast, func, select
+from sqlalchemy import BigInteger, Connection, Table, cast, false, func, select
 
 from shoal.model import MILLION, Figures
 from shoal.store.crawl.save_batch import (
-    ASSETS,
     DROPPED_ITEMS,
     FAILED,
     MATCHED,
@@ -85,7 +84,7 @@ class UnmatchedSelector:
 class StoredFigures:
     pages: int
     assets: int
-    """Of these pages: images, stylesheets and other parts of pages, and files of items."""
+    """Images, stylesheets and other parts of pages, and files of items. They are not among the pages."""
     redirects: int
     dead: int
     dropped: dict[str, int]
@@ -139,22 +138,24 @@ def brief_figures(store: Store, job: str) -> dict[str, Any]:
 def stored_figures(store: Store, job: str) -> StoredFigures:
     c = pages.c
     # PostgreSQL's sum is a decimal. One pass over the pages for all that few values tell apart.
-    kinds = c.status, c.changed, c.change_kind, c.merged_into.is_not(None)
+    kinds = c.status, c.changed, c.change_kind, c.merged_into.is_not(None), func.coalesce(c.is_asset, false())
     by_kind = select(*kinds, func.count(), cast(func.sum(c.bytes), BigInteger)).where(c.job == job).group_by(*kinds)
     by_reason = select(drops.c.reason, func.count()).where(drops.c.job == job)
     # PostgreSQL would sort all hosts for count(distinct).
     hosts = select(func.count()).select_from(select(c.host).where(c.job == job).distinct().subquery())
     with store.read() as db:
-        counted = [_PageCount(*row) for row in db.execute(by_kind)]
+        rows = [_PageCount(*row) for row in db.execute(by_kind)]
+        counted = [one for one in rows if not one.is_asset]
         return StoredFigures(
             pages=sum(one.n for one in counted),
+            assets=sum(one.n for one in rows if one.is_asset),
             redirects=_count(db, redirects, job),
             dead=_count(db, dead, job),
             dropped=dict(db.execute(by_reason.group_by(drops.c.reason)).all()),
             shapes=_shapes(db, job),
             items=_count(db, items, job),
             rejected=_count(db, rejects, job),
-            bytes=sum(one.bytes for one in counted),
+            bytes=sum(one.bytes for one in rows),
             hosts=db.execute(hosts).scalar_one(),
             by_status=_sums(counted, "status"),
             changed=sum(one.n for one in counted if one.changed),
@@ -175,6 +176,7 @@ def quick_figures(store: Store, job: str, ended: Figures, series: Sequence[Point
     with store.read() as db:
         return StoredFigures(
             pages=ended.pages,
+            assets=ended.assets,
             redirects=ended.redirects,
             dead=ended.dead,
             dropped=dict(ended.dropped),
@@ -198,6 +200,7 @@ class _PageCount(NamedTuple):
     changed: bool | None
     change_kind: str | None
     is_merged: bool
+    is_asset: bool
     n: int
     bytes: int
 
@@ -219,7 +222,6 @@ def _tallied(db: Connection, job: str) -> dict[str, Any]:
         "traps": _trapped(skips),
         "dropped_items": {key: n for key, n, _ in _tallies(db, job, DROPPED_ITEMS)},
         "rendered": {key: n for key, n, _ in _tallies(db, job, RENDERED)},
-        "assets": sum(n for _, n, _ in _tallies(db, job, ASSETS)),
         "unarchived": sum(n for _, n, _ in _tallies(db, job, UNARCHIVED)),
         "failures": [_failures(key, n, sample) for key, n, sample in _tallies(db, job, FAILED)],
         "unmatched": _unmatched(db, job),
@@ -229,6 +231,7 @@ def _tallied(db: Connection, job: str) -> dict[str, Any]:
 
 class OutcomeCounts(NamedTuple):
     pages: int
+    assets: int
     redirects: int
     dead: int
     dropped: dict[str, int]
@@ -237,9 +240,12 @@ class OutcomeCounts(NamedTuple):
 def outcome_counts(store: Store, job: str) -> OutcomeCounts:
     """How the requests of a job ended: a small part of `stored_figures`, which indexes alone answer."""
     by_reason = select(drops.c.reason, func.count()).where(drops.c.job == job).group_by(drops.c.reason)
+    are_assets = select(func.count()).select_from(pages).where(pages.c.job == job, pages.c.is_asset)
     with store.read() as db:
+        assets = db.execute(are_assets).scalar_one()
         return OutcomeCounts(
-            pages=_count(db, pages, job),
+            pages=_count(db, pages, job) - assets,
+            assets=assets,
             redirects=_count(db, redirects, job),
             dead=_count(db, dead, job),
             dropped=dict(db.execute(by_reason).all()),

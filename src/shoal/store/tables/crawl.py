@@ -93,9 +93,20 @@ pages = Table(
     # The page that represents it, in a job that merges pages with the same canonical URL.
     Column("merged_into", BigInteger),
     Column("change_kind", Text),
+    # A part of other pages, or a file of items.
+    Column("is_asset", Boolean),
+    Column("session", Text),
     # Listings and exports come in crawl order, and start at once however many pages there are.
     Index("pages_by_time", "job", "fetched_at"),
 )
+
+
+@event.listens_for(pages, "after_create")
+def _index_assets(_table: Table, db: Connection, **_: object) -> None:
+    # Partial and not among the columns, for the same reasons as the index of keys below.
+    is_asset = "is_asset = 1" if db.dialect.name == "sqlite" else "is_asset"
+    db.exec_driver_sql(f"CREATE INDEX pages_that_are_assets ON pages (job) WHERE {is_asset}")
+
 
 canonicals = Table(
     "canonicals",

@@ -11,6 +11,7 @@ local function retry_later(job, lease, completion)
   redis.call('ZADD', S .. ':later:' .. job.id, now + completion.delay_s, request)
   move(job, lease.host, lease.line, 'waiting')
   job.queued, shard.queued = job.queued + 1, shard.queued + 1
+  if band == ASSETS then job.assets_queued = job.assets_queued + 1 end
 end
 
 local function complete(completion)
@@ -25,7 +26,7 @@ local function complete(completion)
     return true
   end
   move(job, lease.host, lease.line, false)
-  count_end(job, outcome, completion.bytes, completion.reason)
+  count_end(job, outcome, completion.bytes, completion.reason, lease.band == ASSETS)
   return true
 end
 

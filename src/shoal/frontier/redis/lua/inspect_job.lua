@@ -16,8 +16,10 @@ local function idle_reason()
   if job.state ~= 'active' then return job.state end
   if job.queued == 0 then return 'empty' end
   if end_reason(job) then return end_reason(job) end
-  if permits_of(job) == 0 and job.held == 0 then return 'pages' end
-  return all_capped() and 'pages_per_host' or nil
+  if is_spent(job) then return 'pages' end
+  if not all_capped() then return nil end
+  local only_assets = asset_permits_of(job) == 0 and job.held == 0 and job.assets_queued >= job.queued
+  return only_assets and 'assets' or 'pages_per_host'
 end
 
 job.end_reason, job.idle_reason = end_reason(job), idle_reason()

@@ -46,7 +46,7 @@ local function next_token()
 end
 
 local function give(job, host, visit, requests, terms)
-  local fresh = 0
+  local fresh, assets = 0, 0
   for place, request in ipairs(requests) do
     local token, start_at = next_token(), terms.start_at + (place - 1) * terms.gap_s
     request.job, request.id, request.host = job.name, job.id, host
@@ -56,23 +56,28 @@ local function give(job, host, visit, requests, terms)
     push_pair(changed_leases, token, listed(LEASE, request))
     push_pair(deadlines, start_at + args.lease_s, token)
     move(job, host, request.line, 'leased')
-    if not request.held then fresh = fresh + 1 end
+    if not request.held and request.band == ASSETS then
+      assets = assets + 1
+    elseif not request.held then
+      fresh = fresh + 1
+    end
   end
   visit.taken, visit.changed = visit.taken + fresh, true
+  job.asset_permits = job.asset_permits + assets
   job.queued, job.leased, job.permits = job.queued - #requests, job.leased + #requests, job.permits + fresh
   job.changed, shard.queued = true, shard.queued - #requests
   return #requests
 end
 
--- Nothing was popped: the host is capped, has nothing queued, or is checked again (permits ran out meanwhile).
-local function leave(job, host, capped, drained)
-  times[host] = capped and CAPPED or not drained and now
+-- Nothing was popped: the host has nothing queued, is capped, or is checked again (permits of pages ran out meanwhile).
+local function leave(host, capped, left)
+  times[host] = left and ((capped or left == 'assets') and CAPPED or now) or false
   return 0
 end
 
 local function of_unreachable(job, name, visit, quota, permits, capped)
-  local requests, drained = pop(job, name, quota, permits)
-  if #requests == 0 then return leave(job, name, capped, drained) end
+  local requests, left = pop(job, name, quota, permits, asset_permits_of(job))
+  if #requests == 0 then return leave(name, capped, left) end
   return give(job, name, visit, requests, {start_at = now, gap_s = 0, slot = false})
 end
 
@@ -94,12 +99,12 @@ local function of_host(job, name, quota)
     return 0
   end
   local starts = gap_s == 0 and quota or math.floor((by - start_at) / gap_s) + 1
-  local requests, drained = pop(job, name, math.min(quota, room, starts), permits)
-  if #requests == 0 then return leave(job, name, capped, drained) end
+  local requests, left = pop(job, name, math.min(quota, room, starts), permits, asset_permits_of(job))
+  if #requests == 0 then return leave(name, capped, left) end
 
   plan_starts(host, site, visit, start_at + #requests * gap_s, gap_s)
   host.in_flight = host.in_flight + #requests
-  if drained then
+  if not left then
     times[name] = false
   elseif #requests == room then
     park(job, name, times)
@@ -112,6 +117,9 @@ end
 -- Every queued request is under a host that is checked, or waits for its retry. If the count is higher, the others were
 -- in elements that could not be read.
 local function write_off_unreadable(job)
+  if job.assets_queued > 0 and redis.call('EXISTS', assets_of(job), S .. ':later:' .. job.id) == 0 then
+    job.assets_queued, job.changed = 0, true
+  end
   if redis.call('EXISTS', ready_of(job), S .. ':later:' .. job.id) > 0 then return end
   job.dropped.malformed = (job.dropped.malformed or 0) + job.queued
   job.queued, shard.queued, job.changed = 0, shard.queued - job.queued, true
@@ -128,7 +136,7 @@ local function of_hosts(job, names, each, quota)
   local got, strange = 0, 0
   times = {}
   for _, host in ipairs(names) do
-    if got >= quota or (permits_of(job) == 0 and job.held == 0) then break end
+    if got >= quota or is_spent(job) then break end
     local answered = visit_of(job, host).answered
     local given = of_host(job, host, math.min(answered and quota or each, quota - got))
     got, strange = got + given, strange + (answered and 0 or given)

@@ -16,7 +16,16 @@ end
 
 local function permits_of(job) return job.pages_max and math.max(0, job.pages_max - job.permits) or math.huge end
 
-local function leasable(job) return not end_reason(job) and (permits_of(job) > 0 or job.held > 0) end
+local function asset_permits_of(job)
+  return job.assets_max and math.max(0, job.assets_max - job.asset_permits) or math.huge
+end
+
+local function may_lease_assets(job) return job.assets_queued > 0 and asset_permits_of(job) > 0 end
+
+-- Whether no permit is left for anything that is queued or waits for its retry.
+local function is_spent(job) return permits_of(job) == 0 and job.held == 0 and not may_lease_assets(job) end
+
+local function leasable(job) return not end_reason(job) and not is_spent(job) end
 
 local function is_unreachable(visit)
   if visit.answered or visit.failures < UNREACHABLE_FAILURES then return false end
@@ -45,10 +54,16 @@ local function strangers_among(job, names)
 end
 
 -- The hosts to check, the longest due first, and the most leases that each stranger gets. If strangers and answered
--- hosts are both due, the strangers that fit their share come first. With no permit left, only hosts with a request
--- that holds a permit count.
+-- hosts are both due, the strangers that fit their share come first. Without a permit for a page, only hosts with other
+-- requests count.
+local function due_without_pages(job, by, n)
+  local names = job.held > 0 and longest_due(job, S .. ':held:' .. job.id, by, n) or {}
+  if #names > 0 or not may_lease_assets(job) then return names end
+  return longest_due(job, assets_of(job), by, n)
+end
+
 local function due_hosts(job, by, n, share)
-  if permits_of(job) == 0 then return longest_due(job, S .. ':held:' .. job.id, by, n), n end
+  if permits_of(job) == 0 then return due_without_pages(job, by, n), n end
   local due = longest_due(job, ready_of(job), by, n)
   local strangers = strangers_among(job, due)
   local answered = #strangers > 0 and longest_due(job, answered_of(job), by, n) or {}
@@ -62,4 +77,12 @@ end
 local function first_at(zset)
   local first = redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')
   return first[2] and tonumber(first[2]) or PARKED
+end
+
+-- When to check one of the job's hosts next.
+local function soonest(job)
+  if permits_of(job) > 0 then return math.min(first_at(ready_of(job)), first_at(S .. ':later:' .. job.id)) end
+  local at = first_at(S .. ':held:' .. job.id)
+  if not may_lease_assets(job) then return at end
+  return math.min(at, first_at(assets_of(job)), first_at(S .. ':later:' .. job.id))
 end

@@ -5,11 +5,6 @@
 local JOBS_PER_CALL = 500
 local SOON_S = 0.5
 
-local function soonest(job)
-  if permits_of(job) == 0 then return first_at(S .. ':held:' .. job.id) end
-  return math.min(first_at(ready_of(job)), first_at(S .. ':later:' .. job.id))
-end
-
 local function is_for_caller(job) return args.browser or not job.browser end
 
 if awaits_comparison() then return answer(false) end

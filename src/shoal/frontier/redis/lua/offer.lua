@@ -60,12 +60,20 @@ local function take_offer(offer, count, left)
     else
       local n = take(job, band, trail, group)
       job.queued, shard.queued, new = job.queued + n, shard.queued + n, new + n
+      if band == ASSETS then job.assets_queued = job.assets_queued + n end
       if n > 0 then looks[#looks + 1] = group[1] end
       if n > 0 and group[2] then domains[group[1]] = group[2] end
     end
   end
   note_domains(job, domains)
   check_all_now(job, looks)
+  if band == ASSETS or job.assets_max then
+    -- A limit that does not apply to these requests may have capped the hosts.
+    for _, host in ipairs(looks) do uncap(job, host) end
+  end
+  if band == ASSETS then
+    for _, host in ipairs(looks) do note_assets(job, host) end
+  end
   job.found, job.changed = job.found + new, true
   return new, count
 end

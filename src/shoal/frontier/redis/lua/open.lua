@@ -2,7 +2,7 @@
 -- Adds a job and activates it, or gives a known job new terms.
 -- args: job; known (the job must be known, and keeps its state); lost (an unknown job takes no offers yet);
 --       again (this call continues an earlier one); terms (lane, owner, priority, gap_s, per_host, robots,
---       own_workers, browser, spent; pages_max, pages_per_host, bytes_max, cost_max, stop_at if limited)
+--       own_workers, browser, spent; pages_max, pages_per_host, assets_max, bytes_max, cost_max, stop_at if limited)
 -- returns how many hosts may still be capped: call again until 0
 
 local CAPPED_PER_CALL = 500
@@ -14,6 +14,7 @@ local function new_queues(job)
   job.id, job.buckets, job.whole, job.seen, job.bands = string.format('%d', shard.id), 1, 1, 0, {}
   -- The queued requests were removed when the job was cancelled or forgotten.
   job.found, job.queued, job.permits, job.held = job.found - job.queued, 0, job.pages, 0
+  job.asset_permits, job.assets_queued = job.assets, 0
   redis.call('HSET', S .. ':ids', job.id, job.name)
   redis.call('SADD', S .. ':jobs', job.name)
 end
@@ -37,7 +38,7 @@ local terms = args.terms
 check_number('gap_s', terms.gap_s, 0, 10000)
 check_number('per_host', terms.per_host, 1, 10000)
 check_number('priority', terms.priority, -1e6, 1e6)
-for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max', 'cost_max', 'spent'}) do
+for _, limit in ipairs({'pages_max', 'pages_per_host', 'assets_max', 'bytes_max', 'cost_max', 'spent'}) do
   check_number(limit, terms[limit] or 0, 0, 1e15)
 end
 check_number('stop_at', terms.stop_at or 0, -FURTHEST, FURTHEST)
@@ -47,12 +48,16 @@ local job = known or {name = args.job, id = NO_QUEUES, dropped = {}, edition = m
 jobs[args.job] = job
 -- Workers that remember earlier offers of the job must forget them.
 if known and job.id == NO_QUEUES and not args.known then shard.epoch = shard.epoch + 1 end
-for _, count in ipairs(COUNTS) do job[count] = job[count] or 0 end
+for _, counts in ipairs({COUNTS, ASSET_COUNTS}) do
+  for _, count in ipairs(counts) do job[count] = job[count] or 0 end
+end
 -- The ring depends on lane, priority and browser, so the job leaves it until it is saved.
 if job.listed then redis.call('ZREM', ring_of(job), job.id) end
 job.listed, job.changed, job.state = false, true, state_of(job, known)
 if job.id == NO_QUEUES and not args.known then new_queues(job) end
-for _, limit in ipairs({'pages_max', 'pages_per_host', 'bytes_max', 'cost_max', 'stop_at'}) do job[limit] = nil end
+for _, limit in ipairs({'pages_max', 'pages_per_host', 'assets_max', 'bytes_max', 'cost_max', 'stop_at'}) do
+  job[limit] = nil
+end
 local was_slower = known and job.gap_s > terms.gap_s
 for term, value in pairs(terms) do job[term] = value end
 job.cost, job.spent = math.max(job.cost or 0, terms.spent or 0), nil

@@ -11,7 +11,8 @@
 --   S:r:<id>                 zset      host -> when to check it, if anything is queued there; PARKED, CAPPED: not now
 --   S:met:<id>               zset      the same times, only of hosts that have answered the job
 --   S:held:<id>              zset      the same times, only of hosts with requests that have kept their permit
---   S:q:<id>:<band>:<host>   list      pending requests, packed (queue.lua); bands 0, 1, 2, and h for the held
+--   S:assets:<id>            zset      the same times, only of hosts with queued assets
+--   S:q:<id>:<band>:<host>   list      pending requests, packed (queue.lua); bands h for the held, a for assets, 0, 1, 2
 --   S:later:<id>             zset      retries -> when they are due
 --   S:m:<id>                 hash      requests that were leased and have not ended -> leased, waiting or queued
 --   S:v:<id>                 hash      host -> what the job knows about it: permits taken, whether it answered
@@ -48,7 +49,9 @@ local HOST_MARKED_S = 86400
 local CLOCK_SLACK_S = 1
 local NO_QUEUES = '0'
 local PARKED = 1e15  -- the host is full or paused; a landing or an operator wakes it
-local CAPPED = 2e15  -- the job has reached its page limit there; a returned permit wakes it
+-- A limit of the job keeps everything there from being leased: that of pages of the host, or that of assets. A returned
+-- permit wakes it.
+local CAPPED = 2e15
 
 local HOST = {
   'next_at', 'in_flight', 'block_until', 'slowdown', 'usual_s', 'recent_s', 'answers', 'learnt_at', 'fails', 'blocks',
@@ -126,6 +129,9 @@ local function begin(verb, keys, argv)
 end
 
 local COUNTS = {'found', 'queued', 'leased', 'pages', 'redirects', 'dead', 'bytes', 'permits', 'held', 'turn', 'opened'}
+-- A job of an older version lacks them: assets that ended, permits that assets took, and assets that are queued or wait
+-- for a retry, without the held.
+local ASSET_COUNTS = {'assets', 'asset_permits', 'assets_queued'}
 
 local TERMS = {'lane', 'priority', 'gap_s', 'per_host', 'edition'}
 
@@ -138,6 +144,9 @@ local function read_job(text)
   end
   for _, count in ipairs(COUNTS) do
     if type(job[count]) ~= 'number' or job[count] ~= job[count] then return nil end
+  end
+  for _, count in ipairs(ASSET_COUNTS) do
+    if not is_finite(job[count]) then job[count] = 0 end
   end
   return job
 end

@@ -5,14 +5,20 @@
 --
 -- A trail is opaque here. A line names the request within its host. Any other element is leased as it is, marked
 -- unreadable, so that it becomes a dead letter.
+--
+-- Assets have a band of their own. They take permits of their own, and none of the pages.
 
 local LINES_PER_ELEMENT = 16
+local UNCAPPED_AT_ONCE = 16
 local HELD = 'h'
-local BANDS = {HELD, '0', '1', '2'}
+local ASSETS = 'a'
+local BANDS = {HELD, ASSETS, '0', '1', '2'}
 
 local function queue_of(job, band, host) return S .. ':q:' .. job.id .. ':' .. band .. ':' .. host end
 
 local function ready_of(job) return S .. ':r:' .. job.id end
+
+local function assets_of(job) return S .. ':assets:' .. job.id end
 
 local function answered_of(job) return S .. ':met:' .. job.id end
 
@@ -93,7 +99,9 @@ local function time_of(id, host) return tonumber(redis.call('ZSCORE', S .. ':r:'
 -- Changes the time of a host that has one. It is the same in every set.
 local function move_time(id, host, at)
   local text = time_text(at)
-  for _, zset in ipairs({':r:', ':met:', ':held:'}) do redis.call('ZADD', S .. zset .. id, 'XX', text, host) end
+  for _, kind in ipairs({':r:', ':met:', ':held:', ':assets:'}) do
+    redis.call('ZADD', S .. kind .. id, 'XX', text, host)
+  end
 end
 
 -- times: host -> when to check it for this job again; false: nothing is queued there.
@@ -111,6 +119,7 @@ local function set_check_times(job, times)
   if #all > 0 then redis.call('ZADD', ready_of(job), unpack(all)) end
   if #answered > 0 then redis.call('ZADD', answered_of(job), unpack(answered)) end
   if #all > 0 and job.held > 0 then redis.call('ZADD', S .. ':held:' .. job.id, 'XX', unpack(all)) end
+  if #all > 0 and job.assets_queued > 0 then redis.call('ZADD', assets_of(job), 'XX', unpack(all)) end
   if #gone > 0 then
     redis.call('ZREM', ready_of(job), unpack(gone))
     redis.call('ZREM', answered_of(job), unpack(gone))
@@ -136,12 +145,24 @@ local function wake(name, at, own, own_at)
   redis.call('DEL', key)
 end
 
--- A permit was returned, or a request with a permit was queued: the page limit no longer blocks the job at the host.
+-- A permit was returned, or a request was queued that may have one: check the host again if a limit kept it from that.
 local function uncap(job, host)
   if time_of(job.id, host) == CAPPED then
     move_time(job.id, host, now)
     should_wake = true
   end
+end
+
+-- A permit of an asset was returned: it may be for any of the hosts where assets wait for one.
+local function uncap_assets(job)
+  for _, host in ipairs(redis.call('ZRANGEBYSCORE', assets_of(job), CAPPED, CAPPED, 'LIMIT', 0, UNCAPPED_AT_ONCE)) do
+    uncap(job, host)
+  end
+end
+
+-- Assets were queued there. The host has a time already.
+local function note_assets(job, host)
+  redis.call('ZADD', assets_of(job), redis.call('ZSCORE', ready_of(job), host), host)
 end
 
 -- Something was queued there: check it now, unless it has a time already or is parked.
@@ -183,6 +204,8 @@ local function return_to_queue(job, host, request, held)
   if held then
     job.held = job.held + 1
     redis.call('ZADD', S .. ':held:' .. job.id, redis.call('ZSCORE', ready_of(job), host), host)
+  elseif request.band == ASSETS then
+    note_assets(job, host)
   end
 end
 
@@ -212,26 +235,48 @@ local function open_element(element, room, key, band)
   return {{trail = '', line = element, attempt = 0, crashes = 0, band = band == HELD and '1' or band, readable = false}}
 end
 
--- Takes up to n from the head; those without a permit only while `permits` last. Also returns whether nothing is left.
-local function pop(job, host, n, permits)
-  local popped, spent = {}, 0
-  for _, band in ipairs(BANDS) do
-    local held = band == HELD
-    local used = job.bands[band] or (held and job.held > 0)
-    local key = used and queue_of(job, band, host)
-    while used do
-      local room = n - #popped
-      if not held then room = math.min(room, permits - spent) end
-      if room <= 0 then return popped, false end
-      local element = redis.call('LPOP', key)
-      if not element then break end
-      for _, request in ipairs(open_element(element, room, key, band)) do
-        request.held = held
-        popped[#popped + 1] = request
-        if held then job.held = job.held - 1 else spent = spent + 1 end
-      end
+-- Takes the requests of one band into `popped`, up to n in all and up to `permits`. Returns what stopped it: 'full',
+-- 'permits', or nil if the band is empty.
+local function pop_band(job, band, host, n, permits, popped)
+  local key, held = queue_of(job, band, host), band == HELD
+  while true do
+    local room = math.min(n - #popped, permits)
+    if n == #popped then return 'full' end
+    if room <= 0 then return redis.call('EXISTS', key) == 1 and 'permits' or nil end
+    local element = redis.call('LPOP', key)
+    if not element then return nil end
+    for _, request in ipairs(open_element(element, room, key, band)) do
+      request.held = held
+      popped[#popped + 1] = request
+      permits = permits - 1
     end
-    if held and used then redis.call('ZREM', S .. ':held:' .. job.id, host) end
   end
-  return popped, true
+end
+
+-- Takes up to n from the head; those that do not hold a permit only while `pages` and `assets` last. Also returns what
+-- is left: nil for nothing, 'assets' if only assets without a permit, else 'pages'.
+local function pop(job, host, n, pages, assets)
+  local popped, left = {}, nil
+  for _, band in ipairs(BANDS) do
+    local held, is_assets = band == HELD, band == ASSETS
+    local used = job.bands[band] or (held and job.held > 0)
+    if used then
+      local before = #popped
+      local permits = held and math.huge or is_assets and assets or pages
+      local stopped = pop_band(job, band, host, n, permits, popped)
+      local got = #popped - before
+      if held then
+        job.held = job.held - got
+        if not stopped then redis.call('ZREM', S .. ':held:' .. job.id, host) end
+      elseif is_assets then
+        job.assets_queued = math.max(0, job.assets_queued - got)
+        if not stopped then redis.call('ZREM', assets_of(job), host) end
+      else
+        pages = pages - got
+      end
+      if stopped and not (is_assets and stopped == 'permits') then return popped, 'pages' end
+      left = stopped and 'assets' or left
+    end
+  end
+  return popped, left
 end

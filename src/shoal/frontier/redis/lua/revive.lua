@@ -13,6 +13,11 @@ return once(function()
       redis.call('RPUSH', queue_of(job, band, host), cmsgpack.pack({0, 0, band, trail, line}))
       job.bands[band] = true
       check_now(job, host)
+      uncap(job, host)
+      if band == ASSETS then
+        job.assets_queued = job.assets_queued + 1
+        note_assets(job, host)
+      end
       again = again + 1
     end
   end

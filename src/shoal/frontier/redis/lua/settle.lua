@@ -61,6 +61,12 @@ local function return_start(job, lease)
 end
 
 local function return_permit(job, lease)
+  if lease.band == ASSETS then
+    local was_spent = job.assets_max and job.asset_permits >= job.assets_max
+    job.asset_permits = math.max(0, job.asset_permits - 1)
+    if was_spent then uncap_assets(job) end
+    return
+  end
   local visit = visit_of(job, lease.host)
   visit.taken, visit.changed = visit.taken - 1, true
   job.permits = job.permits - 1
@@ -69,14 +75,17 @@ end
 
 local function queue_again(job, lease, held)
   job.queued, shard.queued = job.queued + 1, shard.queued + 1
+  if lease.band == ASSETS and not held then job.assets_queued = job.assets_queued + 1 end
   return_to_queue(job, lease.host, lease, held)
 end
 
 local COUNTED = {done = 'pages', redirect = 'redirects', dead = 'dead'}
 
 -- Counts a request that has ended for good.
-local function count_end(job, outcome, bytes, reason)
-  if outcome == 'drop' then
+local function count_end(job, outcome, bytes, reason, is_asset)
+  if outcome == 'done' and is_asset then
+    job.assets = job.assets + 1
+  elseif outcome == 'drop' then
     job.dropped[reason] = (job.dropped[reason] or 0) + 1
   else
     job[COUNTED[outcome]] = job[COUNTED[outcome]] + 1

@@ -9,7 +9,9 @@ local MOST_LEASES = 20000
 
 local function overdue_s(job)
   if job.state ~= 'active' or job.queued == 0 or not leasable(job) then return 0 end
-  return math.max(0, now - first_at(permits_of(job) > 0 and ready_of(job) or S .. ':held:' .. job.id))
+  if permits_of(job) > 0 then return math.max(0, now - first_at(ready_of(job))) end
+  local assets_at = may_lease_assets(job) and first_at(assets_of(job)) or PARKED
+  return math.max(0, now - math.min(first_at(S .. ':held:' .. job.id), assets_at))
 end
 
 local function oldest_lease_s()

@@ -32,7 +32,7 @@ local function remove_buckets(job)
 end
 
 local function remove_others(job)
-  for _, kind in ipairs({':met:', ':held:', ':later:', ':m:', ':v:'}) do redis.call('UNLINK', S .. kind .. job.id) end
+  for _, kind in ipairs({':met:', ':held:', ':assets:', ':later:', ':m:', ':v:'}) do redis.call('UNLINK', S .. kind .. job.id) end
   redis.call('HDEL', S .. ':doomed', job.id)
 end
 
