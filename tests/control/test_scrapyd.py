@@ -261,6 +261,11 @@ REFUSALS: list[tuple[str, dict[str, Any], str]] = [
         {"project": "news", "spider": "a\0"},
         "spider is invalid: it is not text in UTF-8, or contains a NUL",
     ),
+    (
+        "schedule",
+        {"project": "news", "spider": "daily", "jobid": "x" * 201},
+        "jobid is invalid: it has more than 200 characters",
+    ),
     ("cancel", {"project": "news"}, "'job' parameter is required"),
     ("cancel", {"project": "none", "job": "1"}, "project 'none' not found"),
     ("delversion", {"project": "news", "version": "9"}, "version '9' not found"),

@@ -37,6 +37,7 @@ FINISHED_SHOWN = 100
 """As many as scrapyd keeps."""
 PROCESSES = "SHOAL_PROCESSES"
 """A setting that scrapyd does not know: how many processes run the spider."""
+JOBID_CHARS = 200
 JOBID = "_job"
 """The argument by which scrapyd tells a spider the id of its job."""
 
@@ -55,6 +56,8 @@ def schedule(given: Arguments) -> Mapping[str, Any]:
     found.check_spider(spider)
     id = new_job_id()
     jobid = given.optional("jobid") or id
+    if len(jobid) > JOBID_CHARS:
+        raise UsageError(f"jobid is invalid: it has more than {JOBID_CHARS} characters")
     spec = _spec(found, spider, jobid, given)
     bridge().run_apart(lambda fleet: submit(fleet, no_sources(), lambda: spec, id, owner()))
     return {"jobid": jobid}
