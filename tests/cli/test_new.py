@@ -215,14 +215,29 @@ class ListSpider(scrapy.Spider):
 """
 
 
-@pytest.mark.parametrize("spider", ["list", "books"])
-def test_the_draft_of_a_scrapy_spider_gives_the_same_items(shoal: Shell, paged: Running, spider: str) -> None:
-    books = (ROOT / "examples" / "scrapy" / "books_scrapy.py").read_text()
-    source = (
-        books.replace("http://127.0.0.1:8000/", paged.url())
-        if spider == "books"
-        else LIST.replace("SITE", paged.url(KITCHEN))
+RULES = """
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+
+
+class RulesSpider(CrawlSpider):
+    name = "rules"
+    start_urls = ["SITE"]
+    rules = (
+        Rule(LinkExtractor(allow=r"/product/[^?]+$"), callback="parse_product"),
+        Rule(LinkExtractor(allow=r"/category/", deny="nothing")),
     )
+
+    def parse_product(self, response):
+        return {"url": response.url, "title": response.css("h1::text").get()}
+"""
+
+
+@pytest.mark.parametrize("spider", ["list", "rules", "books"])
+def test_the_draft_of_a_scrapy_spider_gives_the_same_items(shoal: Shell, paged: Running, spider: str) -> None:
+    books = (ROOT / "examples" / "scrapy" / "books_scrapy.py").read_text().replace("http://127.0.0.1:8000/", "SITE")
+    source = {"list": LIST, "rules": RULES, "books": books}[spider]
+    source = source.replace("SITE", paged.url(KITCHEN if spider == "list" else "/"))
     (shoal.folder / "original.py").write_text(source)
     command = [sys.executable, "-m", "scrapy", "runspider", "original.py", "-L", "ERROR", "-o", "original.jsonl"]
     ran = subprocess.run(command, cwd=shoal.folder, capture_output=True, text=True, timeout=120)

@@ -191,6 +191,44 @@ def test_an_item_loader_and_a_function_in_the_callback(tmp_path: Path) -> None:
     ]
 
 
+def test_an_item_that_is_filled_field_by_field_is_an_item(tmp_path: Path) -> None:
+    made = with_parse(
+        """
+        item = {}
+        heading = response.css("h1")
+        item["title"] = heading.css("b ::text").get()
+        item["price"] = response.css(".price::text").get()
+        yield item
+        other = BookItem()
+        other["title"] = response.css("b::text").get()
+        other["again"] = other["title"]
+        yield other
+        """
+    )
+    assert "yield page.item(BooksItem)" in made.text
+    title = {"title": "Bell"}
+    assert found(made, tmp_path) == [{**title, "price": "12"}, {**title, "again": "Bell"}]
+
+
+def test_a_login_sends_the_fields_of_the_form(tmp_path: Path) -> None:
+    made = with_parse(
+        """
+        return scrapy.FormRequest.from_response(response, formdata={"user": "ann"}, callback=self.inside)
+        """,
+        """
+        def inside(self, response):
+            if "failed" in response.text:
+                return
+            yield scrapy.Request("/orders", self.inside)
+        """,
+    )
+    html = b"<form action=/in method=post><input name=token value=t><input name=user><input type=submit></form>"
+    assert made.notes == ()
+    (request,) = requests_of(made, tmp_path, html)
+    assert (request.url, request.method, request.callback) == ("http://x.example/in", "POST", "inside")
+    assert request.body == b"token=t&user=ann"
+
+
 def test_rules_of_a_crawl_spider(tmp_path: Path) -> None:
     made = drafted("""
         class Shop(CrawlSpider):
@@ -236,7 +274,7 @@ def test_what_cannot_be_translated_stays_with_its_line(tmp_path: Path) -> None:
     made = with_parse("""
         token = response.xpath("../input/@value").get()
         yield {"token": token}
-        yield scrapy.FormRequest.from_response(response, callback=self.parse)
+        yield scrapy.FormRequest.from_response(response, formnumber=1, callback=self.parse)
         for row in response.css("a"):
             self.crawler.stats.inc_value("rows")
         yield {"title": response.css("b::text").get()}

@@ -22,6 +22,8 @@ OF_RESPONSE = {
     "text": "page.html.decode()",
 }
 REQUESTS = ("Request", "FormRequest", "JsonRequest", "follow")
+_WHICH_FORM = {"formname", "formid", "formnumber", "formcss", "formxpath", "clickdata", "dont_click"}
+_FORM_FIELD = "each.attr('name'): each.attr('value') or ''"
 _AS_GIVEN = ("headers", "cookies", "priority", "method")
 _DROPPED = {"dont_filter", "encoding"}
 
@@ -211,7 +213,7 @@ class Translate(ast.NodeTransformer):
             case ast.Name() | ast.Attribute(value=ast.Name("scrapy" | "http")) if name in REQUESTS[:-1]:
                 return self.request(node, name)
             case ast.Attribute(attr="from_response"):
-                raise Untranslatable(node, "a form of the page: send its fields with page.request(url, form={...})")
+                return self.form(node)
             case ast.Name(id) if id in self.names.items and not node.args:
                 return ast.Call(ast.Name("dict", ast.Load()), [], [self._keyword(one) for one in node.keywords])
             case ast.Name("getattr") if len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
@@ -259,6 +261,21 @@ class Translate(ast.NodeTransformer):
         if "data" in given:
             keywords.append(ast.keyword("json", self.of(given["data"])))
         return ast.Call(_parsed("page.request"), [self._url(given["url"])], keywords)
+
+    def form(self, node: ast.Call) -> ast.expr:
+        """The first form of the page, with its own fields."""
+        given = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+        if len(node.args) != 1 or not self.is_page(node.args[0]) or given.keys() & _WHICH_FORM:
+            raise Untranslatable(node, "a form of the page: send its fields with page.request(url, form={...})")
+        sent = self.of(given.pop("formdata", ast.Dict([], [])))
+        own = _parsed(f"{{{_FORM_FIELD} for each in page.css('form')[0].css('input[name]')}}")
+        keywords = self.fetching(node, given, set())
+        keywords.append(ast.keyword("form", ast.Dict([None, None], [own, sent])))
+        action = _parsed("page.css('form')[0].attr('action') or page.url")
+        return ast.Call(_parsed("page.request"), [action], keywords)
+
+    def is_page(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and self.names.kinds.get(node.id) == PAGE
 
     def _url(self, node: ast.expr) -> ast.expr:
         match node:

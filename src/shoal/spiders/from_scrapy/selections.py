@@ -31,7 +31,7 @@ class Selection:
     @property
     def elements(self) -> str:
         """The selector without `::text` or `::attr(x)`."""
-        return (_SUFFIX if self.kind == "css" else _XPATH_SUFFIX).sub("", self.text)
+        return (_SUFFIX if self.kind == "css" else _XPATH_SUFFIX).sub("", self.text).rstrip()
 
     @property
     def gives_text(self) -> bool:

@@ -1,5 +1,5 @@
-"""Writes two usual shapes of callbacks as what they stand for, before they are translated: a function in the callback
-that only returns an expression, and an item loader."""
+"""Writes usual shapes of callbacks as what they stand for, before they are translated: a function in the callback that
+only returns an expression, an item loader, and an item that is filled field by field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Say = Callable[[ast.AST, str], None]
 
 def simplified(body: Sequence[ast.stmt], say: Say) -> list[ast.stmt]:
     """`say` gets what is lost on the way."""
-    return _without_loaders(_without_functions(body), say)
+    return _with_whole_items(_without_loaders(_without_functions(body), say))
 
 
 def _without_functions(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -120,3 +120,63 @@ def _is_item(value: ast.expr, loader: str) -> bool:
 
 def _dict(fields: dict[str, ast.expr]) -> ast.Dict:
     return ast.Dict([ast.Constant(name) for name in fields], list(fields.values()))
+
+
+def _with_whole_items(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """`item = {}`, `item["a"] = ...` and `yield item`, with other assignments between: `yield {"a": ...}`."""
+    made: list[ast.stmt] = []
+    rest = list(body)
+    while rest:
+        statement = rest.pop(0)
+        match statement:
+            case ast.Assign(targets=[ast.Name(item)], value=value) if (fields := _empty_item(value)) is not None:
+                if (found := _filled(item, fields, rest)) is not None:
+                    others, ending, rest = found
+                    made += [*others, ending]
+                    continue
+            case ast.For() | ast.If():
+                statement = copy.copy(statement)
+                statement.body = _with_whole_items(statement.body)
+        made.append(statement)
+    return made
+
+
+def _empty_item(value: ast.expr) -> dict[str, ast.expr] | None:
+    match value:
+        case ast.Dict(keys=[]):
+            return {}
+        case ast.Call(func=ast.Name(name), args=[], keywords=[]) if name == "dict" or name.endswith("Item"):
+            return {}
+    return None
+
+
+def _filled(
+    item: str, fields: dict[str, ast.expr], rest: Sequence[ast.stmt]
+) -> tuple[list[ast.stmt], ast.stmt, list[ast.stmt]] | None:
+    """Other statements, what yields the item, and what follows. None if more happens to the item."""
+    others: list[ast.stmt] = []
+    for number, statement in enumerate(rest, 1):
+        match statement:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id), slice=ast.Constant(str(name)))], value=value):
+                if id != item or _mentions(item, value):
+                    return None
+                fields[name] = value
+            case ast.Expr(value=ast.Yield(value=ast.Name(id))) | ast.Return(value=ast.Name(id)) if id == item:
+                later = list(rest[number:])
+                if not fields or any(_mentions(item, one) for one in later):
+                    return None
+                whole = _dict(fields)
+                ending = ast.Return(whole) if isinstance(statement, ast.Return) else ast.Expr(ast.Yield(whole))
+                return others, ast.copy_location(ending, statement), later
+            case ast.Assign(targets=[ast.Name(id)], value=value) if id != item and not _mentions(item, value):
+                if any(_mentions(id, one) for one in fields.values()):
+                    # A field was taken from what the variable was before.
+                    return None
+                others.append(statement)
+            case _:
+                return None
+    return None
+
+
+def _mentions(name: str, node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
