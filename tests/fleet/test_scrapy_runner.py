@@ -105,7 +105,8 @@ def test_a_redis_that_is_away_when_a_process_ends_is_told_later(redis: RedisServ
 def test_a_job_that_is_reopened_after_its_spider_closed_itself_has_processes_again(
     redis: RedisServer, tmp_path: Path
 ) -> None:
-    spec = JobSpec("map", scrapy="map", scrapy_run=ScrapyRun(str(tmp_path), {}, {}, processes=2))
+    secrets = {"token": "hush"}, {"MAIL_PASS": "hush"}
+    spec = JobSpec("map", scrapy="map", scrapy_run=ScrapyRun(str(tmp_path), *secrets, processes=2))
 
     async def reopen(store: Store) -> None:
         create_job(store, "j1", lambda: spec, [], 1.0, fleet=True)
@@ -113,6 +114,7 @@ def test_a_job_that_is_reopened_after_its_spider_closed_itself_has_processes_aga
         frontier, writer = RedisFrontier(redis.url, PoolLimits(connections=1)), Writer(store)
         announcer, slots = ScrapyAnnouncer(frontier, writer), ScrapySlots(frontier.connection, "w1")
         await announcer.announce([job])
+        assert b"hush" not in redis.client.hget(JOBS, "j1")
         found = (await slots.jobs())["j1"]
         assert [await slots.claim(found), await slots.claim(found), await slots.claim(found)] == [0, 1, None]
         await slots.close("j1", 0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 
 from shoal.fleet.fleet import Fleet
 from shoal.fleet.schedules import Schedules
-from shoal.fleet.scrapy_process import ExitCode
+from shoal.fleet.scrapy_process import PROGRAM, ExitCode
 from shoal.frontier.redis.own_workers import OwnWorkers
 from shoal.model import JobSpec, ScrapyRun
 from shoal.practice.process import Running as Site
@@ -126,12 +128,28 @@ def test_a_managed_process_opens_no_door_and_uses_the_servers_of_its_fleet(
 ) -> None:
     monkeypatch.chdir(PROJECT)
     given = {"REMOTE_CONTROL_ENABLED": "1", "JOBDIR": "x", "LOG_LEVEL": "DEBUG"}
-    asked: dict[str, Any] = {"project": str(PROJECT), "package": None, "settings": given, "job": "j1"}
-    settings = project_settings({**asked, "shoal": {"redis_url": "redis://fleet/0"}})
+    asked: dict[str, Any] = {"job": "j1", "shoal": {"redis_url": "redis://fleet/0"}}
+    settings = project_settings(asked, ScrapyRun(str(PROJECT), {}, given))
     assert not settings.getbool("REMOTE_CONTROL_ENABLED") and not settings.getbool("TELNETCONSOLE_ENABLED")
     assert (settings["SHOAL_REDIS_URL"], settings["SHOAL_JOB"]) == ("redis://fleet/0", "j1")
     assert settings["JOBDIR"] is None and settings["LOG_LEVEL"] == "DEBUG"
     assert settings.getint("MEMUSAGE_LIMIT_MB") == 2048
+
+
+def test_the_database_says_what_a_process_runs_and_redis_only_for_which_job(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "shoal.db") as store:
+        create_job(store, "j1", lambda: JobSpec("map", scrapy="map"), [], 1.0, fleet=True)
+    for job, why in (("j0", "there is no job 'j0'"), ("j1", "not one of a Scrapy project that workers run")):
+        given = {
+            "job": job,
+            "spider": "rules",
+            "project": str(PROJECT),
+            "settings": {"STATS_CLASS": "subprocess.Popen"},
+        }
+        asked = json.dumps({**given, "shoal": {"home": str(tmp_path)}, "parent": os.getpid()})
+        command = [sys.executable, "-P", "-m", PROGRAM]
+        ran = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=120)
+        assert ran.returncode == 1 and why in ran.stderr
 
 
 def test_the_exit_code_tells_whether_another_process_should_continue() -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from shoal.errors import UsageError
 from shoal.fleet.scrapy_packages import KEEP_S, package_folders, remove_old_packages
-from shoal.scrapy.uploaded_project import BYTES, fetched, settings_module, unpack
+from shoal.scrapy.managed_job import fetched
+from shoal.scrapy.uploaded_project import BYTES, settings_module, unpack
 from shoal.store.fleet.scrapy_projects import save_version
 from shoal.store.store import Store
 from tests.control.eggs import egg, packed, wheel

@@ -1,6 +1,6 @@
 """Scrapy jobs that the fleet runs itself: tend announces them in Redis, and workers run their processes.
 
-{shoal:0}:scrapy:jobs              hash: job -> what a worker needs to start a process of it, as JSON
+{shoal:0}:scrapy:jobs              hash: job -> what a worker needs to choose it, as JSON
 {shoal:0}:scrapy:failed            hash: job -> why no process of it can run
 {shoal:0}:scrapy:slot:<job>:<n>    the id of the worker that runs process n of the job; CLOSED: it needs none
 """
@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Self
 
 from shoal.errors import FrontierLost
@@ -67,7 +67,9 @@ class ScrapyJob:
     @classmethod
     def of(cls, job: Job) -> Self:
         assert job.spec.scrapy is not None and job.spec.scrapy_run is not None
-        return cls(job.id, job.spec.scrapy, job.spec.scrapy_run, job.spec.lane, job.spec.priority)
+        # A process reads the rest in the database. It may contain secrets.
+        run = replace(job.spec.scrapy_run, arguments={}, settings={})
+        return cls(job.id, job.spec.scrapy, run, job.spec.lane, job.spec.priority)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from shoal.fleet.scrapy_jobs import ScrapyJob
 from shoal.fleet.scrapy_logs import scrapy_logs
-from shoal.fleet.scrapy_packages import package_folders
 from shoal.fleet.supervisor import LAST_BYTES, LOG_BYTES, PAUSES_S, STEADY_S, kill_group
 from shoal.settings import Settings
 from shoal.telemetry.read_logs import event_text
@@ -71,11 +70,11 @@ class ScrapyProcess:
             self._log_start = log.tell()
             # In a session of its own: a browser that the spider started is killed with it.
             self._process = subprocess.Popen(
-                [sys.executable, "-m", PROGRAM],
+                # -P: it adds to its path what it has read itself that it is to run.
+                [sys.executable, "-P", "-m", PROGRAM],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                cwd=self._folder(),
                 start_new_session=True,
             )
         assert self._process.stdin is not None
@@ -84,30 +83,10 @@ class ScrapyProcess:
             stdin.write(self._description().encode())
         self._started_at, self._stopped_at = time.monotonic(), None
 
-    def _folder(self) -> Path | None:
-        """Where the process begins. An uploaded project leads it to the folder of its package."""
-        if self.job.run.package is None:
-            return Path(self.job.run.project) if is_folder(self.job.run.project) else None
-        folders = package_folders(self._settings.home)
-        folders.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return folders
-
     def _description(self) -> str:
         names = ("redis_url", "database_url", "home")
         shoal = {name: str(value) for name in names if (value := getattr(self._settings, name)) is not None}
-        run = self.job.run
-        return json.dumps(
-            {
-                "job": self.job.id,
-                "spider": self.job.spider,
-                "project": run.project,
-                "package": run.package,
-                "arguments": dict(run.arguments),
-                "settings": dict(run.settings),
-                "shoal": shoal,
-                "parent": os.getpid(),
-            }
-        )
+        return json.dumps({"job": self.job.id, "shoal": shoal, "parent": os.getpid()})
 
     def ended(self) -> int | None:
         """Its exit code, once; None while it runs or has not been started."""

@@ -1,7 +1,8 @@
 """The program that a worker of a fleet starts for each process of a Scrapy job.
 
-It reads on its standard input what to run, runs the spider of the project unmodified on Shoal's scheduler, and tells by
-its exit code how the spider ended.
+It reads on its standard input which job that is, and in the database what to run: whoever can write to Redis must not
+choose it. It runs the spider of the project unmodified on Shoal's scheduler, and tells by its exit code how the spider
+ended.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from scrapy.spiderloader import SpiderLoader
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import get_project_settings
 
+from shoal.fleet.scrapy_packages import package_folders
 from shoal.fleet.scrapy_process import ExitCode, is_folder
+from shoal.model import ScrapyRun
+from shoal.scrapy.managed_job import database_of, fetched, stored_spec
 from shoal.scrapy.pipeline import Pipeline
-from shoal.scrapy.uploaded_project import fetched, use
+from shoal.scrapy.uploaded_project import use
 
 RECYCLE_S = 6 * 3600.0
 MEMORY_MB = 2048
@@ -38,32 +42,34 @@ _FAULTS = ("frontier_lost", _NOT_STARTED)
 
 def main() -> int:
     asked = json.load(sys.stdin)
-    if asked["package"] is None:
-        # As Scrapy does: the modules of the project are beside its scrapy.cfg.
-        sys.path.insert(0, str(Path.cwd()))
-    settings = project_settings(asked)
-    spider = SpiderLoader.from_settings(settings.copy()).load(asked["spider"])
+    spec = stored_spec(asked["job"], database_of(asked["shoal"]), asked["parent"])
+    assert spec.scrapy_run is not None
+    settings = project_settings(asked, spec.scrapy_run)
+    spider = SpiderLoader.from_settings(settings.copy()).load(spec.scrapy)
     _use_shoal(settings, spider)
     crawler = (crawler_process := CrawlerProcess(settings)).create_crawler(spider)
     reasons: list[str] = []
     crawler.signals.connect(lambda reason: reasons.append(reason), signals.spider_closed, weak=False)
     _watch(asked["parent"], crawler.settings.getfloat("SHOAL_RECYCLE_S", RECYCLE_S))
-    crawler_process.crawl(crawler, **asked["arguments"])
+    crawler_process.crawl(crawler, **spec.scrapy_run.arguments)
     crawler_process.start()
     return exit_code(_NOT_STARTED if not reasons or crawler_process.bootstrap_failed else reasons[0])
 
 
-def project_settings(asked: dict[str, Any]) -> Any:
-    if asked["package"] is not None:
-        database = asked["shoal"].get("database_url") or Path(asked["shoal"]["home"]) / "shoal.db"
-        use(fetched(asked["package"], database, Path.cwd(), asked["parent"]))
-    elif is_folder(asked["project"]):
-        os.chdir(asked["project"])
+def project_settings(asked: dict[str, Any], run: ScrapyRun) -> Any:
+    if run.package is not None:
+        folders = package_folders(Path(asked["shoal"]["home"]))
+        use(fetched(run.package, database_of(asked["shoal"]), folders, asked["parent"]))
+    elif is_folder(run.project):
+        os.chdir(run.project)
+        # As Scrapy does: the modules of the project are beside its scrapy.cfg.
+        sys.path.insert(0, run.project)
     else:
-        os.environ["SCRAPY_SETTINGS_MODULE"] = asked["project"]
+        sys.path.insert(0, str(Path.cwd()))
+        os.environ["SCRAPY_SETTINGS_MODULE"] = run.project
     settings = get_project_settings()
     settings.set("MEMUSAGE_LIMIT_MB", MEMORY_MB, "default")
-    settings.setdict(asked["settings"], "cmdline")
+    settings.setdict(run.settings, "cmdline")
     settings.setdict({f"SHOAL_{name.upper()}": value for name, value in asked["shoal"].items()}, "cmdline")
     fixed = {
         "SHOAL_JOB": asked["job"],

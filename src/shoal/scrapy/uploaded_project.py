@@ -6,9 +6,7 @@ It is an egg or a wheel with the entry point `settings` in the group `scrapy`, a
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import time
 from configparser import ConfigParser
 from configparser import Error as BadConfig
 from contextlib import suppress
@@ -17,13 +15,10 @@ from typing import IO
 from zipfile import BadZipFile, ZipFile
 from zlib import error as BadDeflate
 
-from shoal.errors import Unavailable, UsageError
-from shoal.store.fleet.scrapy_projects import package_content
-from shoal.store.store import Store
+from shoal.errors import UsageError
 
 FILES, BYTES = 20_000, 512 << 20
 """The limits of an unpacked project. A zip file of a few kilobytes can hold gigabytes of zeros."""
-TRY_AGAIN_S = 1.0
 _ENTRY_POINTS = ("EGG-INFO/entry_points.txt", "*.dist-info/entry_points.txt", "*.egg-info/entry_points.txt")
 _BUILT_APART = ("*.data/purelib", "*.data/platlib")
 """Folders of a wheel that an installer would move to the top."""
@@ -64,37 +59,3 @@ def settings_module(folder: Path) -> str:
         "the project has no entry point 'settings' in the group 'scrapy': make it with scrapyd-deploy, or add "
         "entry_points={'scrapy': ['settings = PROJECT.settings']} to its setup.py"
     )
-
-
-def fetched(digest: str, database: str | Path, folders: Path, parent: int) -> Path:
-    """The folder of a package, which is fetched from the database if no process of this home has done so. While the
-    database is away, it tries again until the parent is gone. Raises UsageError."""
-    folder = folders / digest
-    while not folder.is_dir():
-        try:
-            with Store.open(database) as store:
-                content = package_content(store, digest)
-            if content is None:
-                raise UsageError("the package of this version is gone: it was deleted; upload and schedule it again")
-            _install(content, folder)
-        except Unavailable:
-            if os.getppid() != parent:
-                raise
-            time.sleep(TRY_AGAIN_S)
-    # A worker removes folders that nobody has used for long.
-    os.utime(folder)
-    return folder
-
-
-def _install(content: bytes, folder: Path) -> None:
-    """Whole or not at all: another process may do the same."""
-    from io import BytesIO
-
-    draft = folder.with_name(f"{folder.name}.{os.getpid()}")
-    try:
-        unpack(BytesIO(content), draft)
-        with suppress(OSError):
-            # Another process was first.
-            draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
