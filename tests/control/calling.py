@@ -16,10 +16,10 @@ from shoal.control.async_bridge import NAME, Bridge
 from shoal.control.problems import MEDIA
 from shoal.control.thread_slots import slot
 from shoal.frontier.redis.shard import TAG
-from shoal.jobs.deployment import make_folder
 from shoal.settings import Settings
 from shoal.store.fleet.tokens import TokenScope, add_token
 from tests.frontier.redis_server import RedisServer
+from tests.store.new_database import make_home
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Api:
 
 @contextmanager
 def api_over(settings: Settings) -> Iterator[Api]:
-    make_folder(settings.home)
+    make_home(settings.home)
     app = create_app(settings)
     bridge: Bridge = app.extensions[NAME]
     try:

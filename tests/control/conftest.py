@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.control.calling import Api, api_over, forget_submits
+from tests.control.compiled_routes import keep_compiled_routes
 from tests.control.live import Live, living
 from tests.fleet.by_hand import FleetShell
 from tests.frontier.redis_server import RedisServer
+from tests.store.new_database import make_home
+
+keep_compiled_routes()
 
 
 @pytest.fixture(scope="session")
@@ -23,7 +27,9 @@ def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
 @pytest.fixture
 def fleet(tmp_path: Path, redis: RedisServer) -> FleetShell:
     redis.client.flushall()
-    return FleetShell(tmp_path, redis)
+    shell = FleetShell(tmp_path, redis)
+    make_home(shell.home)
+    return shell
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, text
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.store import Store
 from shoal.store.tables import metadata
+from tests.store.new_database import new_database
 from tests.store.postgres_server import PostgresServer, fresh_database
 
 
@@ -35,9 +36,8 @@ def empty_database(postgres: PostgresServer) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def empty_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with its tables, because copying it is faster than creating them."""
     path = tmp_path_factory.mktemp("empty") / "shoal.db"
-    Store.open(path).close()
+    path.write_bytes(new_database())
     return path
 
 
