@@ -15,7 +15,9 @@ demo: $(SETUP)
 test: $(SETUP) servers
 	@$(MAKE) --no-print-directory -j2 pytest lint
 
+# Collected once before: each of the parallel processes would compile all tests anew on a fresh machine.
 pytest: $(SETUP)
+	@$(PY) -m pytest -n 0 --collect-only -qq > .venv/collected 2>&1 || { cat .venv/collected; exit 1; }
 	$(PY) -m pytest
 
 # What tests start processes of. Without root they say what is missing, and are skipped (CI=true: fail).

@@ -1,4 +1,4 @@
-"""The code that Werkzeug makes of each route, kept: it makes it anew for each app, which takes longer than most tests."""
+"""The code that Werkzeug makes of each route, kept: making it anew for each app takes longer than most tests."""
 
 from __future__ import annotations
 

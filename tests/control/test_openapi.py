@@ -23,7 +23,7 @@ from tests.control.calling import Api, forget_submits, problem
 from tests.control.whole_api import OPERATIONS, api_with_job
 from tests.fleet.by_hand import FleetShell, fleet_shell
 
-EXAMPLES = 15
+EXAMPLES = 8
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 """Names the calls that may refuse what the document allows; `make openapi` runs schemathesis itself with it."""
 
