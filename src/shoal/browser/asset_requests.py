@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from shoal.browser.asset_cache import AssetCache, fresh_for_s
@@ -10,6 +9,7 @@ from shoal.browser.devtools import Session
 from shoal.browser.network_log import NetworkLog
 from shoal.browser.response_body import BodyTooLarge, decoded_headers, fulfill, headers_of, read_body
 from shoal.fetch.exchange import Headers
+from shoal.fetch.page_rules import PageRules
 from shoal.model.rendering import Rendering
 from shoal.urls.url_patterns import compiled
 
@@ -17,9 +17,6 @@ HEAVY = ("Image", "Font", "Media")
 _CACHED = ("Script", "Stylesheet")
 _CALLS = ("XHR", "Fetch", "EventSource", "Ping")
 MOST_SCRIPT_BYTES = 20_000_000
-BY_ROBOTS = "refused by robots.txt"
-MayCall = Callable[[str], Awaitable[bool]]
-"""Whether robots.txt allows a URL. It may have to be fetched first."""
 Params = dict[str, Any]
 
 
@@ -30,39 +27,38 @@ class AssetRequests:
         network: NetworkLog,
         cache: AssetCache,
         rendering: Rendering,
-        may_call: MayCall | None = None,
+        rules: PageRules | None = None,
     ) -> None:
-        """`may_call` is asked before scripts call a URL, and for the documents of frames."""
         self._session = session
         self._network = network
         self._cache = cache
         self._blocks = [compiled(pattern, "block") for pattern in rendering.block]
         self._heavy = () if rendering.load_images else HEAVY
-        self._may_call = may_call
+        self._rules = rules
 
     def patterns(self) -> list[dict[str, str]]:
         """Which requests the browser pauses. Each pause costs a message, so others go on by themselves."""
-        if self._blocks:
+        if self._blocks or (self._rules is not None and self._rules.for_assets):
             return [{"urlPattern": "*"}]
-        calls = _CALLS if self._may_call is not None else ()
+        calls = _CALLS if self._rules is not None else ()
         return [{"urlPattern": "*", "resourceType": kind} for kind in ("Document", *self._heavy, *_CACHED, *calls)]
 
     def needs_permission(self, params: Params) -> bool:
         """Whether `requested_with_permission` must be used."""
-        return self._may_call is not None and params["resourceType"] in ("Document", *_CALLS)
+        return self._rules is not None and (self._rules.for_assets or _is_call(params))
 
     async def requested_with_permission(self, params: Params) -> None:
-        assert self._may_call is not None
+        assert self._rules is not None
         url, id = params["request"]["url"], params.get("networkId", "")
         self._network.hold()
         try:
-            is_allowed = not url.startswith("http") or await self._may_call(url)
+            why = await self._rules.refusal(url, _is_call(params)) if url.startswith("http") else None
         finally:
             self._network.let_go(id)
-        if is_allowed:
+        if why is None:
             self.requested(params)
         else:
-            self._network.refused(url, BY_ROBOTS)
+            self._network.refused(url, why)
             self._fail(params)
 
     def requested(self, params: Params) -> None:
@@ -108,6 +104,10 @@ class AssetRequests:
             responseHeaders=fields,
             body=asset.encoded,
         )
+
+
+def _is_call(params: Params) -> bool:
+    return params["resourceType"] in ("Document", *_CALLS)
 
 
 def _origin(params: Params) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shoal.browser.asset_cache import AssetCache
-from shoal.browser.asset_requests import MayCall
 from shoal.browser.browser_cookies import changes, named_cookies, to_browser
 from shoal.browser.browser_pool import BrowserPool
 from shoal.browser.browser_process import LAUNCH_S, BrowserProcess
@@ -31,6 +30,7 @@ from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.dns import DnsResolver
 from shoal.fetch.exchange import RENDERED_TYPE, Exchange, Failure, FailureKind, FetchAborted, Headers
+from shoal.fetch.page_rules import PageRules
 from shoal.fetch.rendered_page import RenderedPage
 from shoal.model.rendering import Rendering
 from shoal.telemetry import EventLogger
@@ -63,10 +63,9 @@ class BrowserFetcher:
         self._insecure = insecure
         self._assets = AssetCache()
 
-    async def fetch(self, call: Fetch, may_call: MayCall | None = None) -> Exchange | Failure:
-        """Call it within a slot of the pool. `may_call` tells whether robots.txt allows a URL; it is asked if the
-        rendering wants that for calls. Raises FetchAborted if the browser was lost through another page or does not
-        start again, and BrowserMissing if none ever started."""
+    async def fetch(self, call: Fetch, rules: PageRules | None = None) -> Exchange | Failure:
+        """Call it within a slot of the pool. `rules` are for what the page requests. Raises FetchAborted if the browser
+        was lost through another page or does not start again, and BrowserMissing if none ever started."""
         if urlsplit(call.url).scheme not in ("http", "https"):
             return Failure(FailureKind.PROTOCOL, "a browser opens only http and https", 0.0)
         if not self._guard.allows_target(call.url):
@@ -75,9 +74,9 @@ class BrowserFetcher:
             return Failure(FailureKind.RENDER, "the browser was lost each time that it loaded the page", 0.0)
         try:
             if call.rendering is not None and call.rendering.playwright:
-                return await self._fetch_with_playwright(call, may_call)
+                return await self._fetch_with_playwright(call, rules)
             async with self.pool.browser(call.url) as process:
-                return await self._fetch_in(process, call, may_call)
+                return await self._fetch_in(process, call, rules)
         except BrowserGone as error:
             raise FetchAborted("the browser ended while the page was open") from error
         except DevToolsError as error:
@@ -93,13 +92,13 @@ class BrowserFetcher:
     async def aclose(self) -> None:
         await self._names.aclose()
 
-    async def _fetch_in(self, process: BrowserProcess, call: Fetch, may_call: MayCall | None) -> Exchange | Failure:
+    async def _fetch_in(self, process: BrowserProcess, call: Fetch, rules: PageRules | None) -> Exchange | Failure:
         listener = process.take_listener()
         if listener is None:
             raise FetchAborted("too many pages are still being closed")
         proxy = self._way_out(call)
         visit = PageVisit(process, call, call.rendering or Rendering(), self._agent, self._assets)
-        visit.insecure, visit.may_call = self._insecure, may_call
+        visit.insecure, visit.rules = self._insecure, rules
         context = ""
         try:
             made = await process.browser.call(
@@ -119,7 +118,7 @@ class BrowserFetcher:
         dial = GuardedDial(self._guard, self._names, call.proxy, call.remote_dns)
         return SocksProxy(dial, call.max_bytes + ASSET_BYTES)
 
-    async def _fetch_with_playwright(self, call: Fetch, may_call: MayCall | None) -> Exchange | Failure:
+    async def _fetch_with_playwright(self, call: Fetch, rules: PageRules | None) -> Exchange | Failure:
         # Imported here only: few jobs need it.
         from shoal.browser.playwright_visit import PlaywrightVisit
 
@@ -131,7 +130,7 @@ class BrowserFetcher:
             ending.callback(process.return_listener, listener)
             proxy = self._way_out(call)
             ending.callback(proxy.close)
-            visit = PlaywrightVisit(process, call, proxy, self._agent, self._insecure, may_call)
+            visit = PlaywrightVisit(process, call, proxy, self._agent, self._insecure, rules)
             ending.push_async_callback(visit.aclose)
             try:
                 async with asyncio.timeout(call.deadline_s + LAUNCH_S):

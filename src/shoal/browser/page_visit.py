@@ -13,7 +13,7 @@ from typing import Any
 
 from shoal.browser import page_scripts
 from shoal.browser.asset_cache import AssetCache
-from shoal.browser.asset_requests import AssetRequests, MayCall
+from shoal.browser.asset_requests import AssetRequests
 from shoal.browser.browser_process import BrowserProcess
 from shoal.browser.devtools import DevToolsError
 from shoal.browser.main_document import MOST_LEAVES, MainDocument
@@ -24,6 +24,7 @@ from shoal.browser.page_steps import run_steps
 from shoal.fetch.curl_fetcher import most_unpacked_bytes
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import FailureKind
+from shoal.fetch.page_rules import PageRules
 from shoal.fetch.rendered_page import Picture
 from shoal.model.rendering import Rendering
 from shoal.urls import origin_of
@@ -71,8 +72,7 @@ class PageVisit:
         self.is_unfinished = False
         """Its time ended before it was done."""
         self.insecure = False
-        self.may_call: MayCall | None = None
-        """Asked about what scripts call, if robots.txt holds for that too."""
+        self.rules: PageRules | None = None
         self._counts: Counter[str] = Counter()
         self._world: int | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -89,8 +89,7 @@ class PageVisit:
         self.session = self.process.devtools.attach(attached["sessionId"], self._on_event)
         self.network = NetworkLog(self.session)
         self.document = MainDocument(self.session, self.call)
-        may_call = self.may_call if self.rendering.robots_strict else None
-        self.requests = AssetRequests(self.session, self.network, self._assets, self.rendering, may_call)
+        self.requests = AssetRequests(self.session, self.network, self._assets, self.rendering, self.rules)
         self._handlers = self.network.handlers | self._own_handlers()
         await asyncio.gather(*self._preparations())
 

@@ -15,7 +15,6 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from shoal.browser.asset_requests import BY_ROBOTS, MayCall
 from shoal.browser.browser_cookies import changes, named_cookies, to_browser
 from shoal.browser.browser_process import BrowserProcess
 from shoal.browser.devtools import BrowserGone
@@ -28,6 +27,7 @@ from shoal.browser.websocket_server import WebSocketServer
 from shoal.fetch.curl_fetcher import most_unpacked_bytes
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import REDIRECTS, RENDERED_TYPE, Exchange, FailureKind, Headers
+from shoal.fetch.page_rules import PageRules
 from shoal.fetch.rendered_page import RenderedPage
 from shoal.model.rendering import STEP_LIMIT_S, Rendering
 from shoal.urls import host_of
@@ -51,7 +51,7 @@ class PlaywrightVisit:
         proxy: SocksProxy,
         agent: str,
         insecure: bool,
-        may_call: MayCall | None,
+        rules: PageRules | None,
     ) -> None:
         self._process = process
         self._call = call
@@ -59,7 +59,7 @@ class PlaywrightVisit:
         self._agent = agent
         self._insecure = insecure
         self._rendering = call.rendering or Rendering()
-        self._may_call = may_call if self._rendering.robots_strict else None
+        self._rules = rules
         self._ending = AsyncExitStack()
         self._cookies: list[str] = []
         self._failed: list[tuple[str, str]] = []
@@ -168,7 +168,7 @@ class PlaywrightVisit:
         self.tab = await self._context.new_page()
         self.tab.set_default_timeout(1000 * STEP_LIMIT_S)
         # Not the URL: as a pattern, `*` and `{` mean something else. The first request of all is the document's.
-        await self._context.route("**/*", self._send, times=None if self._may_call is not None else 1)
+        await self._context.route("**/*", self._send, times=None if self._rules is not None else 1)
         await self._give_cookies()
 
     async def _end_with_browser(self, server: WebSocketServer) -> None:
@@ -210,11 +210,17 @@ class PlaywrightVisit:
             headers = {**request.headers, **{name.lower(): value for name, value in own.items()}}
             sent = {name: value for name, value in headers.items() if value}
             await route.continue_(method=call.method, headers=sent, post_data=call.body or None)
-        elif self._may_call is not None and request.resource_type in _CALLS and not await self._may_call(request.url):
-            self._failed.append((request.url, BY_ROBOTS))
+        elif why := await self._refusal(request):
+            self._failed.append((request.url, why))
             await route.abort("blockedbyclient")
         else:
             await route.continue_()
+
+    async def _refusal(self, request: Request) -> str | None:
+        is_call = request.resource_type in _CALLS
+        if self._rules is None or not (is_call or self._rules.for_assets) or not request.url.startswith("http"):
+            return None
+        return await self._rules.refusal(request.url, is_call)
 
     async def _give_cookies(self) -> None:
         call, jar = self._call, self._call.jar

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple, TypeGuard
 
 from shoal.engine import request_result, unfetched_requests
@@ -35,6 +34,7 @@ from shoal.engine.reading.parse_page import SitemapPart, is_big_sitemap, read_si
 from shoal.engine.reading.sitemap_requests import listed_requests, sitemaps_of_host
 from shoal.engine.request_result import Listing, RequestResult
 from shoal.engine.robots.check import Access, RobotsCheck, RobotsDecision
+from shoal.engine.robots.page_requests import rules_of_page
 from shoal.engine.saving.build_capture import capture, pack_small
 from shoal.engine.shape_statistics import Worth
 from shoal.errors import FrontierLost
@@ -145,8 +145,9 @@ class RequestPipeline:
                 if browser is None:
                     answer = await active_job.fetcher_of(exit).fetch_packed(call)
                 else:
-                    may_call = partial(self._robots.allows_call, lease=lease, active_job=active_job)
-                    answer = await browser.fetch(call, may_call)
+                    assert call.rendering is not None
+                    rules = rules_of_page(self._robots, lease, active_job, call.rendering)
+                    answer = await browser.fetch(call, rules)
                 active_job.after_fetch(lease, call)
             except FetchAborted:
                 return ReturnLease(NO_ROOM_WAIT_S)

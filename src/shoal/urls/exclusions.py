@@ -23,6 +23,9 @@ class Exclusions:
             if line and not line.startswith("#"):
                 self._add(number, line)
 
+    def __bool__(self) -> bool:
+        return bool(self._hosts or self._tests)
+
     def with_lines(self, lines: Iterable[str]) -> Exclusions:
         """A copy with more lines. Raises UsageError, with the line number, for an invalid line."""
         more = Exclusions(lines)
