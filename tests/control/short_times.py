@@ -87,10 +87,10 @@ class Served:
         connection.close()
         return str(made["id"])
 
-    def begin(self, path: str, media: str, length: int | None) -> socket.socket:
+    def begin(self, path: str, media: str, length: int | None, prefix: str = "/api/v1") -> socket.socket:
         """A POST whose body is still to come."""
         framing = "Transfer-Encoding: chunked" if length is None else f"Content-Length: {length}"
-        head = f"POST /api/v1{path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.token}\r\n"
+        head = f"POST {prefix}{path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {self.token}\r\n"
         sock = socket.create_connection(("127.0.0.1", self.port))
         sock.sendall(f"{head}Content-Type: {media}\r\n{framing}\r\n\r\n".encode())
         return sock

@@ -41,6 +41,12 @@ def test_a_stream_that_drips_is_given_up_and_what_had_come_is_told(api: Served) 
             assert b" 408 " in answered(sock, drop), length
 
 
+def test_a_form_or_an_egg_that_drips_is_given_up_and_others_can_be_uploaded(api: Served) -> None:
+    for path, length in (("/schedule.json", 1000), ("/addversion.json", 1000), ("/addversion.json", None)) * 2:
+        with api.begin(path, "multipart/form-data; boundary=x", length, "/scrapyd") as sock:
+            assert b" 408 " in answered(sock, b" " if length else b"1\r\n \r\n"), path
+
+
 def test_a_head_that_drips_is_given_up(api: Served) -> None:
     with socket.create_connection(("127.0.0.1", api.port)) as sock:
         sock.sendall(b"GET /livez HTTP/1.1\r\nX-Slow: ")
