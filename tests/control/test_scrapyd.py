@@ -16,6 +16,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from shoal.control.scrapyd.projects import PACKAGE_BYTES
 from shoal.control.scrapyd.spider_lists import spiders_of_package
 from shoal.errors import UsageError
 from shoal.fleet.scrapy_logs import scrapy_logs
@@ -150,6 +151,8 @@ def test_a_job_is_pending_then_running_then_finished(news: Scrapyd, fleet: Fleet
         "running": [],
         "finished": [],
     }
+    assert "spider daily of news 1.0, jobid monday/1" in fleet("job", job).out
+    assert "SHOAL_SCRAPY_UPLOADS=on and room" in news.api.get(f"/jobs/{job}")["limiting"]
     spec = load_job(news.api.bridge.store, job).spec
     assert spec.scrapy_run is not None and spec.priority == 2
     assert spec.scrapy_run.arguments == {"city": "Rome", "_job": "monday/1"}
@@ -405,6 +408,13 @@ def test_uploads_are_off_unless_the_operator_allows_them(api: Api) -> None:
 def test_a_body_that_is_too_large_is_refused(news: Scrapyd) -> None:
     answered = news.send("POST", "/schedule.json", news.api.tokens[ADMIN], data={"a": "x" * (1 << 20)})
     assert answered.status_code == 413 and answered.get_json()["message"] == "the body is larger than 1 MB"
+
+
+def test_an_egg_that_is_too_large_is_refused(scrapyd: Scrapyd) -> None:
+    form = b"project=a&version=1&egg=" + b"x" * (PACKAGE_BYTES + 1)
+    media = "application/x-www-form-urlencoded"
+    answered = scrapyd.send("POST", "/addversion.json", scrapyd.api.tokens[ADMIN], data=form, content_type=media)
+    assert answered.status_code == 413 and answered.get_json()["message"] == "the egg is larger than 32 MB"
 
 
 BAD_PACKAGES = {

@@ -100,6 +100,7 @@ def shell(tmp_path: Path, redis: RedisServer) -> FleetShell:
 def test_a_submitted_project_says_what_it_waits_for(shell: FleetShell) -> None:
     ran = shell("submit", *SCRAPY, "map", "-a", "site=http://x.example", "--processes", "3")
     assert ran.code == 0 and "Scrapy spider map submitted, 3 processes" in ran.err
+    assert f"spider map of {PROJECT}, 3 processes" in shell("job", ran.out.strip()).out
     (status,) = shell("job", ran.out.strip(), "--json").lines
     assert status["state"] == "waiting"
     assert f"it needs a worker that has {PROJECT} and room (SHOAL_SCRAPY_PROCESSES)" in status["limiting"]

@@ -31,6 +31,7 @@ def higher_limit(job: Job) -> str:
 def terms(spec: JobSpec) -> dict[str, str]:
     """Headings and what stands under them; empty where there is nothing to say."""
     return {
+        "scrapy": _scrapy(spec),
         "scope": _scope(spec),
         "limits": _limits(spec.limits),
         "politeness": _politeness(spec.politeness),
@@ -41,6 +42,17 @@ def terms(spec: JobSpec) -> dict[str, str]:
         "arguments": _arguments(spec),
         "output": safe(spec.output or ""),
     }
+
+
+def _scrapy(spec: JobSpec) -> str:
+    """What workers run, by the names of scrapyd's API if it was scheduled there."""
+    run = spec.scrapy_run
+    if run is None or spec.scrapy is None:
+        return ""
+    project = run.project if run.name is None else " ".join(filter(None, (run.name, run.version)))
+    parts = [f"spider {safe(spec.scrapy)} of {safe(project)}"]
+    parts += [f"{count(run.processes)} processes"] if run.processes > 1 else []
+    return ", ".join([*parts, *([f"jobid {safe(run.jobid)}"] if run.jobid else [])])
 
 
 def _scope(spec: JobSpec) -> str:
