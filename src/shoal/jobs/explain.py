@@ -119,6 +119,9 @@ async def explain(place: Deployment, job: Job, url: str, exclusions: Exclusions)
         return Explanation(query.spelt, request, Verdict("queued", rule=await _why_pending(place, job)), given)
     if job.spec.scrapy is not None:
         return _of_scrapy(place.store, job, query.spelt, request)
+    if job.spec.spider is not None and (record := find_outcome_by_url(place.store, job.id, [request.url])):
+        # The page of a session, or of a region, has a fingerprint of its own.
+        return _with_outcome(place.store, job, query.spelt, given, request, record)
     verdict = _rejection(place.store, job.id, query.spelt) or _forecast(place.store, job, request.url, exclusions)
     return Explanation(query.spelt, request, verdict)
 
@@ -286,6 +289,7 @@ def _facts(record: Record) -> dict[str, Any]:
             facts |= {"bytes": record.bytes, "content_type": record.content_type, "title": record.title}
             facts |= {"rel_canonical": record.canonical, "noindex": record.noindex, "nofollow": record.nofollow}
             facts |= {"fetched_at": iso_time(record.fetched_at), "archive": record.archive, "via": record.via}
+            facts |= {"session": record.session, "is_asset": record.is_asset}
         case RedirectRecord():
             facts |= {"status": record.status, "target": record.target, "fetched_at": iso_time(record.fetched_at)}
         case DeadLetter():

@@ -108,6 +108,8 @@ def _ended(session: Session, explained: Explanation, record: Record, job: Job) -
             nowhere = ", without a valid Location header" if record.status in REDIRECTS else ""
             _, through, proxy = record.via.partition(" via ")
             yield f"answered {record.status} in {record.duration_ms} ms{through}{safe(proxy)}{nowhere}"
+            if record.session:
+                yield f"in the session {record.session}; others may have fetched the URL too: see `shoal pages --json`"
             yield f"{record.content_type or 'no content type'}, {size(record.bytes)}, {record.title or 'no title'}"
             if record.canonical and record.canonical != record.url:
                 yield f"it names another URL as its own (rel=canonical): {record.canonical}"

@@ -82,7 +82,8 @@ def find_outcome(store: Store, job: str, fingerprint: int) -> PageRecord | Redir
 def find_outcome_by_url(
     store: Store, job: str, urls: Sequence[str]
 ) -> PageRecord | RedirectRecord | DeadLetter | Drop | None:
-    """For requests whose fingerprint another program has chosen. Reads all rows of the job."""
+    """For requests whose fingerprint does not follow from the URL alone: another program has chosen it, or they have a
+    session. Reads all rows of the job."""
     return _find_outcome(store, lambda table: and_(table.c.job == job, table.c.url.in_(urls)))
 
 
