@@ -27,6 +27,9 @@ EMPTY = b"<ul></ul>"
 LOGIN = b"<title>Log in</title><form><input name=u><input type=password name=p></form>"
 
 
+AWAY = b"a redirect to the login page"
+
+
 class Shop(Site):
     """Pages /0, /1, … in this order; `bad` says what page N shows, from the moment it is asked for."""
 
@@ -43,6 +46,9 @@ class Shop(Site):
         if folder != "list":
             return await answer(b"", "404 Not Found")(asked, writer)
         body = self.bad.get(int(name), ITEM) if name.isdecimal() else LOGIN
+        if body is AWAY:
+            to_login = f"Location: /account/login?next=/list/{name}"
+            return await answer(b"", "302 Found", headers=(to_login,))(asked, writer)
         return await answer(body, headers=("Content-Type: text/html",))(asked, writer)
 
 
@@ -83,6 +89,28 @@ async def test_login_forms_where_pages_were_are_a_block(tmp_path: Path, has_spid
     assert "a login form on 5 pages in a row, after 20 good ones" in letters[0]["detail"]
     assert "--cookie" in letters[0]["detail"]
     assert len(pages) == 25 and [(group.kind, group.n) for group in seen.failures] == [("blocked", 6)]
+
+
+@pytest.mark.parametrize("has_spider", [True, False])
+async def test_redirects_to_a_login_where_pages_were_are_a_block(tmp_path: Path, has_spider: bool) -> None:
+    bad = dict.fromkeys(range(20, 30), AWAY)
+    with Home(tmp_path / "home") as home:
+        async with serving(Shop(30, bad)) as site:
+            start = lister(site.url) if has_spider else None
+            job, seen = await crawl(home, site.port, start, per_host=1)
+            letters = list(list_dead(home.store, job, {}))
+    assert {letter["url"].rpartition("/")[2] for letter in letters} == {str(n) for n in range(24, 30)}
+    assert {(letter["reason"], letter["status"]) for letter in letters} == {("blocked", 302)}
+    assert "/account/login" in letters[0]["detail"] and "after 20 good ones" in letters[0]["detail"]
+    assert seen.frontier.redirects == 4
+
+
+async def test_pages_that_were_always_behind_a_login_are_no_block(tmp_path: Path) -> None:
+    """Links with another query are of another kind, such as those that put a product on a wish list."""
+    with Home(tmp_path / "home") as home:
+        async with serving(Shop(20, dict.fromkeys(range(12), AWAY))) as site:
+            _, seen = await crawl(home, site.port, None, per_host=1)
+    assert seen.frontier.redirects == 12 and not [group for group in seen.failures if group.kind == "blocked"]
 
 
 async def test_the_login_page_of_a_site_is_a_page(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""Recognizes a refusal that looks like a page: a login form, or a list without items, where the same host gave better.
+"""Recognizes a refusal that looks like a page: a login form, a redirect to one, or a list without items, where the same
+host gave better.
 
 One such page says nothing: a site may have a login page, and the last page of a list may be empty. So only a run of
 them is judged, by what the same callback found at the same host before; without a spider, by pages whose paths have the
-same pattern.
+same pattern, and whose queries have the same names.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from shoal.engine.active_job import ActiveJob
 from shoal.engine.reading.interpret_response import is_wanted
@@ -76,15 +77,17 @@ class SoftBlocks:
         self._known: OrderedDict[tuple[str, str], Experience] = OrderedDict()
 
     def login_wall(self, active_job: ActiveJob, lease: Lease, answer: Exchange) -> Block | None:
-        if answer.status != 200 or is_wanted(lease, answer) or not _asks_for_login(answer):
-            return None
-        if names_login(lease.target.url):
+        is_redirect = answer.location is not None and names_login(answer.location)
+        is_form = answer.status == 200 and _asks_for_login(answer)
+        if not (is_redirect or is_form) or is_wanted(lease, answer) or names_login(lease.target.url):
             return None
         found = self._experience(active_job, lease)
         found.login_run += 1
         if not found.is_login_run_a_block:
             return None
-        mark = f"status 200, a login form on {found.login_run} pages in a row, after {found.good:,} good ones like them"
+        shown = f"a redirect to {answer.location}" if is_redirect else "a login form"
+        mark = f"status {answer.status}, {shown} on {found.login_run} pages in a row"
+        mark += f", after {found.good:,} good ones like them"
         return Block("the site", mark, _LOG_IN)
 
     def empty_list(self, active_job: ActiveJob, lease: Lease, answer: Exchange, result: RequestResult) -> Block | None:
@@ -110,13 +113,18 @@ class SoftBlocks:
 
     def _experience(self, active_job: ActiveJob, lease: Lease) -> Experience:
         target = lease.target
-        kind = path_pattern(target.url) if active_job.callbacks is None else lease.trail.callback
+        kind = _kind(target.url) if active_job.callbacks is None else lease.trail.callback
         found = self._known.get((target.host, kind))
         if found is None:
             found = self._known[target.host, kind] = Experience()
             if len(self._known) > _MOST_KINDS:
                 self._known.popitem(last=False)
         return found
+
+
+def _kind(url: str) -> str:
+    names = sorted({name for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)})
+    return f"{path_pattern(url)}?{'&'.join(names)}" if names else path_pattern(url)
 
 
 def names_login(url: str) -> bool:
