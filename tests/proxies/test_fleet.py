@@ -14,6 +14,7 @@ from typing import Any
 from shoal.engine.proxies.learn_rows import changed_rows, learn_rows
 from shoal.fetch.proxies.blame import Blame, Judgement
 from shoal.fetch.proxies.exits import Exit
+from shoal.fetch.proxies.limit_share import NOTHING
 from shoal.fetch.proxies.pool import ProxyPool
 from shoal.fleet.proxy_channel import RedisHealthChannel
 from shoal.frontier.redis import RedisFrontier
@@ -42,6 +43,24 @@ async def test_what_one_process_learns_the_others_know(tmp_path: Path) -> None:
         exits = [there.choose(f"h{n}.test") for n in range(20)]
         assert {exit.place for exit in exits if isinstance(exit, Exit)} == {1}
         assert await first.receive() == await second.receive() == []
+        await frontier.close()
+
+
+async def test_the_processes_of_a_fleet_divide_the_limits_of_a_proxy(tmp_path: Path) -> None:
+    with RedisServer(tmp_path) as server:
+        frontier = await RedisFrontier.open(server.url)
+        channels = [RedisHealthChannel(frontier.connection, name, 0.2) for name in ("one", "two", "three")]
+        assert [await channel.share("europe", "job") for channel in channels] == [NOTHING] * 3
+        async with asyncio.timeout(60):
+            shares = [NOTHING]
+            while {share.users for share in shares} != {3}:
+                await asyncio.sleep(0.05)
+                shares = [await channel.share("europe", "job") for channel in channels]
+        assert sorted(share.place for share in shares) == [0, 1, 2]
+        assert sum(share.at_once(0, 8) for share in shares) == 8
+        # Another job begins with nothing, and the others leave a part to it.
+        assert await channels[0].share("europe", "other") == NOTHING
+        assert (await channels[1].share("europe", "job")).users == 4
         await frontier.close()
 
 
@@ -78,7 +97,8 @@ def test_a_fleet_keeps_the_rate_over_all_proxies_and_never_goes_direct(tmp_path:
     good = [BadProxy("good", f"127.0.0.2{n}") for n in range(3)]
     dead, dying = BadProxy("407"), BadProxy("dies", "127.0.0.29")
     with in_thread(site, *good, dead, dying), Running(tmp_path, workers=1, processes=3) as fleet:
-        (fleet.folder / "list.txt").write_text("\n".join(proxy.url for proxy in (*good, dead, dying)))
+        listed = [f"{proxy.url} price=0.1/request" for proxy in (*good, dead, dying)]
+        (fleet.folder / "list.txt").write_text("\n".join(listed))
         assert fleet("proxies", "add", "europe", "list.txt").code == 0
         job = fleet.submit(site.url, "--rate", "12", "--proxies", "europe")
         fleet.until(lambda: len(site.visits) >= 8)
@@ -88,6 +108,9 @@ def test_a_fleet_keeps_the_rate_over_all_proxies_and_never_goes_direct(tmp_path:
         pages = [json.loads(line) for line in fleet("pages", job, "--json").out.splitlines()]
         # The last figures are saved a moment after the last page.
         pool = fleet.until(lambda: _saved(fleet, 10))
+        figures = fleet.until_ended(fleet.submit(site.url, "--rate", "0", "--proxies", "europe", "--max-cost", "0.5"))
+    # When the limit is reached, each of the three processes may have two requests to the host in flight.
+    assert figures["state"] == "limited" and 0.5 <= figures["cost"] <= 1.2
     assert len(pages) == 24 and {page["attempts"] for page in pages} <= {1, 2}
     assert site.addresses <= {"127.0.0.20", "127.0.0.21", "127.0.0.22", "127.0.0.29"}
     times = [visit.at for visit in site.visits if visit.path != "/robots.txt"]

@@ -10,6 +10,7 @@ import pytest
 from shoal.errors import UsageError
 from shoal.fetch.proxies.blame import Blame, Judgement
 from shoal.fetch.proxies.exits import Exit, NoProxy
+from shoal.fetch.proxies.limit_share import NOTHING, LimitShare
 from shoal.fetch.proxies.pool import ProxyPool
 from shoal.fetch.proxies.proxy_record import FIRST_COOL_S, MOST_COOL_S
 from shoal.model.proxy_list import read_proxies
@@ -124,6 +125,21 @@ def test_a_session_keeps_its_proxy_until_it_is_blocked_or_old() -> None:
     pool.use(BLOCK, session="ann")
     assert {pool.use(GOOD, session="ann")[0] for _ in range(50)}.isdisjoint(first)
     assert len({pool.use(GOOD, session=f"s{n}")[0] for n in range(50)}) > 5
+
+
+def test_users_of_a_pool_divide_its_limits() -> None:
+    for limit in range(12):
+        for proxy in range(3):
+            assert sum(LimitShare(place, 5).at_once(proxy, limit) for place in range(5)) == limit
+    pool = Pool("http://a.test:1 concurrency=5 rate=4")
+    pool.share = LimitShare(1, 2)
+    taken = []
+    for _ in range(5):
+        taken.append(isinstance(pool.choose("a.test"), Exit))
+        pool.now += 0.25
+    assert taken == [True, False, True, False, False], "half the rate, and two of five at a time"
+    pool.share = NOTHING
+    assert isinstance(pool.choose("a.test"), NoProxy)
 
 
 def test_concurrency_and_rate_of_a_proxy_are_kept() -> None:

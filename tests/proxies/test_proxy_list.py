@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from shoal.engine.proxies.load_pool import ProxySettings, load_pool
 from shoal.errors import UsageError
 from shoal.model import JobSpec, Render
-from shoal.model.proxy_list import check_no_password, read_proxies, with_secrets
+from shoal.model.proxy_list import CostLimit, check_no_password, cost_limit, read_proxies, with_secrets
 
 
 def test_every_form_of_a_line_is_read() -> None:
@@ -36,6 +38,15 @@ def test_every_form_of_a_line_is_read() -> None:
     assert second.name == "gate.example:8000#2" and second.remote_dns
 
 
+def test_a_list_may_limit_what_all_jobs_spend_on_it() -> None:
+    text = "http://a.test:1  # dear\nmax_cost=12.5/month  # of the team\n"
+    assert cost_limit(text) == CostLimit(12.5, "month") and [proxy.name for proxy in read_proxies(text)] == ["a.test:1"]
+    assert cost_limit("http://a.test:1") is None
+    now = datetime(2026, 3, 17, 23, 59, tzinfo=UTC)
+    day = (now - datetime(1970, 1, 1, tzinfo=UTC)).days
+    assert [CostLimit(1, period).begins(now) for period in ("", "day", "month")] == [0, day, day - 16]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -49,6 +60,7 @@ def test_every_form_of_a_line_is_read() -> None:
         ("http://a:1 colour=red", "is no attribute"),
         ("http://a:1 price=free", "price=0.001/request"),
         ("http://a:1 tier=0", "tier=2"),
+        ("http://a:1\nmax_cost=cheap", "line 2 of the proxies: max_cost=cheap is no limit of cost"),
     ],
 )
 def test_a_fault_names_the_line_and_no_password(text: str, why: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -11,11 +12,16 @@ import pytest
 
 from shoal.embedded.home import Home, caller_of
 from shoal.engine.proxies.job_exits import JobExits
+from shoal.engine.proxies.learn_rows import changed_rows
+from shoal.engine.proxies.load_pool import ProxySettings, load_exits
+from shoal.fetch.proxies.blame import Blame, Judgement
 from shoal.fetch.proxies.exits import Exit, NoProxy
 from shoal.fetch.proxies.pool import ProxyPool
-from shoal.model import MILLION, JobState, Lease, Limits, Target, Trail
+from shoal.model import MILLION, JobSpec, JobState, Lease, Limits, Target, Trail
 from shoal.model.proxy_list import read_proxies
 from shoal.store.jobs import change_spec
+from shoal.store.proxies.costs import cost_since
+from shoal.store.proxies.figures import add_proxy_figures
 from tests.proxies.bad_proxy import BadProxy, LoggedSite, listening
 from tests.proxies.test_crawl_through_proxies import crawl, make_job, resume
 
@@ -79,6 +85,29 @@ def test_nothing_waits_for_requests_that_have_ended(prices: tuple[float, ...]) -
         assert isinstance(exits.choose(wanted, 1.0), NoProxy), "one is in flight"
         pool.end(exit)
     assert pool.in_flight_cost == 0 and isinstance(exits.choose(wanted, 1.0), Exit)
+
+
+def test_a_limit_of_a_pool_holds_over_all_jobs_that_use_it(tmp_path: Path) -> None:
+    settings = ProxySettings({"europe": "http://a.test:1 price=1/request\nmax_cost=3/month"})
+
+    def use(pool: ProxyPool) -> bool:
+        exit = pool.choose("h.test")
+        if isinstance(exit, Exit):
+            pool.note(exit, Judgement(Blame.NOBODY, latency_s=0.1, size=1000))
+            pool.end(exit)
+        return isinstance(exit, Exit)
+
+    with Home(tmp_path / "home") as home:
+        for name, most in (("one", 2), ("two", 1), ("three", 0)):
+            exits = load_exits(JobSpec(name=name, proxy_pool="europe"), name, home.store, settings)
+            assert exits is not None
+            assert [use(exits.pool) for _ in range(2)] == [place < most for place in range(2)]
+            add_proxy_figures(home.store, list(changed_rows(exits.pool, time.time())))
+        assert exits is not None
+        assert "all jobs together have spent the 3 of the pool europe" in (exits.pool.waiting or "")
+        # The next month.
+        exits.pool.note_spending(0.0, cost_since(home.store, "europe", int(time.time() // 86_400) + 31))
+        assert use(exits.pool) and exits.pool.waiting is None
 
 
 async def test_a_block_page_is_paid_for_and_a_price_by_size_counts_bytes(tmp_path: Path) -> None:

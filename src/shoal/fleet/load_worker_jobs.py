@@ -193,7 +193,7 @@ class FleetJobLoader:
             else partial(self._open_browser, self.browser_pool, job.spec),
             is_changed=job.version > 1,
             spider_written_at=written_at,
-            exits=load_exits(job.spec, job.id, self.store, self.proxy_settings),
+            exits=load_exits(job.spec, job.id, self.store, self.proxy_settings, is_shared=True),
         )
         return make_active_job(job, self.store, self.spools, resources)
 

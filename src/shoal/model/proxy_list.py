@@ -5,8 +5,10 @@
     http://ann-session-{session}-country-{region}:{secret:ACME}@gate.example:8000  price=4/GB
     203.0.113.7:8080
     203.0.113.7:8080:ann:password
+    max_cost=50/month
 
-A password may be a reference, `{secret:NAME}`, to the settings of the process that uses the proxy.
+The last line limits what all jobs together may spend on the pool. A password may be a reference, `{secret:NAME}`, to
+the settings of the process that uses the proxy.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import date, datetime
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
 
 from shoal.errors import UsageError
@@ -30,8 +33,10 @@ _PROVIDER_FORM = re.compile(r"(?P<place>[^\s/:@]+:\d+)(:(?P<user>[^\s:@]+):(?P<p
 _COMMENT = re.compile(r"(^|\s)#.*")
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _PRICE = re.compile(r"(\d+(?:\.\d+)?)/(request|GB)")
+_COST_LIMIT = re.compile(r"max_cost=(\d+(?:\.\d+)?)(?:/(day|month))?")
 _REGION = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _GB = 1e9
+_DAY_0 = date(1970, 1, 1).toordinal()
 _REFERENCE = "{}"
 _REMOTE_NAMES = {"socks5://": "socks5h://", "socks4://": "socks4a://"}
 
@@ -84,6 +89,30 @@ class Proxy:
         return url
 
 
+class CostLimit(NamedTuple):
+    """What all jobs together may spend on a pool."""
+
+    amount: float
+    period: str = ""
+    """`day` or `month`, by UTC; empty: ever."""
+
+    def begins(self, now: datetime) -> int:
+        """The first day of the current period, counted from 1970."""
+        if not self.period:
+            return 0
+        first = now.date() if self.period == "day" else now.date().replace(day=1)
+        return first.toordinal() - _DAY_0
+
+
+def cost_limit(text: str) -> CostLimit | None:
+    """The limit in a list of proxies; of several, the last one."""
+    found = None
+    for line in text.splitlines():
+        if match := _COST_LIMIT.fullmatch(_COMMENT.sub("", line).strip()):
+            found = CostLimit(float(match[1]), match[2] or "")
+    return found
+
+
 def read_proxies(text: str) -> list[Proxy]:
     """Raises UsageError that names the line, and never shows a password."""
     proxies = []
@@ -93,6 +122,8 @@ def read_proxies(text: str) -> list[Proxy]:
         if not words:
             continue
         try:
+            if _is_cost_limit(words):
+                continue
             proxy = _provider(words[0]) if words[0].startswith("{") else _entry(words)
         except ValueError as error:
             raise UsageError(f"line {number} of the proxies: {error}") from None
@@ -105,6 +136,14 @@ def read_proxies(text: str) -> list[Proxy]:
     if len(proxies) > MOST_PROXIES:
         raise UsageError(f"the list has {len(proxies):,} proxies: give at most {MOST_PROXIES:,}")
     return proxies
+
+
+def _is_cost_limit(words: list[str]) -> bool:
+    if not words[0].startswith("max_cost="):
+        return False
+    if len(words) > 1 or not _COST_LIMIT.fullmatch(words[0]):
+        raise ValueError(f"{' '.join(words)} is no limit of cost: write max_cost=50 or max_cost=50/month (or /day)")
+    return True
 
 
 def with_secrets(proxies: list[Proxy], secrets: Mapping[str, str]) -> list[Proxy]:

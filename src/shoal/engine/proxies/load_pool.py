@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from shoal.engine.proxies.job_exits import JobExits
 from shoal.engine.proxies.learn_rows import learn_rows
 from shoal.errors import UsageError
+from shoal.fetch.proxies.limit_share import NOTHING, WHOLE
 from shoal.fetch.proxies.pool import ProxyPool
 from shoal.model import JobSpec, Render
-from shoal.model.proxy_list import POOL_NAME, Proxy, read_proxies, with_secrets
+from shoal.model.proxy_list import POOL_NAME, Proxy, cost_limit, read_proxies, with_secrets
+from shoal.store.proxies.costs import cost_since
 from shoal.store.proxies.figures import load_proxy_figures, pool_of_job
 from shoal.store.proxies.pools import load_proxy_list, proxy_list_names
 from shoal.store.results.job_figures import spent_by
@@ -26,11 +29,17 @@ class ProxySettings:
     secrets: Mapping[str, str] = field(default_factory=dict)
 
 
-def load_exits(spec: JobSpec, job: str, store: Store, settings: ProxySettings) -> JobExits | None:
-    """None for a job without proxies. Raises UsageError."""
+def load_exits(
+    spec: JobSpec, job: str, store: Store, settings: ProxySettings, *, is_shared: bool = False
+) -> JobExits | None:
+    """None for a job without proxies. `is_shared`: other processes may use its proxies too, and their limits hold over
+    all of them. Raises UsageError."""
     pool = load_pool(spec, job, store, settings)
     if pool is None:
         return None
+    pool.share = NOTHING if is_shared else WHOLE
+    if pool.cost_limit is not None:
+        pool.note_spending(0.0, cost_since(store, pool.name, pool.cost_limit.begins(datetime.now(UTC))))
     learn_rows([pool], load_proxy_figures(store, pool.name))
     return JobExits(pool, spent_by(store, job))
 
@@ -44,13 +53,15 @@ def load_pool(spec: JobSpec, job: str, store: Store | None, settings: ProxySetti
         is_name = POOL_NAME.fullmatch(spec.proxy_pool)
         text = named_list(spec.proxy_pool, store, settings) if is_name else spec.proxy_pool
     proxies = with_secrets(read_proxies("\n".join([text, *spec.proxies])), settings.secrets)
-    return ProxyPool(
+    pool = ProxyPool(
         name,
         proxies if spec.render is Render.NEVER else _for_browsers(name, proxies),
         region=spec.region or "",
         sticky=spec.sticky_proxy,
         direct_fallback=spec.direct_fallback,
     )
+    pool.cost_limit = cost_limit(text)
+    return pool
 
 
 def _for_browsers(name: str, proxies: list[Proxy]) -> list[Proxy]:

@@ -6,13 +6,16 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Protocol
 
 from shoal.engine.active_jobs import ActiveJobs
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.proxies.learn_rows import changed_rows, learn_rows
 from shoal.errors import ShoalError
+from shoal.fetch.proxies.limit_share import LimitShare
 from shoal.fetch.proxies.pool import ProxyPool
+from shoal.store.proxies.costs import cost_since
 from shoal.store.proxies.figures import ProxyFigures, add_proxy_figures, load_proxy_figures
 from shoal.store.writer import Writer
 
@@ -26,6 +29,9 @@ class HealthChannel(Protocol):
 
     async def receive(self) -> list[ProxyFigures]:
         """What other processes published since the last call."""
+
+    async def share(self, pool: str, job: str) -> LimitShare:
+        """The part of this process and job in the limits of the pool's proxies. Call it again every few seconds."""
 
 
 class ProxyHealth:
@@ -56,6 +62,7 @@ class ProxyHealth:
     async def _exchange(self, pools: list[ProxyPool]) -> None:
         rows = await self._save(pools)
         if self._channel is not None:
+            await self._take_shares(self._channel)
             await self._channel.publish(rows)
             learn_rows(pools, await self._channel.receive())
             return
@@ -65,6 +72,11 @@ class ProxyHealth:
             found = await self._writer.read(load_proxy_figures, name, since)
             learn_rows(pools, [_without_results(row) for row in found])
 
+    async def _take_shares(self, channel: HealthChannel) -> None:
+        for one in list(self._active_jobs):
+            if one.exits is not None and one.exits.pool.has_limits:
+                one.exits.pool.share = await channel.share(one.exits.pool.name, one.id)
+
     async def _save(self, pools: list[ProxyPool]) -> list[ProxyFigures]:
         rows = _added([*self._unsaved, *(row for pool in pools for row in changed_rows(pool, time.time()))])
         # Kept until they are written: a full disk must not lose them.
@@ -72,7 +84,16 @@ class ProxyHealth:
         if rows:
             await self._writer.run(add_proxy_figures, rows)
         self._unsaved = []
+        await self._note_spending(pools, rows)
         return rows
+
+    async def _note_spending(self, pools: list[ProxyPool], rows: list[ProxyFigures]) -> None:
+        for pool in pools:
+            if pool.cost_limit is None:
+                continue
+            begins = pool.cost_limit.begins(datetime.now(UTC))
+            spent = await self._writer.read(cost_since, pool.name, begins)
+            pool.note_spending(sum(row.cost for row in rows if row.pool == pool.name and not row.host), spent)
 
 
 def _added(rows: Iterable[ProxyFigures]) -> list[ProxyFigures]:

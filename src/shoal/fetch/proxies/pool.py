@@ -20,10 +20,11 @@ from shoal.errors import UsageError
 from shoal.fetch.proxies.blame import Blame, Judgement
 from shoal.fetch.proxies.exits import DIRECT, Exit, NoProxy
 from shoal.fetch.proxies.host_record import HostRecord, IndexSet
+from shoal.fetch.proxies.limit_share import WHOLE
 from shoal.fetch.proxies.proxy_record import ProxyRecord
 from shoal.fetch.proxies.tiers import Tier, tiers_of
 from shoal.model import MILLION
-from shoal.model.proxy_list import Proxy
+from shoal.model.proxy_list import CostLimit, Proxy
 from shoal.wording import plural
 
 EXPLORED = 0.04
@@ -44,6 +45,7 @@ TIER_S = 600.0
 STICKY_S = 600.0
 STICKY_USES = 500
 BUSY_WAIT_S = 0.25
+SPENT_WAIT_S = 5.0
 
 
 @dataclass(slots=True)
@@ -84,6 +86,11 @@ class ProxyPool:
         self._sticky: OrderedDict[str, _Sticky] = OrderedDict()
         self._is_out_of_proxies = False
         """A request was refused since a proxy last worked."""
+        self.share = WHOLE
+        """Of the limits of each proxy. The rest is for others that use the pool."""
+        self.cost_limit: CostLimit | None = None
+        """Of all jobs together."""
+        self._spent, self._unsaved = 0.0, 0.0
         self._unreported_cost = 0.0
         self.in_flight = 0
         self.in_flight_cost = 0.0
@@ -92,6 +99,10 @@ class ProxyPool:
     def choose(self, host: str, session: str = "", region: str = "") -> Exit | NoProxy:
         """`session` names requests that stay with one proxy. Call `end` with the exit later.
         Raises UsageError if no proxy serves the region of the request: ask `lacks_region` before."""
+        if self.is_spent:
+            return NoProxy(SPENT_WAIT_S)
+        if self.in_flight_cost and self._is_over(self.in_flight_cost):
+            return NoProxy(BUSY_WAIT_S)
         now, region = self._clock(), region or self.region
         tiers = self._tiers_of(region)
         of_host = self._host(host)
@@ -117,7 +128,7 @@ class ProxyPool:
         record, here = self.records[exit.place], self._record_at(of_host, exit.place)
         is_free = judgement.was_noted or judgement.blame is Blame.PROXY
         cost = 0.0 if is_free else self.proxies[exit.place].cost(judgement.size)
-        self._unreported_cost += cost
+        self._note_cost(cost)
         match judgement.blame:
             case Blame.NOBODY:
                 self._is_out_of_proxies = False
@@ -142,7 +153,23 @@ class ProxyPool:
             record, cost = self.records[exit.place], self.proxies[exit.place].cost(size)
             record.fresh.bytes, record.fresh.cost = record.fresh.bytes + size, record.fresh.cost + cost
             record.is_changed = True
-            self._unreported_cost += cost
+            self._note_cost(cost)
+
+    def _note_cost(self, cost: float) -> None:
+        self._unreported_cost += cost
+        self._unsaved += cost
+
+    def note_spending(self, saved: float, spent: float) -> None:
+        """`saved`: what the store has got from this pool since the last call. `spent`: what it knows of all jobs, in
+        the current period of the limit."""
+        self._unsaved, self._spent = max(0.0, self._unsaved - saved), spent
+
+    @property
+    def is_spent(self) -> bool:
+        return self._is_over(0.0)
+
+    def _is_over(self, more: float) -> bool:
+        return self.cost_limit is not None and self._spent + self._unsaved + more >= self.cost_limit.amount
 
     def take_cost(self) -> int:
         """What was spent since the last call, in millionths of the currency of the prices."""
@@ -161,6 +188,10 @@ class ProxyPool:
             self.in_flight_cost = max(0.0, left) if self.in_flight else 0.0
             record.is_probed = here.is_probed = False
 
+    @property
+    def has_limits(self) -> bool:
+        return any(proxy.concurrency or proxy.rate for proxy in self.proxies)
+
     def has_another(self, exit: Exit) -> bool:
         """Whether a proxy is left that is not blocked or failing at the host of the request."""
         now, of_host = self._clock(), self._host(exit.host)
@@ -174,6 +205,10 @@ class ProxyPool:
     @property
     def waiting(self) -> str | None:
         """Why requests wait, as text for a person. None if a proxy works."""
+        if self.is_spent and self.cost_limit is not None:
+            amount, period = self.cost_limit
+            until = f"until the next {period} begins" if period else "until its max_cost is higher"
+            return f"all jobs together have spent the {amount:g} of the pool {self.name}: it waits {until}"
         # Not by the time: between two tries of the last proxy, the request is in the queue.
         down = [index for tier in self._tiers for index in tier.indices if self.records[index].is_cooled]
         if not self._is_out_of_proxies or len(down) < self._members:
@@ -311,8 +346,9 @@ class ProxyPool:
 
     def _is_open(self, index: int, now: float) -> bool:
         record, proxy = self.records[index], self.proxies[index]
-        is_full = proxy.concurrency and record.in_flight >= proxy.concurrency
-        return record.is_usable(now) and not is_full and record.next_at <= now
+        is_full = proxy.concurrency and record.in_flight >= self.share.at_once(index, proxy.concurrency)
+        is_closed = proxy.rate and not self.share.users
+        return record.is_usable(now) and not is_full and not is_closed and record.next_at <= now
 
     def _avoided(self, of_host: HostRecord, index: int, now: float) -> bool:
         here = of_host.records.get(index)
@@ -327,7 +363,7 @@ class ProxyPool:
         if here is not None:
             here.is_probed = here.is_cooled
         if proxy.rate:
-            record.next_at = max(record.next_at, now) + 1 / proxy.rate
+            record.next_at = max(record.next_at, now) + self.share.gap_s(proxy.rate)
 
     def _cool(self, index: int, now: float, reason: str) -> None:
         self.records[index].cool(now, reason)

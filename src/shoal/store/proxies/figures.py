@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import BigInteger, Row, and_, case, cast, delete, func, select
 
 from shoal.store.database.upsert import Upsert
+from shoal.store.proxies.costs import add_costs
 from shoal.store.store import Store
 from shoal.store.tables import proxy_figures as table
 from shoal.store.tables.proxies import LATENCY_CLASSES
@@ -45,6 +46,7 @@ def add_proxy_figures(store: Store, rows: Sequence[ProxyFigures]) -> None:
     with store.write() as db:
         # In one order: processes that save the same rows at the same time must not wait for each other in a circle.
         _ADD.write(db, [(*row[:9], *row.latencies, *row[10:]) for row in sorted(rows, key=lambda row: row[:3])])
+        add_costs(db, rows)
 
 
 def load_proxy_figures(store: Store, pool: str, since: float = 0.0) -> list[ProxyFigures]:

@@ -34,7 +34,7 @@ from shoal.store.tables.crawl import (
     waiting,
 )
 from shoal.store.tables.fleet import answers, deliveries, exclusions, hosts, runs, schedules, tokens
-from shoal.store.tables.proxies import proxy_figures, proxy_lists
+from shoal.store.tables.proxies import proxy_costs, proxy_figures, proxy_lists
 from shoal.store.tables.scrapy import scrapy_packages, scrapy_versions, scrapyd_jobs
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "metadata",
     "offers",
     "pages",
+    "proxy_costs",
     "proxy_figures",
     "proxy_lists",
     "quality",

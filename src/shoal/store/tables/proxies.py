@@ -15,6 +15,15 @@ proxy_lists = Table(
     Column("text", Text, nullable=False),
 )
 
+proxy_costs = Table(
+    "proxy_costs",
+    metadata,
+    Column("pool", Text, primary_key=True),
+    # Counted from 1970, by UTC.
+    Column("day", Integer, primary_key=True),
+    Column("millionths", BigInteger, nullable=False),
+)
+
 proxy_figures = Table(
     "proxy_figures",
     metadata,
