@@ -22,7 +22,6 @@ from tests.control.live import make_tokens, serving
 from tests.fleet.running import Running
 from tests.scrapy.crawling import PROJECT
 
-CLIENTS = Path(__file__).parent / "scrapyd_clients"
 UPLOADS = {"SHOAL_SCRAPY_UPLOADS": "on"}
 
 
@@ -36,9 +35,8 @@ class Deployed:
     token: str
 
     def run(self, module: str, *words: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(CLIENTS)}
         command = [sys.executable, "-m", module, *words]
-        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +55,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
         yield Deployed(fleet, site, project, url, token)
 
 
-@pytest.fixture
-def clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(CLIENTS))
-
-
-def test_scrapyd_client_deploys_and_runs_a_project(deployed: Deployed, clients: None) -> None:
+def test_scrapyd_client_deploys_and_runs_a_project(deployed: Deployed) -> None:
     from scrapyd_client.exceptions import ErrorResponse
     from scrapyd_client.pyclient import ScrapydClient
 
@@ -94,7 +87,7 @@ def test_scrapyd_client_deploys_and_runs_a_project(deployed: Deployed, clients: 
         client.schedule("shop", "map")
 
 
-def test_python_scrapyd_api_works_with_its_own_paths(deployed: Deployed, clients: None) -> None:
+def test_python_scrapyd_api_works_with_its_own_paths(deployed: Deployed) -> None:
     from scrapyd_api import ScrapydAPI, ScrapydError
 
     api = ScrapydAPI(deployed.url, auth=("any", deployed.token))
