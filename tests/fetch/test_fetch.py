@@ -11,7 +11,8 @@ import zstandard
 
 from shoal.errors import UsageError
 from shoal.fetch.address_guard import AddressGuard
-from shoal.fetch.curl_fetcher import MAX_HEAD_BYTES, MAX_HEAD_LINE_BYTES, Fetcher
+from shoal.fetch.curl_failures import MAX_HEAD_BYTES, MAX_HEAD_LINE_BYTES
+from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure
 from tests.fetch.asking import failed, got

@@ -17,8 +17,8 @@ from shoal.browser.devtools import Session
 from shoal.browser.page_failure import PageFailed
 from shoal.browser.response_body import BodyTooLarge, fulfill, headers_of, read_body
 from shoal.extract.html_tags import HTML_TYPES
-from shoal.fetch.curl_fetcher import most_unpacked_bytes
 from shoal.fetch.curl_transfer import Fetch
+from shoal.fetch.decode_body import most_unpacked_bytes
 from shoal.fetch.exchange import REDIRECTS, FailureKind, Headers
 from shoal.urls import domain_of, host_of
 

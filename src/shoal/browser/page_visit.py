@@ -21,8 +21,8 @@ from shoal.browser.network_log import NetworkLog
 from shoal.browser.page_capture import capture_html
 from shoal.browser.page_failure import PageFailed
 from shoal.browser.page_steps import run_steps
-from shoal.fetch.curl_fetcher import most_unpacked_bytes
 from shoal.fetch.curl_transfer import Fetch
+from shoal.fetch.decode_body import most_unpacked_bytes
 from shoal.fetch.exchange import FailureKind
 from shoal.fetch.page_rules import PageRules
 from shoal.fetch.rendered_page import Picture

@@ -24,8 +24,8 @@ from shoal.browser.page_failure import PageFailed
 from shoal.browser.response_body import decoded_headers
 from shoal.browser.socks_proxy import SocksProxy
 from shoal.browser.websocket_server import WebSocketServer
-from shoal.fetch.curl_fetcher import most_unpacked_bytes
 from shoal.fetch.curl_transfer import Fetch
+from shoal.fetch.decode_body import most_unpacked_bytes
 from shoal.fetch.exchange import REDIRECTS, RENDERED_TYPE, Exchange, FailureKind, Headers
 from shoal.fetch.page_rules import PageRules
 from shoal.fetch.rendered_page import RenderedPage

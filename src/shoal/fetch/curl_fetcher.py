@@ -1,7 +1,7 @@
 """The Fetcher: libcurl in the event loop, with one connection cache and one address guard.
 
 It follows no redirects, supports only http and https, ignores proxies from the environment, and returns bodies both as
-received and decoded. Only this module translates libcurl's errors into a Failure.
+received and decoded.
 """
 
 from __future__ import annotations
@@ -12,51 +12,29 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 import pycurl
 
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.body_memory import BodyMemory
-from shoal.fetch.certificate_errors import Certificate, refusal
-from shoal.fetch.content_decoding import CannotDecode, DecodedTooLarge, decode
+from shoal.fetch.curl_failures import address_refusal, curl_failure
 from shoal.fetch.curl_transfer import Fetch, Options, Transfer
+from shoal.fetch.decode_body import unpacked, unpacked_if_small
 from shoal.fetch.digest_auth import DigestChallenges
 from shoal.fetch.dns import KNOWN_S, DnsResolver, place_of
 from shoal.fetch.exchange import REDIRECTS, Exchange, Failure, FailureKind, final_head, is_complete_head, parse_head
 from shoal.fetch.lenient_http import REFUSED_HEAD, LenientFetcher
+from shoal.fetch.platform_multi import Multi
 from shoal.fetch.proxies.proxy_answers import is_from_proxy
 from shoal.fetch.tls_policy import USUAL, TlsPolicy
+from shoal.fetch.tls_probe import TlsProbe
 from shoal.urls import origin_of
-
-if sys.platform == "linux":
-    from shoal.fetch.curl_multi import EpollMulti as Multi
-else:
-
-    class Multi(pycurl.AsyncCurlMulti):
-        """When cancelled, it removes the handle before the awaiting task wakes: its callback was registered first."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.unusable_ports: set[int] = set()
-
-        async def perform(self, curl: pycurl.Curl) -> None:
-            await super().perform(curl)
-
 
 CONNECT_TIMEOUT_S = 10
 PROXIED_NAME_S = 5.0
 """How long to resolve a name that a proxy will resolve again. Many networks with a proxy cannot resolve other names."""
 # For these, libcurl sends the proxy an address, which it resolves itself.
 _LOCAL_NAMES = ("socks5://", "socks4://")
-DECODED_RATIO = 4
-MOST_DECODED_BYTES = 40_000_000
-# libcurl's own limits: all header lines of a response, and one of them.
-MAX_HEAD_BYTES = 300 * 1024
-MAX_HEAD_LINE_BYTES = 100 * 1024
-# Decoding more would block the event loop, and other hosts with it, for too long.
-_INLINE_RAW_BYTES = 1 << 18
-_INLINE_BYTES = 1 << 20
 # With fewer than the active hosts, every request needs a handshake. But each cached connection holds a file.
 _MAX_CONNECTIONS = 2_000
 
@@ -67,32 +45,6 @@ _MOST_CONTACTED = 100_000
 # A host that closed this many connections under a request counts as one that keeps none, whatever it claims.
 _CLOSES_BELIEVED = 2
 
-_E_PROXY, _E_TOO_LARGE = 97, 100
-_SOCKS_REPLIES = range(17, 28)
-"""libcurl's codes (CURLPX_REPLY_…) of a SOCKS server that was reached, and did not connect."""
-_NO_TLS = "wrong version number"
-"""OpenSSL's words for an answer that is no TLS record."""
-_CERTIFICATE_REQUIRED = "certificate required"
-"""OpenSSL's words for the alert of TLS 1.3. Earlier versions have none of their own."""
-_BROKEN_OFF = frozenset({pycurl.E_SSL_CONNECT_ERROR, pycurl.E_SEND_ERROR, pycurl.E_RECV_ERROR, pycurl.E_GOT_NOTHING})
-"""The host closed the connection in the handshake or after it. Its alert may be lost then."""
-_REQUEST_FOR_CERTIFICATE = b"Request CERT"
-"""libcurl's words for the handshake message."""
-_KINDS = {
-    pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.DNS,
-    pycurl.E_COULDNT_CONNECT: FailureKind.CONNECT,
-    pycurl.E_OPERATION_TIMEDOUT: FailureKind.TIMEOUT,
-    pycurl.E_SSL_CONNECT_ERROR: FailureKind.TLS,
-    pycurl.E_SSL_CIPHER: FailureKind.TLS,
-    pycurl.E_SSL_CERTPROBLEM: FailureKind.TLS,
-    pycurl.E_SSL_INVALIDCERTSTATUS: FailureKind.TLS,
-    pycurl.E_SSL_ISSUER_ERROR: FailureKind.TLS,
-    pycurl.E_PEER_FAILED_VERIFICATION: FailureKind.CERTIFICATE,
-    pycurl.E_FILESIZE_EXCEEDED: FailureKind.TOO_LARGE,
-    _E_TOO_LARGE: FailureKind.TOO_LARGE,
-    pycurl.E_COULDNT_RESOLVE_PROXY: FailureKind.PROXY,
-    _E_PROXY: FailureKind.PROXY,
-}
 _VERSIONS = {1: "1.0", 2: "1.1", 3: "2", 30: "3"}
 
 
@@ -123,14 +75,10 @@ class Fetcher:
         """Origin -> how often it closed a connection under the next request."""
         self._answered: set[str] = set()
         """Origins that have answered over TLS."""
-        self._certificate_askers: dict[str, bool] = {}
-        """Origin whose handshake failed -> whether it asked for a certificate of ours."""
         self._malformed: set[str] = set()
         """Origins whose heads libcurl refuses."""
         self._lenient = LenientFetcher(agent, guard, self._names, tls)
         self._digests = DigestChallenges()
-        self._refused_certificates: dict[str, Certificate] = {}
-        """Origin -> what the certificate says that was refused."""
         self._options: Options = [
             (pycurl.USERAGENT, agent),
             *tls.curl_options(),
@@ -144,6 +92,7 @@ class Fetcher:
             (pycurl.CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_S * 1000),
             (pycurl.DNS_CACHE_TIMEOUT, int(2 * KNOWN_S)),
         ]
+        self._tls_probe = TlsProbe(self._multi, guard, self._options, CONNECT_TIMEOUT_S)
 
     @property
     def is_full(self) -> bool:
@@ -165,7 +114,7 @@ class Fetcher:
     async def fetch_packed(self, call: Fetch) -> Exchange | Failure:
         """A big body is returned as received. Call `unpacked` when there is memory for it, and release it later."""
         if call.proxy and not self._guard.allows_target(call.url):
-            return _refusal(self._guard, 0.0)
+            return address_refusal(self._guard, 0.0)
         if self._closing and self._closing[origin_of(call.url)] >= _CLOSES_BELIEVED:
             call = replace(call, alone=True)
         asked, call = call, self._digests.signed(call)
@@ -178,7 +127,7 @@ class Fetcher:
         if isinstance(answer, Exchange) and asked.credentials:
             answer.wants_repeat = self._digests.note(asked, call, answer)
         if isinstance(answer, Exchange) and answer.is_coded and answer.location is None:
-            return _unpacked_if_small(answer, call)
+            return unpacked_if_small(answer, call)
         return answer
 
     async def _fetch_by_curl(self, call: Fetch) -> Exchange | Failure:
@@ -209,7 +158,7 @@ class Fetcher:
         return self._guard.allows_target(call.url) and (place is None or await self._may_go_to_proxy(place, call))
 
     def refusal(self) -> Failure:
-        return _refusal(self._guard, 0.0)
+        return address_refusal(self._guard, 0.0)
 
     def slow(self, after_s: float, bytes_per_s: float) -> int:
         """Requests that have run for at least `after_s` and brought less than `bytes_per_s` since they began."""
@@ -233,7 +182,7 @@ class Fetcher:
         if place is None:
             return None
         if call.proxy and not await self._may_go_to_proxy(place, call):
-            return _refusal(self._guard, 0.0)
+            return address_refusal(self._guard, 0.0)
         if call.proxy and not call.proxy.startswith(_LOCAL_NAMES):
             return None
         began = time.monotonic()
@@ -290,75 +239,21 @@ class Fetcher:
             if transfer.withheld and not transfer.sent:
                 return await self._perform(transfer, replace(call, alone=True), on_sending)
             if code == pycurl.E_PEER_FAILED_VERIFICATION and not transfer.curl.getinfo(pycurl.PROXY_SSL_VERIFYRESULT):
-                return await self._certificate_refusal(transfer, call, message)
-            if await self._asks_for_certificate(code, message, call):
+                verified = transfer.curl.getinfo(pycurl.SSL_VERIFYRESULT)
+                latency_s = transfer.clock.ran_s
+                words = await self._tls_probe.why_refused(call, verified, message)
+                return Failure(FailureKind.CERTIFICATE, words, latency_s)
+            if await self._tls_probe.asks_for_certificate(call, code, message, self._answered):
                 words = "the host asks for a client certificate, and Shoal has none"
                 return Failure(FailureKind.CLIENT_CERTIFICATE, words, transfer.clock.ran_s)
             if REFUSED_HEAD in message and not call.proxy:
                 _add(self._malformed, origin_of(call.url))
                 return Failure(FailureKind.PROTOCOL, message, transfer.clock.ran_s, wants_repeat=True)
-            failure = _failure(transfer, call, code, message)
+            failure = curl_failure(transfer, call, code, message)
             if failure.kind is FailureKind.CONNECT and (place := place_of(call.url)):
                 self._names.forget(place)
             return failure
         return None
-
-    async def _certificate_refusal(self, transfer: Transfer, call: Fetch, message: str) -> Failure:
-        code, latency_s = transfer.curl.getinfo(pycurl.SSL_VERIFYRESULT), transfer.clock.ran_s
-        origin = origin_of(call.url)
-        if origin not in self._refused_certificates:
-            if len(self._refused_certificates) >= _MOST_CONTACTED:
-                self._refused_certificates.clear()
-            self._refused_certificates[origin] = await self._certificate(call)
-        detail = refusal(code, message, urlsplit(origin).hostname or origin, self._refused_certificates[origin])
-        return Failure(FailureKind.CERTIFICATE, detail, latency_s)
-
-    async def _certificate(self, call: Fetch) -> Certificate:
-        """What a refused certificate says: libcurl tells only if it does not check it. Nothing is sent over that
-        connection, and nobody else uses it."""
-        options = [*self._options, (pycurl.SSL_VERIFYPEER, 0), (pycurl.SSL_VERIFYHOST, 0)]
-        options += [(pycurl.OPT_CERTINFO, 1), (pycurl.SSL_SESSIONID_CACHE, 0)]
-        look = Transfer(self._guard, set(), self._body_memory, options)
-        try:
-            look.prepare(Fetch(call.url, proxy=call.proxy, deadline_s=CONNECT_TIMEOUT_S, alone=True))
-            # As if it were sent already: then the transfer ends once there is a connection.
-            look.sent = True
-            await self._multi.perform(look.curl)
-        except pycurl.error:
-            pass
-        chain = look.curl.getinfo(pycurl.INFO_CERTINFO)
-        look.curl.close()
-        return chain[0] if chain else ()
-
-    async def _asks_for_certificate(self, code: int, message: str, call: Fetch) -> bool:
-        """Whether a connection failed because the host wants a certificate of ours."""
-        if _CERTIFICATE_REQUIRED in message:
-            return True
-        if code not in _BROKEN_OFF or _NO_TLS in message or call.proxy or not call.url.startswith("https:"):
-            return False
-        origin = origin_of(call.url)
-        if origin in self._answered:
-            return False
-        if origin not in self._certificate_askers:
-            if len(self._certificate_askers) >= _MOST_CONTACTED:
-                self._certificate_askers.clear()
-            self._certificate_askers[origin] = await self._was_asked(call)
-        return self._certificate_askers[origin]
-
-    async def _was_asked(self, call: Fetch) -> bool:
-        """Looks at the messages of another handshake. No request is sent."""
-        seen: list[bytes] = []
-        options = [*self._options, (pycurl.VERBOSE, 1), (pycurl.SSL_SESSIONID_CACHE, 0)]
-        options.append((pycurl.DEBUGFUNCTION, lambda _kind, text: seen.append(text)))
-        look = Transfer(self._guard, set(), self._body_memory, options)
-        try:
-            look.prepare(Fetch(call.url, deadline_s=CONNECT_TIMEOUT_S, alone=True))
-            look.sent = True
-            await self._multi.perform(look.curl)
-        except pycurl.error:
-            pass
-        look.curl.close()
-        return any(_REQUEST_FOR_CERTIFICATE in text for text in seen)
 
     def _note_closing(self, origin: str) -> None:
         if len(self._closing) >= _MOST_CONTACTED:
@@ -371,7 +266,7 @@ class Fetcher:
         # With a proxy, this is the proxy's address.
         ip = "" if call.proxy else info(pycurl.PRIMARY_IP)
         if not call.proxy and not self._guard.allows(ip):
-            return _refusal(self._guard, latency_s)
+            return address_refusal(self._guard, latency_s)
         if status < 200:
             return Failure(FailureKind.PROTOCOL, f"the host answered {status}, which is not a final status", latency_s)
         head = final_head(transfer.head.getvalue())
@@ -401,101 +296,12 @@ def _add(origins: set[str], origin: str) -> None:
     origins.add(origin)
 
 
-def most_unpacked_bytes(call: Fetch) -> int:
-    """A body that is large as received, like some sitemaps, is not much larger when decoded."""
-    return max(call.max_bytes, min(call.max_bytes * DECODED_RATIO, MOST_DECODED_BYTES))
-
-
-async def unpacked(exchange: Exchange, call: Fetch) -> Exchange | Failure:
-    """Decodes the content codings of a big body, in a thread."""
-    codings, most_bytes = _codings(exchange), most_unpacked_bytes(call)
-    try:
-        exchange.body, exchange.fault = await asyncio.to_thread(
-            decode, exchange.raw, codings, most_bytes, call.truncate
-        )
-    except (DecodedTooLarge, CannotDecode) as error:
-        return _decode_failure(exchange, call, error)
-    exchange.is_packed = False
-    return exchange
-
-
-def _unpacked_if_small(exchange: Exchange, call: Fetch) -> Exchange | Failure:
-    exchange.is_packed = True
-    if len(exchange.raw) > _INLINE_RAW_BYTES:
-        return exchange
-    try:
-        inline_bytes = min(most_unpacked_bytes(call), _INLINE_BYTES)
-        exchange.body, exchange.fault = decode(exchange.raw, _codings(exchange), inline_bytes)
-        exchange.is_packed = False
-    except DecodedTooLarge:
-        pass
-    except CannotDecode as error:
-        return _decode_failure(exchange, call, error)
-    return exchange
-
-
-def _codings(exchange: Exchange) -> str:
-    return ",".join(exchange.headers.get_all("content-encoding"))
-
-
-def _decode_failure(exchange: Exchange, call: Fetch, error: DecodedTooLarge | CannotDecode) -> Failure:
-    exchange.let_go()
-    if isinstance(error, CannotDecode):
-        return Failure(FailureKind.UNDECODABLE, f"{_codings(exchange)}: {error}", exchange.latency_s)
-    detail = f"the body is larger than {most_unpacked_bytes(call)} bytes when decoded"
-    return Failure(FailureKind.TOO_LARGE, detail, exchange.latency_s)
-
-
 def _is_redirect(transfer: Transfer) -> bool:
     """Whether the complete head of a redirect has arrived. Its body does not matter: nobody reads it."""
     if transfer.curl.getinfo(pycurl.RESPONSE_CODE) not in REDIRECTS:
         return False
     head = final_head(transfer.head.getvalue())
     return is_complete_head(head) and "location" in parse_head(head)[1]
-
-
-def _failure(transfer: Transfer, call: Fetch, code: int, message: str) -> Failure:
-    latency_s = transfer.clock.ran_s
-    if transfer.refused and not transfer.dialled and call.proxy:
-        return Failure(FailureKind.PROXY, "the proxy's address is not allowed: it is private or reserved", latency_s)
-    if transfer.refused and not transfer.dialled:
-        return _refusal(transfer.guard, latency_s)
-    if code == pycurl.E_ABORTED_BY_CALLBACK:
-        return Failure(FailureKind.PROTOCOL, "the host closed the connection without an answer", latency_s)
-    if transfer.head.tell() > MAX_HEAD_BYTES:
-        return Failure(FailureKind.TOO_LARGE, f"the head is larger than {MAX_HEAD_BYTES} bytes", latency_s)
-    if code == _E_TOO_LARGE and not message:
-        message = f"a line of the head is larger than {MAX_HEAD_LINE_BYTES} bytes"
-    if code == pycurl.E_SSL_CONNECT_ERROR and _NO_TLS in message and not call.proxy:
-        return Failure(FailureKind.PLAIN_HTTP, "the port answers without TLS: it speaks http, not https", latency_s)
-    return Failure(
-        _kind(transfer, call, code), message, latency_s, is_refused_by_proxy=_is_refused_by_proxy(transfer, call, code)
-    )
-
-
-def _is_refused_by_proxy(transfer: Transfer, call: Fetch, code: int) -> bool:
-    info = transfer.curl.getinfo
-    if not call.proxy:
-        return False
-    if code == _E_PROXY:
-        return info(pycurl.PROXY_ERROR) in _SOCKS_REPLIES
-    return int(info(pycurl.HTTP_CONNECTCODE)) not in (0, 200, 407)
-
-
-def _kind(transfer: Transfer, call: Fetch, code: int) -> FailureKind:
-    info = transfer.curl.getinfo
-    kind = _KINDS.get(code, FailureKind.PROTOCOL)
-    if kind is FailureKind.CERTIFICATE:
-        # That of the host is not translated here.
-        return FailureKind.PROXY
-    if kind is FailureKind.TIMEOUT and not info(pycurl.PRIMARY_IP):
-        kind = FailureKind.CONNECT if transfer.dialled else FailureKind.DNS
-    unreached = kind in (FailureKind.CONNECT, FailureKind.DNS) or info(pycurl.HTTP_CONNECTCODE) // 100 not in (0, 2)
-    return FailureKind.PROXY if call.proxy and unreached else kind
-
-
-def _refusal(guard: AddressGuard, latency_s: float) -> Failure:
-    return Failure(FailureKind.ADDRESS_REFUSED, guard.refusal, latency_s)
 
 
 def _connections() -> int:

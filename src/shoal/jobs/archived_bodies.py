@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from shoal.engine.active_job import SITEMAP_BYTES
 from shoal.errors import UsageError
 from shoal.fetch.content_decoding import decode
-from shoal.fetch.curl_fetcher import DECODED_RATIO
+from shoal.fetch.decode_body import DECODED_RATIO
 from shoal.fetch.exchange import Headers, parse_head
 from shoal.jobs.deployment import Deployment
 from shoal.model import PageRecord

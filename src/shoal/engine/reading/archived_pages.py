@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from shoal.errors import Unavailable
 from shoal.fetch.content_decoding import CannotDecode, DecodedTooLarge, decode
-from shoal.fetch.curl_fetcher import most_unpacked_bytes
 from shoal.fetch.curl_transfer import Fetch
+from shoal.fetch.decode_body import most_unpacked_bytes
 from shoal.fetch.exchange import Exchange, parse_head
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.capture import Reference

@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from shoal.fetch.curl_fetcher import most_unpacked_bytes, unpacked
 from shoal.fetch.curl_transfer import Fetch
+from shoal.fetch.decode_body import most_unpacked_bytes, unpacked
 from shoal.fetch.exchange import Exchange, Failure
 from shoal.store.archive.warc import digest
 
