@@ -8,7 +8,8 @@ from redis.asyncio.connection import URL_QUERY_ARGUMENT_PARSERS, BlockingConnect
 
 import shoal
 from shoal.errors import UsageError
-from shoal.settings import NAMES, PARAMETERS, UP_FILE, Settings, load, user_config_file
+from shoal.settings import NAMES, UP_FILE, Settings, load, user_config_file
+from shoal.settings.server_urls import PARAMETERS
 
 
 def loaded(cwd: Path, flags: dict[str, str | None] | None = None, env: dict[str, str] | None = None) -> Settings:

@@ -16,7 +16,8 @@ from shoal.fleet.celery_config import configuration
 from shoal.fleet.wait_for_servers import AT_ONCE
 from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.model import Lane
-from shoal.settings import Settings, next_database
+from shoal.settings import Settings
+from shoal.settings.server_urls import next_database
 from tests.cli.conftest import Here
 from tests.cli.crawling import until
 from tests.control.calling import api_over, problem

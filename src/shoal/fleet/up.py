@@ -27,7 +27,8 @@ from shoal.fleet.local_redis import local_redis
 from shoal.fleet.port_check import check_port
 from shoal.fleet.supervisor import SupervisedProcess, kill_group, left_behind
 from shoal.jobs.deployment import make_folder
-from shoal.settings import UP_FILE, Settings, next_database
+from shoal.settings import UP_FILE, Settings
+from shoal.settings.server_urls import next_database
 
 LOOK_EVERY_S = 0.25
 STATUS_EVERY_S = 2.0
