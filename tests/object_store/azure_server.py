@@ -38,7 +38,8 @@ class AzureServer:
             "AZURE_STORAGE_ENDPOINT": self.endpoint,
         }
 
-    def new_container(self) -> str:
+    def new_bucket(self) -> str:
+        """Its URL."""
         name = f"container-{next(self._made)}"
         about = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": "2021-08-06"}
         lines = "\n".join(f"{name}:{value}" for name, value in about.items())
@@ -47,7 +48,7 @@ class AzureServer:
         headers = {**about, "Authorization": f"SharedKey {ACCOUNT}:{signed}"}
         url = f"{self.endpoint}/{name}?restype=container"
         urllib.request.urlopen(urllib.request.Request(url, method="PUT", headers=headers)).close()
-        return name
+        return f"az://{name}"
 
 
 @contextmanager

@@ -77,6 +77,20 @@ def test_a_bucket_that_does_not_exist_is_named(s3: S3Server) -> None:
             call()
 
 
+def test_an_object_is_not_missing_because_the_machine_has_no_role(
+    bucket: ObjectStore, s3: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with FaultProxy(s3.port) as metadata:
+        metadata.fail(Fault(404))
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", metadata.endpoint)
+        with pytest.raises(
+            ObjectStoreRefused, match="no credentials were found: check the credentials: AWS_ACCESS_KEY"
+        ):
+            bucket.size("key")
+
+
 def test_a_server_that_is_not_there_is_said_with_the_systems_words(
     s3: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

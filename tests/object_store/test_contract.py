@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from shoal.errors import ObjectMissing
 from shoal.object_store.contract import ObjectStore
 from shoal.object_store.open_store import open_store
 from tests.object_store.azure_server import AzureServer, running_azure
+from tests.object_store.google_server import GoogleServer, running_google
 
 
 @pytest.fixture(scope="module")
@@ -19,16 +21,27 @@ def azure() -> Iterator[AzureServer]:
         yield server
 
 
-@pytest.fixture(params=["s3", "azure", "folder"])
+@pytest.fixture(scope="module")
+def google() -> Iterator[GoogleServer]:
+    with running_google() as server:
+        yield server
+
+
+@pytest.fixture(params=["s3", "google", "azure", "folder"])
 def objects(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
     match request.param:
         case "folder":
             return open_store(f"file://{tmp_path}/deep/down")
+        case "google":
+            google: GoogleServer = request.getfixturevalue("google")
+            for name, value in google.env().items():
+                monkeypatch.setenv(name, value)
+            return open_store(f"{google.new_bucket()}/deep/down")
         case "azure":
             azure: AzureServer = request.getfixturevalue("azure")
             for name, value in azure.env().items():
                 monkeypatch.setenv(name, value)
-            return open_store(f"az://{azure.new_container()}/deep/down")
+            return open_store(f"{azure.new_bucket()}/deep/down")
     return open_store(f"s3://{request.getfixturevalue('s3').new_bucket()}/deep/down")
 
 
@@ -71,3 +84,12 @@ def test_objects_are_listed_below_a_folder_and_deleted(objects: ObjectStore) -> 
     objects.delete(["a/1", "a/2", "never-there"])
     assert [found.key for found in objects.list()] == ["ab/1", "b"]
     assert list(objects.list("a")) == []
+
+
+def test_more_objects_than_one_answer_holds_are_listed_and_deleted(objects: ObjectStore) -> None:
+    names = [f"a/{number:04}" for number in range(1_100)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda name: objects.put(name, b"1"), names))
+    assert [found.key for found in objects.list("a")] == names
+    objects.delete(names)
+    assert list(objects.list()) == []

@@ -13,14 +13,14 @@ from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from shoal.errors import UsageError
-from shoal.object_store.object_url import BUCKETS, ObjectUrl
+from shoal.object_store.object_url import ENDPOINTS, ObjectUrl
 from shoal.telemetry.mask_secrets import is_secret, masked
 
 SECRET = re.compile(r"\{secret:([A-Za-z0-9_]+)\}")
 _CLASS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _SQLITE = "sqlite:///"
 _LOCAL = ("sqlite", "file")
-_FOLDERS = ("file", *BUCKETS)
+_FOLDERS = ("file", *ENDPOINTS)
 _HTTP = ("https", "http")
 _TABLES = ("sqlite", "postgresql", "postgres", "mysql", "mariadb")
 _HOW = "as in postgresql://user:{secret:NAME}@host/db, with the setting SHOAL_SECRET_NAME"

@@ -19,7 +19,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from shoal.errors import UsageError
 from shoal.object_store.aws_profile import profile_options
-from shoal.object_store.object_url import ObjectUrl
+from shoal.object_store.object_url import AUTHORITIES, ObjectUrl
 
 _RETRIES = {
     "max_retries": 5,
@@ -27,7 +27,6 @@ _RETRIES = {
     "retry_timeout": timedelta(seconds=60),
 }
 _CONNECT_TIMEOUT_S = 5
-_CAS = {"s3": ("AWS_CA_BUNDLE", "SSL_CERT_FILE"), "gs": ("SSL_CERT_FILE",), "az": ("SSL_CERT_FILE",)}
 _ENDPOINTS = {
     "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
     "gs": ("STORAGE_EMULATOR_HOST",),
@@ -69,7 +68,11 @@ def _google_options(env: Mapping[str, str]) -> dict[str, Any]:
     host = env.get("STORAGE_EMULATOR_HOST")
     if not host:
         return {}
-    return {"config": {"base_url": host if "://" in host else f"http://{host}", "skip_signature": True}}
+    # Not `skip_signature`: obstore then still asks for a token before it writes or deletes.
+    return {
+        "config": {"base_url": host if "://" in host else f"http://{host}"},
+        "credential_provider": lambda: {"token": "anonymous", "expires_at": None},
+    }
 
 
 def _client_options(scheme: str, timeout_s: float, env: Mapping[str, str]) -> dict[str, Any]:
@@ -80,7 +83,7 @@ def _client_options(scheme: str, timeout_s: float, env: Mapping[str, str]) -> di
     endpoint = next((env[name] for name in _ENDPOINTS[scheme] if env.get(name)), "")
     if endpoint and not endpoint.startswith("https://"):
         options["allow_http"] = True
-    bundle = next((env[name] for name in _CAS[scheme] if env.get(name)), None)
+    bundle = next((env[name] for name in AUTHORITIES[scheme] if env.get(name)), None)
     if bundle is not None:
         try:
             options["root_certificate"] = Path(bundle).read_bytes()

@@ -8,8 +8,10 @@ from urllib.parse import unquote, urlsplit
 
 from shoal.errors import UsageError
 
-BUCKETS = {"s3": "AWS_ENDPOINT_URL", "gs": "STORAGE_EMULATOR_HOST", "az": "AZURE_STORAGE_ENDPOINT"}
+ENDPOINTS = {"s3": "AWS_ENDPOINT_URL", "gs": "STORAGE_EMULATOR_HOST", "az": "AZURE_STORAGE_ENDPOINT"}
 """The schemes of buckets, and the variable that names another server."""
+AUTHORITIES = {"s3": ("AWS_CA_BUNDLE", "SSL_CERT_FILE"), "gs": ("SSL_CERT_FILE",), "az": ("SSL_CERT_FILE",)}
+"""The variables that name a file with the certificates of an authority, the first one first."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,62}")
 
 
@@ -26,14 +28,14 @@ class ObjectUrl(NamedTuple):
         scheme, separator, rest = text.partition("://")
         if separator and scheme == "file":
             return cls(scheme, "", _local_path(text))
-        if not separator or scheme not in BUCKETS:
+        if not separator or scheme not in ENDPOINTS:
             raise UsageError(f"{masked(text)} is no URL of an object store: give {', '.join(_EXAMPLES)}")
         if "@" in rest.partition("/")[0]:
             raise UsageError(
                 f"{masked(text)}: leave credentials out of the URL; the provider's own variables and files have them"
             )
         if "?" in rest or "#" in rest:
-            variable = BUCKETS[scheme]
+            variable = ENDPOINTS[scheme]
             raise UsageError(f"{masked(text)}: a bucket's URL has no ? and no #; {variable} names another server")
         bucket, _, key = rest.partition("/")
         if not _NAME.fullmatch(bucket):
@@ -53,7 +55,7 @@ _EXAMPLES = ("s3://bucket/prefix", "gs://bucket/prefix", "az://container/prefix"
 
 
 def is_bucket_url(text: str) -> bool:
-    return text.partition("://")[0] in BUCKETS and "://" in text
+    return text.partition("://")[0] in ENDPOINTS and "://" in text
 
 
 def is_object_url(text: str) -> bool:
