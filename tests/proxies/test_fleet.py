@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from itertools import pairwise
@@ -14,9 +15,9 @@ from typing import Any
 from shoal.engine.proxies.learn_rows import changed_rows, learn_rows
 from shoal.fetch.proxies.blame import Blame, Judgement
 from shoal.fetch.proxies.exits import Exit
-from shoal.fetch.proxies.limit_share import NOTHING
 from shoal.fetch.proxies.pool import ProxyPool
 from shoal.fleet.proxy_channel import RedisHealthChannel
+from shoal.fleet.proxy_limits import RedisProxyLimits
 from shoal.frontier.redis import RedisFrontier
 from shoal.model.proxy_list import read_proxies
 from tests.fleet.running import Running
@@ -46,21 +47,42 @@ async def test_what_one_process_learns_the_others_know(tmp_path: Path) -> None:
         await frontier.close()
 
 
-async def test_the_processes_of_a_fleet_divide_the_limits_of_a_proxy(tmp_path: Path) -> None:
+LIMITED, FAST = read_proxies("http://a.test:1 concurrency=2\nhttp://b.test:1 rate=5")
+
+
+async def test_the_processes_of_a_fleet_share_the_limits_of_a_proxy(tmp_path: Path) -> None:
     with RedisServer(tmp_path) as server:
         frontier = await RedisFrontier.open(server.url)
-        channels = [RedisHealthChannel(frontier.connection, name, 0.2) for name in ("one", "two", "three")]
-        assert [await channel.share("europe", "job") for channel in channels] == [NOTHING] * 3
+        one, two, three = (RedisProxyLimits(frontier.connection, name, 1.0) for name in ("one", "two", "three"))
+        taken = [await limits.take("europe", LIMITED) for limits in (one, two, three)]
+        assert taken[:2] == [0, 0] and taken[2] > 0
+        assert await three.take("other", LIMITED) == 0
+        await one.give_back("europe", LIMITED)
+        assert await three.take("europe", LIMITED) == 0 and await one.take("europe", LIMITED) > 0
         async with asyncio.timeout(60):
-            shares = [NOTHING]
-            while {share.users for share in shares} != {3}:
+            # Process three is killed. What it holds returns, and what a living one renews does not.
+            while await one.take("europe", LIMITED) > 0:
+                await two.renew()
                 await asyncio.sleep(0.05)
-                shares = [await channel.share("europe", "job") for channel in channels]
-        assert sorted(share.place for share in shares) == [0, 1, 2]
-        assert sum(share.at_once(0, 8) for share in shares) == 8
-        # Another job begins with nothing, and the others leave a part to it.
-        assert await channels[0].share("europe", "other") == NOTHING
-        assert (await channels[1].share("europe", "job")).users == 4
+        assert await three.take("europe", LIMITED) > 0
+        await frontier.close()
+
+
+async def test_the_processes_of_a_fleet_share_the_rate_of_a_proxy(tmp_path: Path) -> None:
+    with RedisServer(tmp_path) as server:
+        frontier = await RedisFrontier.open(server.url)
+        several = [RedisProxyLimits(frontier.connection, name) for name in ("one", "two", "three")]
+        began = time.monotonic()
+
+        async def use(limits: RedisProxyLimits) -> None:
+            begun = 0
+            while begun < 3:
+                wait_s = await limits.take("europe", FAST)
+                begun += not wait_s
+                await asyncio.sleep(wait_s)
+
+        await asyncio.gather(*map(use, several))
+        assert time.monotonic() - began >= 8 / 5
         await frontier.close()
 
 

@@ -10,7 +10,6 @@ import pytest
 from shoal.errors import UsageError
 from shoal.fetch.proxies.blame import Blame, Judgement
 from shoal.fetch.proxies.exits import Exit, NoProxy
-from shoal.fetch.proxies.limit_share import NOTHING, LimitShare
 from shoal.fetch.proxies.pool import ProxyPool
 from shoal.fetch.proxies.proxy_record import FIRST_COOL_S, MOST_COOL_S
 from shoal.model.proxy_list import read_proxies
@@ -127,19 +126,39 @@ def test_a_session_keeps_its_proxy_until_it_is_blocked_or_old() -> None:
     assert len({pool.use(GOOD, session=f"s{n}")[0] for n in range(50)}) > 5
 
 
-def test_users_of_a_pool_divide_its_limits() -> None:
-    for limit in range(12):
-        for proxy in range(3):
-            assert sum(LimitShare(place, 5).at_once(proxy, limit) for place in range(5)) == limit
-    pool = Pool("http://a.test:1 concurrency=5 rate=4")
-    pool.share = LimitShare(1, 2)
-    taken = []
-    for _ in range(5):
-        taken.append(isinstance(pool.choose("a.test"), Exit))
-        pool.now += 0.25
-    assert taken == [True, False, True, False, False], "half the rate, and two of five at a time"
-    pool.share = NOTHING
+@pytest.mark.parametrize("session", ["ann", ""])
+def test_a_session_waits_for_its_proxy_and_takes_no_other(session: str) -> None:
+    pool = Pool("\n".join(f"http://p{n}.test:1 concurrency=1" for n in range(5)), sticky=True)
+    proxy, _ = pool.use(GOOD, session=session)
+    held = pool.take(session=session)
+    assert held.name == proxy and isinstance(pool.choose("a.test", session), NoProxy)
+    pool.end(held)
+    assert pool.take(session=session).name == proxy
+
+
+def test_a_job_that_may_go_direct_waits_for_a_proxy_that_has_only_no_room() -> None:
+    pool = Pool("http://a.test:1 concurrency=1", direct_fallback=True)
+    held = pool.take()
     assert isinstance(pool.choose("a.test"), NoProxy)
+    pool.note(held, DOWN)
+    pool.end(held)
+    assert pool.take().name == "direct"
+
+
+def test_a_request_that_was_never_sent_costs_nothing_and_figures_agree_with_costs() -> None:
+    pool = Pool("http://a.test:1 price=1/request")
+    for judgement in (GOOD, UNCLEAR, Judgement(Blame.HOST, "the certificate is refused")):
+        exit = pool.take()
+        pool.note(exit, judgement)
+        pool.end(exit)
+    assert pool.take_cost() == 2_000_000 and pool.records[0].fresh.cost == 2
+
+
+def test_costs_add_up_to_whole_millionths() -> None:
+    pool = Pool("http://a.test:1 price=0.3/request")
+    for _ in range(9):
+        pool.use(GOOD)
+    assert pool.take_cost() == 2_700_000
 
 
 def test_concurrency_and_rate_of_a_proxy_are_kept() -> None:

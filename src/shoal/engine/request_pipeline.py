@@ -117,11 +117,11 @@ class RequestPipeline:
         most_cost = attempt.active_job.spec.limits.cost
         if exits.must_report(most_cost):
             return request_result.elsewhere(attempt.lease, was_sent=False)
-        exit = exits.choose(attempt.lease, most_cost)
+        exit = await exits.take(attempt.lease, most_cost)
         if isinstance(exit, NoProxy):
             return ReturnLease(exit.wait_s)
         attempt.exit = exit
-        with exits.used(exit):
+        async with exits.used(exit):
             result = await self._fetch(attempt)
         if isinstance(result, RequestResult):
             exits.name_proxies(exit, result)

@@ -16,6 +16,7 @@ from shoal.engine.job_hooks import begin_job, finish_job
 from shoal.engine.job_start import SEEDS_AT_ONCE, callbacks_of, make_active_job, scope_of
 from shoal.engine.proxies.learn_rows import changed_rows
 from shoal.engine.proxies.load_pool import ProxySettings, load_exits
+from shoal.engine.proxies.shared_limits import SharedLimits
 from shoal.errors import ShoalError, Unavailable, UnknownJob, UsageError
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.body_memory import BodyMemory
@@ -63,6 +64,7 @@ class FleetJobLoader:
     cancel: Callable[[str], Awaitable[None]]
     """Takes the requests of a job out of the frontier."""
     proxy_settings: ProxySettings = field(default_factory=ProxySettings)
+    proxy_limits: SharedLimits | None = None
     browser_pool: BrowserPool | None = None
     """None: this process has no browser."""
     _fetchers: dict[tuple[str, bool, str, bool, TlsPolicy], Fetcher] = field(default_factory=dict)
@@ -193,7 +195,7 @@ class FleetJobLoader:
             else partial(self._open_browser, self.browser_pool, job.spec),
             is_changed=job.version > 1,
             spider_written_at=written_at,
-            exits=load_exits(job.spec, job.id, self.store, self.proxy_settings, is_shared=True),
+            exits=load_exits(job.spec, job.id, self.store, self.proxy_settings, self.proxy_limits),
         )
         return make_active_job(job, self.store, self.spools, resources)
 

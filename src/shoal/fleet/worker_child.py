@@ -29,6 +29,7 @@ from shoal.fleet.load_worker_jobs import FleetJobLoader
 from shoal.fleet.metric_counters import Counters
 from shoal.fleet.outage_log import OutageLog
 from shoal.fleet.proxy_channel import RedisHealthChannel
+from shoal.fleet.proxy_limits import RedisProxyLimits
 from shoal.fleet.shared_stop_flag import stop_requested, stopping_since
 from shoal.fleet.slice_queue import is_work
 from shoal.fleet.wait_for_servers import ServerWait
@@ -127,6 +128,7 @@ class WorkerChild:
             settings.allow_private,
             frontier.cancel,
             ProxySettings(settings.proxies, settings.secrets),
+            RedisProxyLimits(frontier.connection, self._heartbeat.id),
             pool,
         )
         self._engine = Engine(

@@ -69,6 +69,10 @@ class Proxy:
         return self._takes("session")
 
     @property
+    def is_limited(self) -> bool:
+        return bool(self.concurrency or self.rate)
+
+    @property
     def carries_browsers(self) -> bool:
         """A browser can connect through it: not through TLS to the proxy, nor through a provider's API."""
         return self.url.startswith(("http://", "socks"))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
+from shoal.engine.proxies.shared_limits import SharedLimits
 from shoal.engine.request_result import RequestResult
 from shoal.fetch.blocks.find_block import Block
 from shoal.fetch.curl_fetcher import Fetcher
@@ -21,13 +24,16 @@ MOST_UNCLEAR = 2
 """How often a request is repeated through another proxy, uncounted, if the host may be to blame as well."""
 MOST_BLOCKED = 3
 """How often a blocked request is tried through another proxy."""
+WORTH_WAITING_S = 0.5
+"""A request that would wait longer for a proxy is returned to the frontier."""
 _MOST_KEPT = 10_000
 
 
 class JobExits:
-    def __init__(self, pool: ProxyPool, spent: int = 0) -> None:
-        """`spent`: what the job has spent before, in millionths."""
+    def __init__(self, pool: ProxyPool, spent: int = 0, limits: SharedLimits | None = None) -> None:
+        """`spent`: what the job has spent before, in millionths. `limits` hold over several processes."""
         self.pool = pool
+        self.limits = limits
         self._spent = spent
         self._unsaved_cost = 0
         """Of results that the frontier does not know yet. Until it does, it would lease beyond the limit."""
@@ -35,6 +41,28 @@ class JobExits:
         """Of results that the frontier refused, because their leases had expired. A later result carries it."""
         self._tried: OrderedDict[int, list[str]] = OrderedDict()
         """Request -> the proxies through which it was tried without an answer of its own."""
+
+    async def take(self, lease: Lease, most_cost: float | None) -> Exit | NoProxy:
+        """Waits a moment for a proxy that carries all it may. Call `used` with the exit."""
+        # Whether there is money left is for the frontier to decide, before each request.
+        until = time.monotonic() + (WORTH_WAITING_S if most_cost is None else 0.0)
+        while True:
+            found = await self._taken(lease, most_cost)
+            if isinstance(found, Exit) or time.monotonic() + found.wait_s > until:
+                return found
+            await asyncio.sleep(found.wait_s)
+
+    async def _taken(self, lease: Lease, most_cost: float | None) -> Exit | NoProxy:
+        found = self.choose(lease, most_cost)
+        if self.limits is None or isinstance(found, NoProxy) or not self.pool.is_limited(found):
+            return found
+        wait_s: float | None = None
+        try:
+            wait_s = await self.limits.take(self.pool.name, self.pool.proxies[found.place])
+        finally:
+            if wait_s != 0:
+                self.pool.end_unused(found, wait_s or 0.0)
+        return NoProxy(wait_s) if wait_s else found
 
     def choose(self, lease: Lease, most_cost: float | None) -> Exit | NoProxy:
         if most_cost is not None and self._may_exceed(most_cost):
@@ -46,7 +74,8 @@ class JobExits:
 
     def _may_exceed(self, most_cost: float) -> bool:
         """Only as long as something is under way: the frontier decides when the limit is reached."""
-        return self._is_under_way and self._spent / MILLION + self.pool.in_flight_cost >= most_cost
+        # Sums of fractions leave a rest.
+        return self._is_under_way and round(self._spent / MILLION + self.pool.in_flight_cost, 6) >= most_cost
 
     @property
     def _is_under_way(self) -> bool:
@@ -83,12 +112,15 @@ class JobExits:
             return direct
         return ProviderFetcher(direct, proxy.recipe, exit, exit.region or proxy.region)
 
-    @contextmanager
-    def used(self, exit: Exit) -> Iterator[None]:
+    @asynccontextmanager
+    async def used(self, exit: Exit) -> AsyncIterator[None]:
         try:
             yield
         finally:
             self.pool.end(exit)
+            if self.limits is not None and self.pool.is_limited(exit):
+                # Even if this request is cancelled: others wait for it.
+                await asyncio.shield(self.limits.give_back(self.pool.name, self.pool.proxies[exit.place]))
 
     def failed_robots(self, exit: Exit, robots: RobotsFile) -> bool:
         """Learns from a fetch of robots.txt. Whether the proxy was to blame, so that another one is tried."""

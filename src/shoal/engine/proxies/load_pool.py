@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from shoal.engine.proxies.job_exits import JobExits
 from shoal.engine.proxies.learn_rows import learn_rows
+from shoal.engine.proxies.shared_limits import SharedLimits
 from shoal.errors import UsageError
-from shoal.fetch.proxies.limit_share import NOTHING, WHOLE
 from shoal.fetch.proxies.pool import ProxyPool
 from shoal.model import JobSpec, Render
 from shoal.model.proxy_list import POOL_NAME, Proxy, cost_limit, read_proxies, with_secrets
@@ -30,18 +30,17 @@ class ProxySettings:
 
 
 def load_exits(
-    spec: JobSpec, job: str, store: Store, settings: ProxySettings, *, is_shared: bool = False
+    spec: JobSpec, job: str, store: Store, settings: ProxySettings, limits: SharedLimits | None = None
 ) -> JobExits | None:
-    """None for a job without proxies. `is_shared`: other processes may use its proxies too, and their limits hold over
-    all of them. Raises UsageError."""
+    """None for a job without proxies. `limits`: those of its proxies hold over other processes too.
+    Raises UsageError."""
     pool = load_pool(spec, job, store, settings)
     if pool is None:
         return None
-    pool.share = NOTHING if is_shared else WHOLE
     if pool.cost_limit is not None:
         pool.note_spending(0.0, cost_since(store, pool.name, pool.cost_limit.begins(datetime.now(UTC))))
     learn_rows([pool], load_proxy_figures(store, pool.name))
-    return JobExits(pool, spent_by(store, job))
+    return JobExits(pool, spent_by(store, job), limits)
 
 
 def load_pool(spec: JobSpec, job: str, store: Store | None, settings: ProxySettings) -> ProxyPool | None:

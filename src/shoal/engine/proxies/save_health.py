@@ -13,7 +13,6 @@ from shoal.engine.active_jobs import ActiveJobs
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.proxies.learn_rows import changed_rows, learn_rows
 from shoal.errors import ShoalError
-from shoal.fetch.proxies.limit_share import LimitShare
 from shoal.fetch.proxies.pool import ProxyPool
 from shoal.store.proxies.costs import cost_since
 from shoal.store.proxies.figures import ProxyFigures, add_proxy_figures, load_proxy_figures
@@ -29,9 +28,6 @@ class HealthChannel(Protocol):
 
     async def receive(self) -> list[ProxyFigures]:
         """What other processes published since the last call."""
-
-    async def share(self, pool: str, job: str) -> LimitShare:
-        """The part of this process and job in the limits of the pool's proxies. Call it again every few seconds."""
 
 
 class ProxyHealth:
@@ -60,9 +56,12 @@ class ProxyHealth:
         return [one.exits.pool for one in self._active_jobs if one.exits is not None]
 
     async def _exchange(self, pools: list[ProxyPool]) -> None:
+        # First: a database that is away must not end what requests in flight hold.
+        for limits in {one.exits.limits for one in self._active_jobs if one.exits is not None}:
+            if limits is not None:
+                await limits.renew()
         rows = await self._save(pools)
         if self._channel is not None:
-            await self._take_shares(self._channel)
             await self._channel.publish(rows)
             learn_rows(pools, await self._channel.receive())
             return
@@ -71,11 +70,6 @@ class ProxyHealth:
             # Only what cools: results of this process are among the figures.
             found = await self._writer.read(load_proxy_figures, name, since)
             learn_rows(pools, [_without_results(row) for row in found])
-
-    async def _take_shares(self, channel: HealthChannel) -> None:
-        for one in list(self._active_jobs):
-            if one.exits is not None and one.exits.pool.has_limits:
-                one.exits.pool.share = await channel.share(one.exits.pool.name, one.id)
 
     async def _save(self, pools: list[ProxyPool]) -> list[ProxyFigures]:
         rows = _added([*self._unsaved, *(row for pool in pools for row in changed_rows(pool, time.time()))])

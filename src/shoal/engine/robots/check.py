@@ -196,10 +196,10 @@ async def _fetch_through_exit(origin: str, lease: Lease, active_job: ActiveJob) 
     exits = active_job.exits
     if exits is None:
         return await fetch_robots(active_job.fetcher, origin, "", credentials, headers, timeout_s)
-    exit = exits.choose(lease, active_job.spec.limits.cost)
+    exit = await exits.take(lease, active_job.spec.limits.cost)
     if isinstance(exit, NoProxy):
         return exit
-    with exits.used(exit):
+    async with exits.used(exit):
         way = exit.url, credentials, headers, timeout_s, exit.remote_dns
         robots = await fetch_robots(exits.fetcher(exit, active_job.fetcher), origin, *way)
         # Another proxy may reach the host at once.

@@ -20,7 +20,6 @@ from shoal.errors import UsageError
 from shoal.fetch.proxies.blame import Blame, Judgement
 from shoal.fetch.proxies.exits import DIRECT, Exit, NoProxy
 from shoal.fetch.proxies.host_record import HostRecord, IndexSet
-from shoal.fetch.proxies.limit_share import WHOLE
 from shoal.fetch.proxies.proxy_record import ProxyRecord
 from shoal.fetch.proxies.tiers import Tier, tiers_of
 from shoal.model import MILLION
@@ -45,6 +44,8 @@ TIER_S = 600.0
 STICKY_S = 600.0
 STICKY_USES = 500
 BUSY_WAIT_S = 0.25
+FULL_WAIT_S = 0.02
+"""Before a proxy that carries all it may is asked again."""
 SPENT_WAIT_S = 5.0
 
 
@@ -86,8 +87,6 @@ class ProxyPool:
         self._sticky: OrderedDict[str, _Sticky] = OrderedDict()
         self._is_out_of_proxies = False
         """A request was refused since a proxy last worked."""
-        self.share = WHOLE
-        """Of the limits of each proxy. The rest is for others that use the pool."""
         self.cost_limit: CostLimit | None = None
         """Of all jobs together."""
         self._spent, self._unsaved = 0.0, 0.0
@@ -126,7 +125,7 @@ class ProxyPool:
             return judgement.blame if judgement.blame in (Blame.NOBODY, Blame.BLOCK) else Blame.HOST
         now, of_host = self._clock(), self._host(exit.host)
         record, here = self.records[exit.place], self._record_at(of_host, exit.place)
-        is_free = judgement.was_noted or judgement.blame is Blame.PROXY
+        is_free = judgement.was_noted or judgement.blame in (Blame.PROXY, Blame.HOST)
         cost = 0.0 if is_free else self.proxies[exit.place].cost(judgement.size)
         self._note_cost(cost)
         match judgement.blame:
@@ -150,9 +149,8 @@ class ProxyPool:
     def charge(self, exit: Exit, size: int) -> None:
         """Counts an answer that says little about the proxy, and costs like any other."""
         if exit.place >= 0:
-            record, cost = self.records[exit.place], self.proxies[exit.place].cost(size)
-            record.fresh.bytes, record.fresh.cost = record.fresh.bytes + size, record.fresh.cost + cost
-            record.is_changed = True
+            cost = self.proxies[exit.place].cost(size)
+            self.records[exit.place].charge(size, cost)
             self._note_cost(cost)
 
     def _note_cost(self, cost: float) -> None:
@@ -169,11 +167,11 @@ class ProxyPool:
         return self._is_over(0.0)
 
     def _is_over(self, more: float) -> bool:
-        return self.cost_limit is not None and self._spent + self._unsaved + more >= self.cost_limit.amount
+        return self.cost_limit is not None and round(self._spent + self._unsaved + more, 6) >= self.cost_limit.amount
 
     def take_cost(self) -> int:
         """What was spent since the last call, in millionths of the currency of the prices."""
-        millionths = int(self._unreported_cost * MILLION)
+        millionths = round(self._unreported_cost * MILLION)
         self._unreported_cost -= millionths / MILLION
         return millionths
 
@@ -188,9 +186,13 @@ class ProxyPool:
             self.in_flight_cost = max(0.0, left) if self.in_flight else 0.0
             record.is_probed = here.is_probed = False
 
-    @property
-    def has_limits(self) -> bool:
-        return any(proxy.concurrency or proxy.rate for proxy in self.proxies)
+    def is_limited(self, exit: Exit) -> bool:
+        return exit.place >= 0 and self.proxies[exit.place].is_limited
+
+    def end_unused(self, exit: Exit, wait_s: float) -> None:
+        """Nothing was sent: others use up what the proxy may carry. No request begins there for `wait_s`."""
+        self.end(exit)
+        self.records[exit.place].next_at = self._clock() + wait_s
 
     def has_another(self, exit: Exit) -> bool:
         """Whether a proxy is left that is not blocked or failing at the host of the request."""
@@ -303,17 +305,22 @@ class ProxyPool:
     def _choose_sticky(
         self, key: str, tiers: list[Tier], of_host: HostRecord, now: float, is_session: bool
     ) -> tuple[int | None, str]:
-        """The same proxy as long as it works and is not blocked. All processes choose the same. A session may be a
-        login, which a change of the address may end. So only that of a host is left when it is old."""
+        """The same proxy as long as it works and is not blocked, so a request waits until it has room. All processes
+        choose the same. A session may be a login, which a change of the address may end. So only that of a host is left
+        when it is old."""
         held = self._sticky.get(key)
-        if held and held.until > now and held.uses < held.most_uses and self._may_use(held.index, of_host, now):
+        if held and held.until > now and held.uses < held.most_uses and self._works(held.index, of_host, now):
+            if not self._has_room(held.index, now):
+                return None, ""
             held.uses += 1
             return held.index, held.session
         era = 0 if is_session else int(now / STICKY_S)
         for tier in tiers[of_host.tier :]:
-            usable = [index for index in tier.indices if self._may_use(index, of_host, now)]
+            usable = [index for index in tier.indices if self._works(index, of_host, now)]
             if usable:
                 index = max(usable, key=lambda index: _hashed(f"{key} {era} {self.proxies[index].name}"))
+                if not self._has_room(index, now):
+                    return None, ""
                 break
         else:
             return self._choose_any(tiers, of_host, now), _hashed(f"{key} {era}").hex()
@@ -326,29 +333,28 @@ class ProxyPool:
         return index, session
 
     def _without_proxy(self, host: str, tiers: list[Tier], now: float) -> Exit | NoProxy:
+        records = [self.records[index] for tier in tiers for index in tier.indices]
+        if busy := [record for record in records if record.is_usable(now)]:
+            # They work, and are at their limits.
+            return NoProxy(max(FULL_WAIT_S, min(record.next_at - now for record in busy)))
         if self._direct_fallback:
             return Exit(-1, "", host, DIRECT)
         self._is_out_of_proxies = True
-        return NoProxy(min(self._shortest_wait_s(tiers, now), 5.0))
-
-    def _shortest_wait_s(self, tiers: list[Tier], now: float) -> float:
-        """Until one of them may be used."""
-        waits = [
-            max(record.cool_until, record.next_at) - now
-            for tier in tiers
-            for index in tier.indices
-            if (record := self.records[index])
-        ]
-        return max(BUSY_WAIT_S, min(waits))
+        return NoProxy(min(max(BUSY_WAIT_S, min(record.cool_until - now for record in records)), 5.0))
 
     def _may_use(self, index: int, of_host: HostRecord, now: float) -> bool:
         return self._is_open(index, now) and not self._avoided(of_host, index, now)
 
+    def _works(self, index: int, of_host: HostRecord, now: float) -> bool:
+        """Even if it is at its limits."""
+        return self.records[index].is_usable(now) and not self._avoided(of_host, index, now)
+
     def _is_open(self, index: int, now: float) -> bool:
+        return self.records[index].is_usable(now) and self._has_room(index, now)
+
+    def _has_room(self, index: int, now: float) -> bool:
         record, proxy = self.records[index], self.proxies[index]
-        is_full = proxy.concurrency and record.in_flight >= self.share.at_once(index, proxy.concurrency)
-        is_closed = proxy.rate and not self.share.users
-        return record.is_usable(now) and not is_full and not is_closed and record.next_at <= now
+        return record.next_at <= now and not (proxy.concurrency and record.in_flight >= proxy.concurrency)
 
     def _avoided(self, of_host: HostRecord, index: int, now: float) -> bool:
         here = of_host.records.get(index)
@@ -363,7 +369,7 @@ class ProxyPool:
         if here is not None:
             here.is_probed = here.is_cooled
         if proxy.rate:
-            record.next_at = max(record.next_at, now) + self.share.gap_s(proxy.rate)
+            record.next_at = max(record.next_at, now) + 1 / proxy.rate
 
     def _cool(self, index: int, now: float, reason: str) -> None:
         self.records[index].cool(now, reason)
@@ -391,6 +397,7 @@ class ProxyPool:
             for index in of_host.suspects:
                 self._record_at(of_host, index).warm_up()
                 self.records[index].in_a_row = max(0, self.records[index].in_a_row - 1)
+            record.charge(judgement.size, cost)
             return Blame.HOST
         for one in (record, here):
             one.fail(cost)

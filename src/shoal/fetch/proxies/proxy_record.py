@@ -103,12 +103,16 @@ class ProxyRecord:
         self.is_changed = True
         self.in_a_row, self.cool_until, self.reason, self.is_probed = 0, 0.0, "", False
 
+    def charge(self, size: int, cost: float) -> None:
+        """Counts an answer that says nothing about the proxy."""
+        self.is_changed = True
+        self.fresh.bytes += size
+        self.fresh.cost += cost
+
     def take_fresh(self) -> Figures:
         fresh, self.fresh, self.is_changed = self.fresh, Figures(), False
         return fresh
 
     def _count(self, size: int, cost: float) -> None:
-        self.is_changed = True
         self.fresh.requests += 1
-        self.fresh.bytes += size
-        self.fresh.cost += cost
+        self.charge(size, cost)
