@@ -13,6 +13,9 @@ READ_BYTES = 32_768
 """Such pages say what they are at the beginning."""
 SOFT_BYTES = 10_000
 """A larger page that answers 200 is taken for the site's own: every page is looked at, and these marks take long."""
+MOST_LINKS = 15
+"""A page that leads to more others is the site's own. It may quote a block page, or have a form with a captcha."""
+_LINK = re.compile(rb"<a\s", re.IGNORECASE)
 _ALWAYS = tuple(mark for mark in MARKS if 200 in mark.statuses)
 NEXT_STEP = "slow down with --rate, ask the site for access or an API, or leave it out; Shoal solves no challenge"
 
@@ -35,7 +38,9 @@ def find_block(answer: Exchange) -> Block | None:
     is_good = answer.status == 200
     begins = b"" if is_good and len(answer.body) > SOFT_BYTES else answer.body[:READ_BYTES]
     for mark in _ALWAYS if is_good else MARKS:
-        if answer.status in mark.statuses and (how := _found(mark, answer, begins)):
+        if answer.status not in mark.statuses or (how := _found(mark, answer, begins)) is None:
+            continue
+        if mark.is_certain or not _leads_on(begins):
             return Block(mark.vendor, f"status {answer.status}, {how}")
     return _captcha(answer, begins)
 
@@ -44,7 +49,12 @@ def _captcha(answer: Exchange, begins: bytes) -> Block | None:
     if b"aptcha" not in begins and b"turnstile" not in begins:
         return None
     found, title = CAPTCHA.search(begins), CAPTCHA_TITLE.search(begins)
-    return Block("the site", f"status {answer.status}, a captcha instead of the page") if found and title else None
+    is_block = found and title and not _leads_on(begins)
+    return Block("the site", f"status {answer.status}, a captcha instead of the page") if is_block else None
+
+
+def _leads_on(begins: bytes) -> bool:
+    return len(_LINK.findall(begins)) > MOST_LINKS
 
 
 def _found(mark: VendorMark, answer: Exchange, begins: bytes) -> str | None:

@@ -24,19 +24,27 @@ class VendorMark(NamedTuple):
     """How the name of a cookie starts that the answer sets."""
     body: bytes = b""
     """A regular expression, for the first part of the body. With `header` or `cookie`: both must be there."""
+    is_certain: bool = False
+    """No page of a site has it. Other marks do not count on a page that leads to many others."""
 
 
 _ANY = frozenset(range(200, 600))
 _CLOUDFLARE = "https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/"
 _CLOUDFLARE_1XXX = "https://developers.cloudflare.com/support/troubleshooting/http-status-codes/cloudflare-1xxx-errors/"
 _AWS = "https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-actions.html"
+_CLOUDFRONT = "https://repost.aws/knowledge-center/cloudfront-troubleshoot-403-errors"
 _WAFW00F = "https://github.com/EnableSecurity/wafw00f/tree/master/wafw00f/plugins"
 _GOOGLE = "https://support.google.com/websearch/answer/86640"
 
 MARKS = (
-    VendorMark("Cloudflare", _CLOUDFLARE, _ANY, header="cf-mitigated", value="challenge"),
+    VendorMark("Cloudflare", _CLOUDFLARE, _ANY, header="cf-mitigated", value="challenge", is_certain=True),
     VendorMark(
-        "Cloudflare", _CLOUDFLARE, header="server", value="cloudflare", body=rb"/cdn-cgi/challenge-platform/|cf_chl_opt"
+        "Cloudflare",
+        _CLOUDFLARE,
+        header="server",
+        value="cloudflare",
+        # Below scripts/jsd is a script that any page may have.
+        body=rb"/cdn-cgi/challenge-platform/(?!scripts/jsd)|cf_chl_opt",
     ),
     VendorMark(
         "Cloudflare",
@@ -45,7 +53,14 @@ MARKS = (
         value="cloudflare",
         body=rb"error code: 10\d\d|Access denied \| |Attention Required! \| Cloudflare",
     ),
-    VendorMark("AWS WAF", _AWS, frozenset({202, 405, 403}), header="x-amzn-waf-action"),
+    VendorMark("AWS WAF", _AWS, frozenset({202, 405, 403}), header="x-amzn-waf-action", is_certain=True),
+    VendorMark(
+        "AWS WAF",
+        _CLOUDFRONT,
+        header="server",
+        value="CloudFront",
+        body=rb"Request blocked\.|configured to block access from your country",
+    ),
     VendorMark(
         "Akamai",
         f"{_WAFW00F}/kona.py",
@@ -65,7 +80,7 @@ MARKS = (
         body=rb"Incapsula incident ID|_Incapsula_Resource[^>]{0,200}incident",
     ),
     VendorMark("Imperva", f"{_WAFW00F}/incapsula.py", cookie="visid_incap_"),
-    VendorMark("Sucuri", f"{_WAFW00F}/sucuri.py", header="x-sucuri-block"),
+    VendorMark("Sucuri", f"{_WAFW00F}/sucuri.py", header="x-sucuri-block", is_certain=True),
     VendorMark("Sucuri", f"{_WAFW00F}/sucuri.py", body=rb"Sucuri Website Firewall - Access Denied"),
     VendorMark(
         "F5",
@@ -80,12 +95,14 @@ MARKS = (
 )
 
 CAPTCHA = re.compile(
-    rb"g-recaptcha|h-captcha|cf-turnstile|px-captcha|captcha-delivery\.com|name=[\"']?captcha", re.IGNORECASE
+    rb"<[a-z][^<>]{0,500}?(?:g-recaptcha|h-captcha|cf-turnstile|px-captcha|captcha-delivery\.com|name=[\"']?captcha)",
+    re.IGNORECASE,
 )
 """A form that only people should pass. Many good pages have one, so a title must say so too."""
 CAPTCHA_TITLE = re.compile(
     rb"<(?:title|h1)[^>]{0,200}>[^<]{0,200}?"
-    rb"(?:captcha|robot|are you (?:a )?human|human verification|verify you are|verification required|security check|"
+    rb"(?:captcha|(?:you|not) a robot|robot check|robot or human|are you (?:a )?human|"
+    rb"human verification|verify you are|verification required|security check|"
     rb"just a moment|unusual (?:traffic|activity)|access (?:to this page has been )?denied|request blocked)",
     re.IGNORECASE,
 )
