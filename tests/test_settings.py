@@ -94,6 +94,16 @@ def test_spiders_are_a_list_in_a_file_and_commas_elsewhere(tmp_path: Path) -> No
     assert loaded(tmp_path, env={"SHOAL_SPIDERS": "a, b,"}).spiders == ("a", "b")
 
 
+def test_a_pool_of_proxies_is_a_file_or_a_list_or_one_proxy(tmp_path: Path) -> None:
+    (tmp_path / "de.txt").write_text("http://a.test:1\nhttp://b.test:1")
+    (tmp_path / "shoal.toml").write_text('[proxies]\nde = "de.txt"\nus = ["http://c.test:1"]\nuk = "socks5://d.test:1"')
+    pools = dict(loaded(tmp_path, env={"SHOAL_PROXIES_FR": "http://e.test:1"}).proxies)
+    assert pools["de"].splitlines() == ["http://a.test:1", "http://b.test:1"]
+    assert pools | {"de": ""} == {"de": "", "us": "http://c.test:1", "uk": "socks5://d.test:1", "fr": "http://e.test:1"}
+    with pytest.raises(UsageError, match="fr cannot be read"):
+        loaded(tmp_path, env={"SHOAL_PROXIES_FR": "fr.txt"})
+
+
 def test_trusted_proxies_are_addresses_and_networks(tmp_path: Path) -> None:
     given = {"SHOAL_TRUSTED_PROXIES": "10.0.0.5, 2001:db8::/32"}
     assert loaded(tmp_path, env=given).trusted_proxies == ("10.0.0.5", "2001:db8::/32")

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from shoal.fleet.fleet import Fleet
-from shoal.frontier.contract import Caller
+from shoal.fleet.roster import RosterEntry, write
+from shoal.frontier.contract import ALL_LANES, Caller
 from shoal.frontier.serialize import request_text
 from shoal.model import Completion, DeadLetter, JobState, Lane, Outcome
 from shoal.practice import Running, Shop, running
@@ -127,6 +128,16 @@ def test_a_waiting_job_says_what_blocks_it(fleet: FleetShell) -> None:
     assert fleet.figures(job)["limiting"] == "every worker is waiting: the database does not answer"
     fleet.man()
     assert (fleet.figures(job)["state"], fleet.figures(job)["limiting"]) == ("queued", None)
+
+
+def test_a_job_that_some_workers_cannot_load_says_so(fleet: FleetShell) -> None:
+    job = fleet.submit(URL)
+    fleet.begin(job)
+    fleet.man(unloadable={job: "there is no secret ACME for a proxy"})
+    other = RosterEntry("child-there-9", "child", "there", 9, ALL_LANES)
+    fleet.by_hand(lambda opened: write(opened.frontier.connection, other))
+    figures = fleet.figures(job)
+    assert figures["limiting"] == "1 of 2 workers cannot load it: there is no secret ACME for a proxy"
 
 
 def test_a_job_that_gets_no_slices_says_what_tend_waits_for(fleet: FleetShell) -> None:

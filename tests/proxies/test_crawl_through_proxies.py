@@ -211,9 +211,15 @@ async def test_a_gateway_gets_a_session_and_the_region_in_the_user_name(tmp_path
             gateway = await stack.enter_async_context(listening(BadProxy("good")))
             other = await stack.enter_async_context(listening(BadProxy("good")))
             user = "ann-session-{session}-country-{region}:{secret:ACME}"
-            listed = f"http://{user}@127.0.0.1:{gateway.port}\n{other.url} region=us"
-            await crawl(home, site, proxy_pool=listed, region="de")
+            listed = f"http://{user}@127.0.0.1:{gateway.port} provider=acme\n{other.url} region=us"
+            job, _ = await crawl(home, site, proxy_pool=listed, region="de")
             assert gateway.requests and not other.requests
+            (shown, _) = view_pool(home.store, {}, f"job {job}")["proxies"]
+            assert (shown["provider"], shown["requests"], "hush" in repr(shown)) == (
+                "acme",
+                gateway.requests - 1,
+                False,
+            )
             users = {_user(login) for login in gateway.logins}
             assert len(users) == len(gateway.logins)
             assert all(user.startswith("ann-session-") and user.endswith("-country-de:hush") for user in users)

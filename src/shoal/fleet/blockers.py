@@ -5,6 +5,7 @@ from __future__ import annotations
 from shoal.fleet.roster import RosterEntry, serving
 from shoal.model import Figures
 from shoal.store.jobs import Job
+from shoal.wording import plural
 
 
 def find_blocker(job: Job, figures: Figures, roster: list[RosterEntry]) -> str | None:
@@ -30,6 +31,13 @@ def find_blocker(job: Job, figures: Figures, roster: list[RosterEntry]) -> str |
 def slow_reading(job: Job, roster: list[RosterEntry]) -> str | None:
     """The job's page that takes long to parse: the job runs, but waits for this page."""
     return next((entry.reading[job.id] for entry in roster if job.id in entry.reading), None)
+
+
+def partly_unloadable(job: Job, roster: list[RosterEntry]) -> str | None:
+    """Why some workers cannot load the job: others have not tried yet, or work on it alone."""
+    workers = serving(roster, job.spec.lane)
+    faults = [entry.unloadable[job.id] for entry in workers if job.id in entry.unloadable]
+    return f"{len(faults)} of {plural(len(workers), 'worker')} cannot load it: {faults[0]}" if faults else None
 
 
 def archive_note(roster: list[RosterEntry]) -> str | None:

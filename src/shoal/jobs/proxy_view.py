@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shoal.engine.proxies.learn_rows import figures_of
-from shoal.errors import UsageError
+from shoal.errors import UnknownJob, UsageError
 from shoal.fetch.proxies.proxy_record import Figures
 from shoal.model.proxy_list import Proxy, read_proxies
-from shoal.store.proxies.figures import ProxyFigures, load_proxy_figures, pools_with_figures
+from shoal.store.jobs import load_job
+from shoal.store.proxies.figures import ProxyFigures, load_proxy_figures, pool_of_job, pools_with_figures
 from shoal.store.proxies.pools import load_proxy_list, proxy_list_names
 from shoal.store.results.columns import iso_time
 from shoal.store.store import Store
@@ -38,6 +39,9 @@ def view_pool(store: Store, settings_pools: Mapping[str, str], name: str) -> Rec
     is_name = name.isprintable()
     rows = load_proxy_figures(store, name) if is_name else []
     text = (settings_pools.get(name) or load_proxy_list(store, name)) if is_name else None
+    source = "settings" if name in settings_pools else "store" if text else "job"
+    if source == "job" and rows:
+        text = _list_of_job(store, name)
     if text is None and not rows:
         raise UsageError(f"there is no pool of proxies named {name!r}: `shoal proxies` lists them")
     listed, error = _read(text) if text else ({}, None)
@@ -46,12 +50,21 @@ def view_pool(store: Store, settings_pools: Mapping[str, str], name: str) -> Rec
     proxies = [_proxy(proxy, listed.get(proxy), overall.get(proxy), time.time()) for proxy in names]
     return {
         "pool": name,
-        "source": "settings" if name in settings_pools else "store" if text else "job",
+        "source": source,
         "error": error,
         "proxies": proxies,
         "providers": _providers(listed, overall.values()),
         "hosts": _hosts(listed, rows),
     }
+
+
+def _list_of_job(store: Store, pool: str) -> str | None:
+    """None if the job is deleted; what is known about its proxies may stay a while."""
+    try:
+        spec = load_job(store, pool.removeprefix(pool_of_job(""))).spec
+    except UnknownJob:
+        return None
+    return "\n".join([spec.proxy_pool or "", *spec.proxies])
 
 
 def _read(text: str) -> tuple[dict[str, Proxy], str | None]:

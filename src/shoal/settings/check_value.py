@@ -124,7 +124,7 @@ def _is_project(place: str) -> bool:
 
 
 def read_pools(value: Any, origin: str, folder: Path) -> dict[str, str]:
-    """Pool -> its list. A text names a file, and a list of texts is the list itself."""
+    """Pool -> its list. A text names a file, or is a proxy; a list of texts is the list itself."""
     found = value if isinstance(value, dict) else {}
     if not found or not all(isinstance(entry, str | list) for entry in found.values()):
         raise UsageError(
@@ -133,12 +133,18 @@ def read_pools(value: Any, origin: str, folder: Path) -> dict[str, str]:
     pools = {}
     for name, entry in found.items():
         try:
-            text = (folder / entry).read_text("utf-8") if isinstance(entry, str) else "\n".join(map(str, entry))
+            text = _list_of(entry, folder)
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not UTF-8"
             raise UsageError(f"{origin}: the list of the proxies {name} cannot be read: {entry}: {why}") from None
         pools[name] = text
     return pools
+
+
+def _list_of(entry: str | list[Any], folder: Path) -> str:
+    if isinstance(entry, list):
+        return "\n".join(map(str, entry))
+    return entry if "://" in entry else (folder / entry).read_text("utf-8")
 
 
 def _networks(name: str, value: Any, origin: str) -> tuple[str, ...]:

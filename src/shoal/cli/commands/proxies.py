@@ -23,6 +23,7 @@ PROXIES = ("state", "requests", "success", "blocks", "p50", "p95", "bytes", "cos
 PROVIDERS = ("requests", "success", "blocks", "p50", "cost", "provider")
 HOSTS = ("requests", "success", "blocks", "p50", "best provider", "best proxy", "host")
 TESTED = ("works", "status", "seconds", "proxy", "detail")
+ATTRIBUTES = frozenset({"cost", "region", "provider", "best provider"})
 NONE = "–"
 
 
@@ -221,7 +222,12 @@ def _figures(one: Record) -> tuple[str, ...]:
 
 
 def _print(session: Session, rows: Iterable[tuple[str, ...]], header: tuple[str, ...], numbers: int) -> None:
-    for line in table(iter(rows), header, get_terminal_size().columns, frozenset(range(numbers))):
+    """`numbers`: how many columns before the others hold numbers. Attributes that no proxy has are left out."""
+    columns = list(zip(header, *rows, strict=True))
+    shown = [place for place, column in enumerate(columns) if column[0] not in ATTRIBUTES or {*column[1:]} != {NONE}]
+    right = frozenset(index for index, place in enumerate(shown) if place < numbers)
+    lines = list(zip(*(columns[place] for place in shown), strict=True))
+    for line in table(iter(lines[1:]), lines[0], get_terminal_size().columns, right):
         session.show(line)
 
 
