@@ -14,7 +14,7 @@ from tests.cli.conftest import Ran, Shell
 
 T = TypeVar("T")
 WITHIN_S = 120.0
-RATE = "1.5"
+RATE = "0.4"
 
 
 @dataclass

@@ -16,6 +16,8 @@ from tests.engine.conftest import Field, html, serving, spec
 from tests.engine.test_reader_pool import children
 
 ENDLESS = {"xpath": "//*[count(//*[count(//*)>0])>0]/@x", "optional": True}
+LONG = {"xpath": "//p/following-sibling::b", "optional": True}
+"""Endless on a large page, and read here on small ones."""
 MANY = "<p>x</p>" * 3_000
 
 
@@ -65,8 +67,8 @@ async def test_items_are_the_same_wherever_they_are_read(crawler: Field, field: 
 
 
 async def test_a_page_that_takes_rules_too_long_is_dead_and_the_others_are_there(crawler: Field) -> None:
-    crawler.spider, crawler.reading_s = made(ENDLESS), 1.0
-    pages = {"/": html("/endless", "/good"), "/endless": html(body=MANY), "/good": html()}
+    crawler.spider, crawler.reading_s = made(LONG), 0.5
+    pages = {"/": html("/endless", "/good"), "/endless": html(body=MANY * 20), "/good": html()}
     async with serving(pages) as site:
         await crawler.crawl(spec(spider="here"), site.url())
         letter = crawler.ending(site.url("/endless"))

@@ -5,10 +5,12 @@ The processes end with this one, however it ends: then the other end of their pi
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from multiprocessing import connection, get_context
 from multiprocessing.sharedctypes import Synchronized
+from pathlib import Path
 from typing import Self
 
 from shoal.errors import ExtractionFailed
@@ -17,10 +19,14 @@ from shoal.store.archive.archive_folders import ArchivePlace
 from shoal.store.crawl.staged_items import staged_id
 from shoal.urls import Params
 
+START_S = 180.0
+"""How long a process may take until it reads its first page. On a busy machine its imports alone take a while."""
 STUCK_S = 60.0
 """A callback's own limits are much lower; this one is for what they cannot stop."""
-RULES_STUCK_S = 15.0
-"""The same for rules. Rules wait for nothing: only an endless selector takes that long, and nothing else stops it."""
+RULES_CPU_S = 15.0
+"""CPU time of one page by rules. Only an endless selector takes that long, and nothing else stops it."""
+RULES_STUCK_S = 180.0
+"""The same by the clock: other processes may leave this one little of the CPU."""
 LOOK_EVERY_S = 1.0
 _NOWHERE = -1
 
@@ -35,30 +41,49 @@ class _Process:
         self._process.start()
         theirs.close()
         self.part: list[Task] = []
-        self._seen_at = (_NOWHERE, 0.0)
-        self._stuck_s = STUCK_S if given[0].rules is None else RULES_STUCK_S
-        self._was_stuck = False
+        self._by_rules = given[0].rules is not None
+        self._place = _NOWHERE
+        self._since = self._cpu_since = 0.0
+        self._stuck_by: str | None = None
 
     def give(self, part: list[Task]) -> None:
         self.part = part
         self._at.value = _NOWHERE
-        self._seen_at = (_NOWHERE, time.monotonic())
+        self._look_from(_NOWHERE)
         self.pipe.send(part)
-
-    @property
-    def is_stuck(self) -> bool:
-        place, since = self._seen_at
-        if self._at.value != place:
-            self._seen_at = (self._at.value, time.monotonic())
-            return False
-        return time.monotonic() - since > self._stuck_s
 
     def kill(self) -> None:
         self._process.kill()
 
-    def kill_stuck(self) -> None:
-        self._was_stuck = True
-        self.kill()
+    def kill_if_stuck(self) -> None:
+        place = self._at.value
+        if place != self._place:
+            self._look_from(place)
+        elif limit := self._passed_limit():
+            self._stuck_by = limit
+            self.kill()
+
+    def _look_from(self, place: int) -> None:
+        self._place, self._since, self._cpu_since = place, time.monotonic(), self._cpu_s()
+
+    def _passed_limit(self) -> str | None:
+        passed_s = time.monotonic() - self._since
+        if self._place == _NOWHERE:
+            return f"{START_S:g} s" if passed_s > START_S else None
+        if self._by_rules and self._cpu_s() - self._cpu_since > RULES_CPU_S:
+            return f"{RULES_CPU_S:g} s"
+        limit_s = RULES_STUCK_S if self._by_rules else STUCK_S
+        return f"{limit_s:g} s" if passed_s > limit_s else None
+
+    def _cpu_s(self) -> float:
+        """0 where the system does not say."""
+        try:
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+        except OSError:
+            return 0.0
+        # The name of the program, in brackets, may have spaces.
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def gone(self) -> tuple[Task, list[Task], str]:
         """The page that ended the process, the rest of its part, and what happened. Raises ExtractionFailed if no page
@@ -66,13 +91,18 @@ class _Process:
         self._process.join()
         code, place = self._process.exitcode or 0, self._at.value
         self.pipe.close()
+        if place == _NOWHERE and self._stuck_by:
+            raise ExtractionFailed(
+                f"a process read no page within {self._stuck_by}; nothing was replaced: try fewer --processes,"
+                " or try again when less runs on this machine"
+            )
         if place == _NOWHERE:
             raise ExtractionFailed(
                 f"a process ended with code {code} before it read a page; nothing was replaced: try again"
             )
         how = f"it ended its process by {f'signal {-code}' if code < 0 else f'code {code}'}"
-        if self._was_stuck:
-            how = f"reading it took more than {self._stuck_s:g} s"
+        if self._stuck_by:
+            how = f"reading it took more than {self._stuck_by}"
         return self.part[place], [*self.part[:place], *self.part[place + 1 :]], how
 
 
@@ -114,8 +144,7 @@ class ReextractionPool:
     def _with_news(self) -> list[_Process]:
         heard = connection.wait([process.pipe for process in self._busy], LOOK_EVERY_S)
         for process in self._busy:
-            if process.is_stuck:
-                process.kill_stuck()
+            process.kill_if_stuck()
         return [process for process in self._busy if process.pipe in heard]
 
 
