@@ -127,6 +127,9 @@ def test_flags_that_make_no_job_are_refused(shell: FleetShell, words: list[str],
 def test_a_managed_process_opens_no_door_and_uses_the_servers_of_its_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Scrapy would set both for good, and later tests start their processes with this environment.
+    monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "shop.settings")
+    monkeypatch.syspath_prepend(PROJECT)
     monkeypatch.chdir(PROJECT)
     given = {"REMOTE_CONTROL_ENABLED": "1", "JOBDIR": "x", "LOG_LEVEL": "DEBUG"}
     asked: dict[str, Any] = {"job": "j1", "shoal": {"redis_url": "redis://fleet/0"}}
