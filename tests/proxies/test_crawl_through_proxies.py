@@ -112,6 +112,18 @@ async def test_the_rate_of_a_host_holds_over_all_proxies(tmp_path: Path) -> None
             assert sum(proxy.requests > 0 for proxy in several) > 1
 
 
+async def test_no_variable_of_the_environment_leads_around_the_proxies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setenv("no_proxy", OWN)
+    with ExitStack() as stack, Home(tmp_path / "home") as home:
+        socks = stack.enter_context(microsocks("127.0.0.4"))
+        async with listening(LoggedSite(pages=8)) as site, listening(BadProxy("good", "127.0.0.9")) as proxy:
+            _, seen = await crawl(home, site, proxies=(proxy.url, f"socks5h://127.0.0.1:{socks}"), sitemaps=True)
+            assert seen.frontier.pages == 12 and site.addresses == {"127.0.0.4", "127.0.0.9"}
+
+
 async def test_without_a_working_proxy_the_job_waits_and_says_so(tmp_path: Path) -> None:
     with Home(tmp_path / "home") as home:
         async with AsyncExitStack() as stack:

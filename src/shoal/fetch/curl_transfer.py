@@ -158,6 +158,8 @@ class Transfer:
         self._max_bytes = call.max_bytes
         self._types = call.types
         curl.setopt(pycurl.PROXY, call.proxy)
+        # Otherwise libcurl goes around the proxy for the hosts that NO_PROXY lists.
+        curl.setopt(pycurl.NOPROXY, "")
         curl.setopt(pycurl.HTTPHEADER, header_lines(call, call.headers))
         self.clock.set(call.deadline_s)
         if not call.truncate:
