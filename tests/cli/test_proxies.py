@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shoal.practice import Running
 from tests.cli.conftest import Shell
+from tests.proxies.bad_proxy import BadProxy, LoggedSite, in_thread
 from tests.proxies.proxy_servers import tinyproxy
 
 
@@ -69,3 +70,23 @@ def test_a_list_with_a_password_is_not_kept_and_a_fault_is_named(shoal: Shell, s
     }.items():
         wrong = shoal("crawl", site.url(), "--allow-private", *words)
         assert wrong.code == 2 and why in wrong.err, wrong.err
+
+
+def test_commands_that_fetch_without_a_job_use_the_proxies_too(shoal: Shell) -> None:
+    site, proxy = LoggedSite(), BadProxy("good", "127.0.0.9")
+    with in_thread(site, proxy):
+        (shoal.folder / "list.txt").write_text(proxy.url)
+        (shoal.folder / "shoal.toml").write_text('[crawl]\nproxy_pool = "europe"\nallow_private = true\nrate = 5\n')
+        (shoal.folder / "shop.yaml").write_text(f"start: [{site.url}]\nitems: [{{fields: {{t: title}}}}]\n")
+        commands = (
+            ("check", "shop.yaml", "--url", site.url),
+            ("shell", site.url, "-c", "page.url"),
+            ("crawl", site.url, "--dry-run"),
+        )
+        # A pool that is not there is never left out.
+        assert {shoal(*words).code for words in commands} == {2} and not site.visits
+        assert shoal("proxies", "add", "europe", "list.txt").code == 0
+        ran = [shoal(*words) for words in commands]
+        assert [one.code for one in ran] == [0, 0, 0], [one.err for one in ran]
+        assert "options from shoal.toml: proxy_pool, allow_private\n" in ran[0].err
+        assert site.addresses == {"127.0.0.9"} and len(site.visits) == 5

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -176,3 +177,27 @@ async def listening(server: Server, tls: ssl.SSLContext | None = None) -> AsyncI
         listener.close()
         for writer in server.open:
             writer.close()
+
+
+@contextmanager
+def in_thread(site: LoggedSite, *proxies: BadProxy) -> Iterator[None]:
+    """For tests whose crawls are other processes."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+
+    async def start() -> AsyncExitStack:
+        stack = AsyncExitStack()
+        await stack.enter_async_context(listening(site))
+        for proxy in proxies:
+            await stack.enter_async_context(listening(proxy))
+        return stack
+
+    stack = asyncio.run_coroutine_threadsafe(start(), loop).result(30)
+    try:
+        yield
+    finally:
+        asyncio.run_coroutine_threadsafe(stack.aclose(), loop).result(30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(30)
+        loop.close()

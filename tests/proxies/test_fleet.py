@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,7 +19,7 @@ from shoal.frontier.redis import RedisFrontier
 from shoal.model.proxy_list import read_proxies
 from tests.fleet.running import Running
 from tests.frontier.redis_server import RedisServer
-from tests.proxies.bad_proxy import BadProxy, LoggedSite, listening
+from tests.proxies.bad_proxy import BadProxy, LoggedSite, in_thread
 
 LIST = "http://a.test:1\nhttp://b.test:1"
 
@@ -84,29 +81,6 @@ async def test_the_processes_of_a_fleet_share_the_rate_of_a_proxy(tmp_path: Path
         await asyncio.gather(*map(use, several))
         assert time.monotonic() - began >= 8 / 5
         await frontier.close()
-
-
-@contextmanager
-def in_thread(site: LoggedSite, *proxies: BadProxy) -> Iterator[None]:
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-
-    async def start() -> AsyncExitStack:
-        stack = AsyncExitStack()
-        await stack.enter_async_context(listening(site))
-        for proxy in proxies:
-            await stack.enter_async_context(listening(proxy))
-        return stack
-
-    stack = asyncio.run_coroutine_threadsafe(start(), loop).result(30)
-    try:
-        yield
-    finally:
-        asyncio.run_coroutine_threadsafe(stack.aclose(), loop).result(30)
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(30)
-        loop.close()
 
 
 def _saved(fleet: Running, successes: int) -> dict[str, Any] | None:

@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from shoal.cli.command_proxies import command_pool
 from shoal.cli.humanize import count, duration, plural
 from shoal.cli.job_request import bad_words
 from shoal.cli.session import Session
 from shoal.cli.terminal_text import safe, table
-from shoal.engine.proxies.load_pool import ProxySettings, load_pool
 from shoal.errors import UsageError
 from shoal.jobs.dry_run import DryRun, HostLoad
 from shoal.model import JobSpec, ScopeKind
@@ -39,8 +39,7 @@ def show_dry_run(session: Session, spec: JobSpec, sources: Sources) -> None:
         if not session.quiet and not session.json:
             session.say(f"fetching {plural(dry_run.origins, 'robots.txt file')}, and nothing else")
         complete = replace(spec, credentials=sources.credentials, agent=session.settings.user_agent)
-        pool = load_pool(spec, "", None, ProxySettings(session.settings.proxies, session.settings.secrets))
-        session.run(dry_run.fetch_robots_files(complete, pool))
+        session.run(dry_run.fetch_robots_files(complete, command_pool(session, spec)))
     if session.json:
         _show_as_json(session, spec, sources, dry_run)
     else:

@@ -7,11 +7,13 @@ from typing import Any, TypeVar
 
 from shoal.cli.job_flags import flag, with_options
 from shoal.cli.job_request import given_options
+from shoal.cli.project_options import added_options
 from shoal.cli.session import Session
-from shoal.errors import UsageError
 from shoal.fetch.cookie_file import read_cookies
+from shoal.fetch.proxies.exits import Exit
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.jobs.fetch_one_page import FetchOptions
+from shoal.model import JobSpec
 from shoal.model.options import DEFAULTS, check_options, to_fields
 from shoal.spiders.build_job_spec import cookie_lines
 
@@ -39,13 +41,15 @@ def fetch_flags(function: F) -> F:
 
 
 def fetch_options(session: Session, given: Mapping[str, Any], of_spider: Mapping[str, Any]) -> FetchOptions:
-    """A flag wins over the spider's own option of that name."""
-    merged = {**of_spider, **given_options(dict(given))}
+    """A flag wins over the spider's own option of that name, and that over the project's."""
+    chosen = given_options(dict(given))
+    merged = {**of_spider, **added_options(session, {**of_spider, **chosen}, _NAMES), **chosen}
     options = {name: merged[name] for name in _NAMES if merged.get(name)}
     if isinstance(options.get("proxy"), str):
         options["proxy"] = [options["proxy"]]
     check_options(options)
     fields = to_fields(options)
+    exit = _exit(session, fields)
     return FetchOptions(
         agent=session.settings.user_agent,
         allow_private=fields.get("allow_private", False) or session.settings.allow_private,
@@ -53,25 +57,19 @@ def fetch_options(session: Session, given: Mapping[str, Any], of_spider: Mapping
         headers=fields.get("headers", {}),
         cookies=cookie_lines(options),
         cookie_file=read_cookies(options["cookie_file"]) if "cookie_file" in options else "",
-        proxy=_proxy(session, fields),
+        proxy=exit.url if exit else "",
+        remote_dns=exit.remote_dns if exit else False,
         timeout=fields.get("timeout", DEFAULTS["timeout"]),
         max_page_bytes=fields.get("max_page_bytes", DEFAULTS["max_page_bytes"]),
         tls=TlsPolicy(fields.get("insecure", False), fields.get("ca_certificates")),
     )
 
 
-def _proxy(session: Session, fields: Mapping[str, Any]) -> str:
-    """One proxy of those that are given; empty if there is none."""
-    # Only here: most commands use no proxy.
-    from shoal.engine.proxies.load_pool import ProxySettings, load_pool
-    from shoal.fetch.proxies.exits import Exit
-    from shoal.model import JobSpec
-    from shoal.model.proxy_list import PROVIDER
-
+def _exit(session: Session, fields: Mapping[str, Any]) -> Exit | None:
     named = {name: fields[name] for name in ("proxies", "proxy_pool", "region") if fields.get(name)}
-    settings = ProxySettings(session.settings.proxies, session.settings.secrets)
-    pool = load_pool(JobSpec("one page", **named), "", None, settings)
-    exit = pool.choose("") if pool else None
-    if isinstance(exit, Exit) and exit.url.startswith(PROVIDER):
-        raise UsageError(f"{exit.name} is a provider, which only a crawl can use: name a proxy for one page")
-    return exit.url if isinstance(exit, Exit) else ""
+    if not named:
+        return None
+    # Only here: most commands use no proxy.
+    from shoal.cli.command_proxies import command_exit
+
+    return command_exit(session, JobSpec("one page", **named))

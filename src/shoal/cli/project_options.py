@@ -6,7 +6,7 @@ user's home. Elsewhere only the working directory counts: anybody may write a fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,15 +37,20 @@ def with_project_options(
     session: Session, source: tuple[str, ...], given: Mapping[str, Any], spider: Spider | None
 ) -> dict[str, Any]:
     """Adds the options of the project that neither the command line nor the spider sets, and names them on stderr."""
-    project = project_options(Path.cwd())
     own = spider.options if spider is not None else {}
-    added = {name: value for name, value in project.options.items() if name not in given and name not in own}
-    if any(word == "-" or word.startswith("@") for word in source):
-        # A list is fetched as it is, unless somebody who sees the list says otherwise.
-        added.pop("scope", None)
+    # A list is fetched as it is, unless somebody who sees the list says otherwise.
+    is_list = any(word == "-" or word.startswith("@") for word in source)
+    used = [name for name in _ALLOWED if not (is_list and name == "scope")]
+    return {**added_options(session, {**own, **given}, used), **given}
+
+
+def added_options(session: Session, known: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
+    """The options of the project among those that a command uses, without the `known` ones. Names them on stderr."""
+    project = project_options(Path.cwd())
+    added = {name: value for name, value in project.options.items() if name in used and name not in known}
     if added and not session.quiet:
         session.say(f"options from {_shown(project.path)}: {', '.join(added)}")
-    return {**added, **given}
+    return added
 
 
 def project_options(folder: Path) -> ProjectOptions:

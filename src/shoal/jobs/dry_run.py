@@ -11,6 +11,7 @@ from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.proxies.exits import NoProxy
 from shoal.fetch.proxies.pool import ProxyPool
+from shoal.fetch.proxies.provider_fetcher import ProviderFetcher, fetcher_for
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.model import Input, JobSpec, Limits
@@ -77,8 +78,8 @@ class DryRun:
         async def fetch_in_turn() -> None:
             for (name, origin), urls in waiting:
                 credentials = spec.credentials.get(origin, "")
-                proxy = await _proxy_for(pool, name) if pool else ""
-                robots = await fetch_robots(fetcher, origin, proxy, credentials, spec.headers, spec.timeout)
+                by, proxy, remote_dns = await _way(pool, name, fetcher) if pool else (fetcher, "", False)
+                robots = await fetch_robots(by, origin, proxy, credentials, spec.headers, spec.timeout, remote_dns)
                 _note(self.hosts[name], replace(robots, agent=spec.user_agent), urls)
 
         try:
@@ -87,14 +88,15 @@ class DryRun:
             await fetcher.aclose()
 
 
-async def _proxy_for(pool: ProxyPool, host: str) -> str:
-    """Waits for a proxy that allows only so many requests a second. Nothing is learnt here, so none counts as down."""
+async def _way(pool: ProxyPool, host: str, direct: Fetcher) -> tuple[Fetcher | ProviderFetcher, str, bool]:
+    """What fetches, the proxy, and whether that looks names up. Waits for a proxy that allows only so many requests a
+    second. Nothing is learnt here, so none counts as down."""
     exit = pool.choose(host)
     if isinstance(exit, NoProxy):
         await asyncio.sleep(exit.wait_s)
-        return await _proxy_for(pool, host)
+        return await _way(pool, host, direct)
     pool.end(exit)
-    return exit.url
+    return fetcher_for(pool, exit, direct), exit.url, exit.remote_dns
 
 
 def _note(host: HostLoad, robots: RobotsFile, urls: list[str]) -> None:

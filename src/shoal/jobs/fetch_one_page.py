@@ -55,6 +55,8 @@ class FetchOptions:
     cookie_file: str = ""
     """Its text; each cookie goes where it belongs."""
     proxy: str = ""
+    remote_dns: bool = False
+    """The proxy looks names up, and nobody here does."""
     timeout: float = DEFAULTS["timeout"]
     max_page_bytes: int = DEFAULTS["max_page_bytes"]
     tls: TlsPolicy = USUAL
@@ -135,9 +137,12 @@ class _Visit:
             headers=headers,
             jar=self._jar,
             proxy=options.proxy,
+            remote_dns=options.remote_dns,
             credentials=credentials,
             max_bytes=options.max_page_bytes,
             deadline_s=options.timeout,
+            # A proxy may close the connection of robots.txt at this moment, and nobody repeats the request.
+            alone=True,
         )
         answer = await self._fetcher.fetch(call)
         if isinstance(answer, Failure):
@@ -149,7 +154,9 @@ class _Visit:
         robots = self._robots.get(origin)
         if robots is None:
             options = self._options
-            robots = await fetch_robots(self._fetcher, origin, options.proxy, credentials, headers, options.timeout)
+            robots = await fetch_robots(
+                self._fetcher, origin, options.proxy, credentials, headers, options.timeout, options.remote_dns
+            )
             self._robots[origin] = robots
         if robots.unavailable_reason:
             way_out = _way_out(robots.failure) if robots.failure else ""

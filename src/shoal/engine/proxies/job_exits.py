@@ -16,7 +16,7 @@ from shoal.fetch.exchange import Exchange, Failure
 from shoal.fetch.proxies.blame import Blame, Judgement, judge, judge_status
 from shoal.fetch.proxies.exits import Exit, NoProxy
 from shoal.fetch.proxies.pool import BUSY_WAIT_S, ProxyPool
-from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
+from shoal.fetch.proxies.provider_fetcher import ProviderFetcher, fetcher_for
 from shoal.fetch.robots import RobotsFile
 from shoal.model import MILLION, DeadLetter, Lease
 
@@ -107,10 +107,7 @@ class JobExits:
 
     def fetcher(self, exit: Exit, direct: Fetcher) -> Fetcher | ProviderFetcher:
         """What fetches through the exit."""
-        proxy = self.pool.proxies[exit.place] if exit.place >= 0 else None
-        if proxy is None or proxy.recipe is None:
-            return direct
-        return ProviderFetcher(direct, proxy.recipe, exit, exit.region or proxy.region)
+        return fetcher_for(self.pool, exit, direct)
 
     @asynccontextmanager
     async def used(self, exit: Exit) -> AsyncIterator[None]:

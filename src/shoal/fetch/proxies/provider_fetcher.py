@@ -14,8 +14,17 @@ from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, Headers
 from shoal.fetch.proxies.exits import Exit
+from shoal.fetch.proxies.pool import ProxyPool
 from shoal.model.provider_recipe import ProviderRecipe
 from shoal.urls import canonical
+
+
+def fetcher_for(pool: ProxyPool, exit: Exit, direct: Fetcher) -> Fetcher | ProviderFetcher:
+    """What fetches through the exit."""
+    proxy = pool.proxies[exit.place] if exit.place >= 0 else None
+    if proxy is None or proxy.recipe is None:
+        return direct
+    return ProviderFetcher(direct, proxy.recipe, exit, exit.region or proxy.region)
 
 
 class ProviderFetcher:
