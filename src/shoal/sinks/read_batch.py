@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 from sqlalchemy import Connection, select, tuple_
 
 from shoal.sinks.destination import SinkItem
-from shoal.store.crawl.change_log import Change, ItemName, PageChange, advanced, changes_until, item_id, next_changes
+from shoal.store.crawl.change_log import (
+    Change,
+    ItemName,
+    PageChange,
+    advanced,
+    changes_until,
+    item_id,
+    next_changes,
+    place_prefix,
+)
 from shoal.store.crawl.sink_state import SinkState, has_refused, refused_again, refused_of_pages
 from shoal.store.store import Store
 from shoal.store.tables import drops, items, pages
@@ -108,11 +119,15 @@ def _items_of(db: Connection, job: str, some: Sequence[int]) -> list[SinkItem]:
     found = select(*columns).where(items.c.job == job, items.c.page.in_(some)).order_by(items.c.page, items.c.ordinal)
     rows = db.execute(found).all()
     origins = _origins(db, job, some) if rows else {}
-    return [
-        SinkItem(ItemName(type, item_id(job, page, ordinal, key)), page, url, data, at)
-        for page, ordinal, type, key, data in rows
-        for url, at in [origins.get(page, (None, None))]
-    ]
+    given: list[SinkItem] = []
+    for page, of_page in groupby(rows, key=itemgetter(0)):
+        url, at = origins.get(page, (None, None))
+        prefix = place_prefix(job, page)
+        given += (
+            SinkItem(ItemName(type, f"{prefix}{ordinal}" if key is None else key), page, url, data, at)
+            for _, ordinal, type, key, data in of_page
+        )
+    return given
 
 
 def _origins(db: Connection, job: str, some: Sequence[int]) -> dict[int, tuple[str, float]]:

@@ -12,6 +12,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any
 
 from shoal.errors import ShoalError, UsageError
@@ -182,8 +183,8 @@ def snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
-def _by_type(found: Sequence[Any], key: Any = lambda item: item.name.type) -> dict[str, list[Any]]:
-    grouped: dict[str, list[Any]] = {}
-    for each in found:
-        grouped.setdefault(key(each), []).append(each)
-    return grouped
+def _by_type(found: Sequence[Any], key: Any = attrgetter("name.type")) -> Mapping[str, Sequence[Any]]:
+    types = dict.fromkeys(map(key, found))
+    if len(types) == 1:
+        return dict.fromkeys(types, found)
+    return {type: [each for each in found if key(each) == type] for type in types}

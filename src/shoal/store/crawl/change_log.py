@@ -78,16 +78,22 @@ class ChangedItems(NamedTuple):
 
 def item_id(job: str, page: int, ordinal: int, key: str | None) -> str:
     """An item with a key has the same id in every job. Any other is known by its place."""
-    return f"{job}/{fingerprint_hex(page)}/{ordinal}" if key is None else key
+    return f"{place_prefix(job, page)}{ordinal}" if key is None else key
+
+
+def place_prefix(job: str, page: int) -> str:
+    """The ids of all items without a key of one page begin so; their ordinals follow."""
+    return f"{job}/{fingerprint_hex(page)}/"
 
 
 def changed_items(old: Iterable[Row], new: Iterable[Row], always: Iterable[int] = ()) -> ChangedItems:
     """Compares rows of the table `items` by page. Pages in `always` count as changed even without items."""
     before, after = _by_page(old), _by_page(new)
-    changed = [page for page in {**before, **after} if before.get(page) != after.get(page)]
+    changed = [page for page in {**before, **after} if _differs(before.get(page), after.get(page))]
     pages = [PageChange(page, len(after.get(page, ()))) for page in dict.fromkeys([*changed, *always])]
-    kept = {_name(row) for page in changed for row in after.get(page, ())}
     removed = dict.fromkeys(_name(row) for page in changed for row in before.get(page, ()))
+    # Most pages are new: then nothing has to be looked for among their items.
+    kept = {_name(row) for page in changed for row in after.get(page, ())} if removed else set()
     return ChangedItems(pages, [name for name in removed if name not in kept])
 
 
@@ -147,18 +153,18 @@ def next_changes(store: Store, db: Connection, job: str, cursor: Cursor, most_it
     """The changes after the cursor, oldest first: about as many as have `most_items`, and at least one."""
     found: list[Change] = []
     n = 0
-    for change in _after(store, db, job, cursor, _MOST_ROWS):
-        if found and n + change.n > most_items:
+    for row in _after(store, db, job, cursor, _MOST_ROWS):
+        if found and n + row.n > most_items:
             break
-        found.append(change)
-        n += change.n
+        found.append(_change(row))
+        n += row.n
     return found
 
 
 def changes_until(store: Store, db: Connection, job: str, cursor: Cursor, end: Cursor) -> list[Change]:
     """The changes after one cursor, up to another that `next_changes` led to."""
-    found = _after(store, db, job, cursor, _MOST_ROWS)
-    return [change for change in found if change.id <= end.get(change.part, 0)]
+    rows = _after(store, db, job, cursor, _MOST_ROWS)
+    return [_change(row) for row in rows if row.id <= end.get(row.part, 0)]
 
 
 def advanced(cursor: Cursor, passed: Sequence[Change]) -> dict[int, int]:
@@ -169,14 +175,14 @@ def advanced(cursor: Cursor, passed: Sequence[Change]) -> dict[int, int]:
 def oldest_after(store: Store, job: str, cursor: Cursor) -> float | None:
     """When the first change after the cursor was made."""
     with store.read() as db:
-        found = _after(store, db, job, cursor, 1)
-    return min((change.at for change in found), default=None)
+        rows = _after(store, db, job, cursor, 1)
+    return min((row.at for row in rows), default=None)
 
 
-def _after(store: Store, db: Connection, job: str, cursor: Cursor, most: int) -> list[Change]:
+def _after(store: Store, db: Connection, job: str, cursor: Cursor, most: int) -> Sequence[Any]:
+    """Rows, not read yet: many are far ahead of what is wanted."""
     after = {f"after_{part}": cursor.get(part, 0) for part in store.parts}
-    rows = db.execute(_query(store.parts), {"job": job, "most": most, **after})
-    return [_change(row) for row in rows]
+    return db.execute(_query(store.parts), {"job": job, "most": most, **after}).all()
 
 
 @cache
@@ -204,12 +210,18 @@ def _change(row: Any) -> Change:
     )
 
 
-def _by_page(rows: Iterable[Row]) -> dict[int, set[Row]]:
-    found: dict[int, set[Row]] = {}
+def _by_page(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
     for row in rows:
-        # Without the token: a page that was fetched again with the same items has not changed.
-        found.setdefault(row[1], set()).add(tuple(row[:6]))
+        found.setdefault(row[1], []).append(row)
     return found
+
+
+def _differs(old: Iterable[Row] | None, new: Iterable[Row] | None) -> bool:
+    if old is None or new is None:
+        return True
+    # Without the token: a page that was fetched again with the same items has not changed.
+    return {tuple(row[:6]) for row in old} != {tuple(row[:6]) for row in new}
 
 
 def _name(row: Row) -> ItemName:
