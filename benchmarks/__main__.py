@@ -17,7 +17,7 @@ from benchmarks.api.measured import WHOLE as WHOLE_API
 from benchmarks.api.measured import api
 from benchmarks.comparison import compare
 from benchmarks.contenders import HERE, PEERS, Contender, fresh, install
-from benchmarks.data_out import DATASET_ITEMS, data_out
+from benchmarks.data_out import DATASET_ITEMS, PAIRS, data_out
 from benchmarks.data_out import PAGES as DATA_PAGES
 from benchmarks.extracting import PAGES as EXTRACT_PAGES
 from benchmarks.extracting import extract
@@ -133,7 +133,9 @@ def _soak_fleet(quick: bool) -> FleetSoak:
 
 OTHERS: Mapping[str, Callable[[bool, int], Figures]] = {
     "extract": lambda quick, runs: extract(QUICK_PAGES if quick else EXTRACT_PAGES, runs),
-    "data": lambda quick, runs: data_out(*((QUICK_PAGES, 12_000) if quick else (DATA_PAGES, DATASET_ITEMS)), runs),
+    "data": lambda quick, runs: (
+        data_out(QUICK_PAGES, 12_000, runs, 1) if quick else data_out(DATA_PAGES, DATASET_ITEMS, runs, runs * PAIRS)
+    ),
     "proxies": lambda quick, runs: proxied(QUICK_PAGES if quick else PROXIED_PAGES, runs),
     "growth": _growth,
     "fleet": partial(_versus, MADE, RIVALS),

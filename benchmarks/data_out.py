@@ -18,6 +18,8 @@ from tests.store.postgres_server import PostgresServer
 
 PAGES = 5_000
 DATASET_ITEMS = 1_000_000
+PAIRS = 3
+"""In each round: what a sink or a bucket costs is less than two runs of one crawl differ by."""
 SPIDER = HERE / "items_spider.py"
 
 
@@ -51,24 +53,30 @@ class DataOut:
         return [to.cpu_ms_per_page - of.cpu_ms_per_page for of, to in pairs]
 
 
-def data_out(pages: int, dataset_items: int, rounds: int) -> DataOut:
+def data_out(pages: int, dataset_items: int, rounds: int, pairs: int) -> DataOut:
+    """`pairs`: so many crawls with a sink or bucket, and as many without."""
     site, place = WORK / "data", Place(("127.0.0.1",), free_port(), tls=False)
     items_site.build(site, pages, place.href)
     items = pages * items_site.PRODUCTS
     found = DataOut(pages, items, [], [], [], [], dataset_items, [])
     with fresh() as scratch, nginx(place, site, scratch) as extra, PostgresServer() as server, running_s3() as s3:
         crawls = _Crawls(place.url(0), pages, scratch, extra)
-        for n in range(rounds):
-            found.without_sink.append(crawls.run(f"plain-{n}", "--no-archive"))
+        for n in range(pairs):
             server.run(f"CREATE DATABASE round_{n}")
             url = {"SHOAL_SECRET_SINK": server.url(f"round_{n}")}
-            found.with_sink.append(crawls.run(f"sink-{n}", "--no-archive", "--sink", "{secret:sink}", env=url))
-            found.on_disk.append(crawls.run(f"disk-{n}"))
             bucket = {**s3.env(), "SHOAL_ARCHIVE_URL": f"s3://{s3.new_bucket()}/archive"}
-            found.in_bucket.append(crawls.run(f"bucket-{n}", env=bucket))
-        home = scratch / "plain-0"
-        _multiply_items(home / "shoal.db", items, dataset_items)
-        found.dataset.extend(_exported(home, scratch) for _ in range(rounds))
+            asked = [
+                (found.without_sink, f"plain-{n}", ("--no-archive",), {}),
+                (found.with_sink, f"sink-{n}", ("--no-archive", "--sink", "{secret:sink}"), url),
+                (found.on_disk, f"disk-{n}", (), {}),
+                (found.in_bucket, f"bucket-{n}", (), bucket),
+            ]
+            # Every second pair the other way round: a machine slows down or recovers while it is measured.
+            for runs, home, words, env in asked if n % 2 == 0 else reversed(asked):
+                runs.append(crawls.run(home, *words, env=env))
+        first = scratch / "plain-0"
+        _multiply_items(first / "shoal.db", items, dataset_items)
+        found.dataset.extend(_exported(first, scratch) for _ in range(rounds))
     return found
 
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
@@ -128,7 +129,7 @@ class PostgresSink(TableSink):
         data = f"[{','.join([item.data for item in found])}]"
         try:
             with self._connected().transaction():
-                self._connected().execute(_upsert(table, fields), (job, ids, urls, data))
+                self._connected().execute(_upsert(table, tuple(fields.items())), (job, ids, urls, data))
         except psycopg.Error as error:
             state = error.sqlstate or ""
             if state in _LOST:
@@ -168,14 +169,13 @@ def _parsed(address: str) -> dict[str, Any]:
         raise UsageError(f"the sink at {host} has a parameter that PostgreSQL does not know") from None
 
 
-def _upsert(table: str, fields: Mapping[str, str]) -> sql.Composed:
-    own, names = [sql.Identifier(name) for name in OWN_COLUMNS], [sql.Identifier(name) for name in fields]
-    record = sql.SQL(", ").join(
-        sql.SQL("{} {}").format(sql.Identifier(name), _raw(type)) for name, type in fields.items()
-    )
+@lru_cache(100)
+def _upsert(table: str, fields: tuple[tuple[str, str], ...]) -> bytes:
+    own, names = [sql.Identifier(name) for name in OWN_COLUMNS], [sql.Identifier(name) for name, _ in fields]
+    record = sql.SQL(", ").join(sql.SQL("{} {}").format(sql.Identifier(name), _raw(type)) for name, type in fields)
     values = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(name) for name in [*own[1:], *names])
     taken = sql.SQL("CROSS JOIN LATERAL jsonb_to_record(given.data::jsonb) AS item({})").format(record)
-    return sql.SQL(
+    statement = sql.SQL(
         "INSERT INTO {table} ({columns}) SELECT given.id, %s, given.url{fields} "
         "FROM ROWS FROM (json_array_elements_text(%s), json_array_elements_text(%s), json_array_elements(%s)) "
         "AS given(id, url, data) {taken} "
@@ -187,6 +187,7 @@ def _upsert(table: str, fields: Mapping[str, str]) -> sql.Composed:
         taken=taken if fields else sql.SQL(""),
         values=values,
     )
+    return statement.as_bytes(None)
 
 
 def _name(table: str) -> sql.Identifier:
