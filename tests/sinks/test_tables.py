@@ -134,6 +134,16 @@ def test_several_types_go_to_several_tables(store: Store, url: str) -> None:
     assert [as_json(row["plain"]) for row in rows_of(url, "books_dict")] == [[1, 2]]
 
 
+def test_the_first_item_of_another_type_repeats_no_delivery(store: Store, url: str) -> None:
+    job_with_sink(store, url, BOOK, item_type("BookAuthor", {"name": "text"}))
+    save_page(store, 1, 1, book("a"))
+    drain(store, opened(url))
+    execute(url, "DELETE FROM books")
+    save_page(store, 2, 1, {"type": "BookAuthor", "data": {"name": "X"}, "key": None})
+    drain(store, opened(url))
+    assert [row["name"] for row in rows_of(url, "books_book_author")] == ["X"] and not rows_of(url, "books")
+
+
 def test_a_type_that_grows_gets_more_columns(store: Store, url: str) -> None:
     job_with_sink(store, url)
     save_page(store, 1, 1, book("a", "1"))

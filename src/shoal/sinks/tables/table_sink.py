@@ -66,6 +66,10 @@ class TableSink(Destination):
     def deliver(self, batch: SinkBatch) -> list[Refusal]:
         self._note_first(batch.types)
         declared = {each.name: each.fields for each in batch.types}
+        if not batch.number:
+            # Also those without an item yet: a table that is missing later was dropped.
+            for type, fields in declared.items():
+                self._prepare_table(type, fields)
         refusals: list[Refusal] = []
         for chunk in batch.chunks:
             for type, found in _by_type(chunk).items():
