@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from shoal.engine.reading.auto_render import RECHECKED_ONE_IN, AutoRender, render_again
@@ -32,9 +34,8 @@ def done(held: Lease, lacks_items: bool = False) -> RequestResult:
 
 def render(auto: AutoRender, held: Lease, body: bytes) -> None:
     """The page turned out to need a browser, and was loaded in one."""
-    again = render_again(held).completion.trail
-    assert again is not None
-    held.trail = again
+    assert render_again(held).completion.needs_browser
+    held.needs_browser = True
     auto.learn(held, answer(body, SHELL), done(held))
 
 
@@ -71,6 +72,20 @@ def test_pages_like_those_that_gained_nothing_are_left() -> None:
         render(auto, lease(n), SHELL)
     assert not auto.is_shell(lease(4), answer(SHELL))
     assert auto.is_shell(lease(RECHECKED_ONE_IN), answer(SHELL))
+
+
+def test_a_process_without_a_browser_soon_leaves_such_pages_to_others_at_once() -> None:
+    auto, other = AutoRender(has_browser=False), AutoRender()
+    for n in (1, 2):
+        assert not auto.at_once(lease(n)) and auto.is_shell(lease(n), answer(SHELL))
+    assert auto.at_once(lease(3)) and not auto.at_once(lease(3, "about"))
+    assert not auto.at_once(lease(RECHECKED_ONE_IN)) and not auto.lacks_items(lease(3), answer(FULL), done(lease(3)))
+    assert not auto.at_once(lease(3)), "a page that was enough: it looks again"
+    handed = replace(lease(3), needs_browser=True)
+    assert other.at_once(handed)
+    for n in (1, 2, 3):
+        render(other, lease(n), SHELL)
+    assert not other.at_once(handed) and not other.is_shell(handed, answer(SHELL)), "a browser gains nothing there"
 
 
 @pytest.mark.parametrize(

@@ -93,11 +93,11 @@ class FleetShell(Here):
 
         return self.by_hand(act)
 
-    def complete(self, lease: Lease) -> None:
+    def complete(self, lease: Lease, outcome: Outcome = Outcome.DONE, **more: Any) -> None:
         """As a worker does that has stored the page."""
 
         async def act(fleet: Fleet) -> None:
-            await fleet.frontier.complete(self._caller.next(), [Completion(lease.token, Outcome.DONE)])
+            await fleet.frontier.complete(self._caller.next(), [Completion(lease.token, outcome, **more)])
 
         self.by_hand(act)
 

@@ -140,6 +140,23 @@ def test_a_job_that_some_workers_cannot_load_says_so(fleet: FleetShell) -> None:
     assert figures["limiting"] == "1 of 2 workers cannot load it: there is no secret ACME for a proxy"
 
 
+def test_a_job_says_that_some_of_its_requests_wait_for_a_browser(fleet: FleetShell) -> None:
+    job = fleet.submit(URL, "https://other.example/")
+    fleet.begin(job)
+    fleet.man()
+    shell, other = until(fleet.lease)
+    fleet.complete(shell, Outcome.RETRY, needs_browser=True)
+    figures = fleet.figures(job)
+    missing = "no worker has a browser, and 1 request needs one: shoal worker --browsers 1"
+    assert (figures["state"], figures["limiting"]) == ("running", missing)
+    fleet.complete(other)
+    figures = fleet.figures(job)
+    missing = "no worker has a browser, and its pages need one: shoal worker --browsers 1"
+    assert (figures["state"], figures["limiting"]) == ("waiting", missing)
+    fleet.man(browser_pages=4)
+    assert fleet.figures(job)["state"] == "running"
+
+
 def test_a_job_that_gets_no_slices_says_what_tend_waits_for(fleet: FleetShell) -> None:
     job = fleet.submit(URL)
     fleet.man(tend_waits_for="the broker does not accept messages")

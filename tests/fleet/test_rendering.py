@@ -67,22 +67,46 @@ def browsers_of(fleet: Running, worker: Role) -> list[int]:
     return [found for child in fleet.children(worker) if (found := browser_of(child)) is not None]
 
 
-@pytest.mark.parametrize(
-    "spider",
-    [
-        SPIDER.replace('render="always", ', "").replace("to=product)", "to=product, render=True)"),
-        SPIDER.replace('render="always"', 'render="auto"'),
-    ],
-    ids=["asked", "auto"],
+WITH_PLAIN = SPIDER.replace(
+    "\n@shop.callback\ndef product(",
+    """
+    for path in ("/", "/app/either.html"):
+        yield page.request(path, to=plain, render=False)
+
+@shop.callback
+def plain(page):
+    return []
+
+@shop.callback
+def product(""",
 )
-def test_a_job_that_turns_out_to_need_a_browser_gets_one(tmp_path: Path, spider: str) -> None:
-    """Until then, workers without one fetch its pages."""
+"""The start page requests plain pages too, after those that need a browser."""
+
+
+@pytest.mark.parametrize(
+    ("spider", "before", "vias"),
+    [
+        (
+            WITH_PLAIN.replace('render="always", ', "").replace("to=product)", "to=product, render=True)"),
+            3,
+            {"http": 3, "browser": 10},
+        ),
+        (WITH_PLAIN.replace('render="always"', 'render="auto"'), 3, {"http": 3, "browser": 10}),
+        (WITH_PLAIN, 0, {"http": 2, "browser": 11}),
+    ],
+    ids=["asked", "auto", "always"],
+)
+def test_only_requests_that_need_a_browser_wait_for_one(
+    tmp_path: Path, spider: str, before: int, vias: dict[str, int]
+) -> None:
+    """`before`: the pages that workers without one fetch until then."""
     (tmp_path / "shop.py").write_text(spider)
     with running(SHOP, log=tmp_path / "visits.jsonl") as site, Running(tmp_path, workers=1, processes=1) as fleet:
         job = fleet.submit("shop.py:shop", site.url("/app/plain.html"), "--scope", "host")
-        fleet.until(lambda: "no worker has a browser" in (fleet.figures(job)["limiting"] or ""))
-        assert fleet.standing(job).figures.pages == 1
+        needed = "no worker has a browser, and its pages need one"
+        fleet.until(lambda: needed in (fleet.figures(job)["limiting"] or ""))
+        assert fleet.standing(job).figures.pages == before
         fleet.start_worker("--browsers", "1")
         figures = fleet.until_ended(job)
-        vias = Counter(row["via"] for row in fleet("pages", job, "--json").lines)
-    assert figures["dead"] == 0 and vias == {"http": 1, "browser": len(SHOP.items(HOST))}
+        found = Counter(row["via"] for row in fleet("pages", job, "--json").lines)
+    assert figures["dead"] == 0 and found == vias

@@ -19,7 +19,7 @@ from shoal.errors import UsageError
 from shoal.frontier.adaptive_delay import Pace, gap_of, learn, slowdown_at
 from shoal.frontier.contract import Caller, Frontier, Terms
 from shoal.frontier.politeness_clock import StartClock
-from shoal.model import ASSET, Completion, Landing, Lease, Offer, Outcome, Trail
+from shoal.model import ASSET, Completion, Landing, Lease, Offer, Outcome, Render, RequestOptions, Trail
 from tests.frontier.conftest import Kind, SqliteKind, target
 
 NEW = StartClock(0.0, 0.0)
@@ -58,12 +58,18 @@ class ModelJob:
     queued: dict[str, float] = field(default_factory=dict)
     """url -> not before"""
     held: set[str] = field(default_factory=set)
+    for_browsers: set[str] = field(default_factory=set)
+    """URLs that need a browser, ended ones among them."""
     ended: dict[str, Outcome] = field(default_factory=dict)
     permits: int = 0
     asset_permits: int = 0
     taken: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     own_at: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     """host -> the job's own next start there"""
+
+    def note_kind(self, url: str) -> None:
+        if not is_asset(url) and (self.terms.browser or url.endswith(".app")):
+            self.for_browsers.add(url)
 
     def take_permit(self, url: str, host: str, n: int = 1) -> None:
         if is_asset(url):
@@ -89,7 +95,8 @@ def is_asset(url: str) -> bool:
 
 
 def trail_of(url: str, priority: int = 0) -> Trail:
-    return Trail(priority=priority, callback=ASSET if is_asset(url) else "")
+    options = RequestOptions(render=Render.ALWAYS) if url.endswith(".app") else None
+    return Trail(priority=priority, callback=ASSET if is_asset(url) else "", options=options)
 
 
 class CalmMachine(RuleBasedStateMachine):
@@ -137,7 +144,7 @@ class CalmMachine(RuleBasedStateMachine):
         start=st.integers(0, 20),
         n=st.integers(1, 8),
         priority=st.integers(-1, 1),
-        ending=st.sampled_from(["", "", ".png"]),
+        ending=st.sampled_from(["", "", ".png", ".app"]),
         repeat=st.booleans(),
     )
     def offer(
@@ -152,6 +159,8 @@ class CalmMachine(RuleBasedStateMachine):
         for _ in range(1 + repeat):
             assert self.run(self.frontier.offer(call, offers)).new == len(fresh)
         self.jobs[job].queued.update(dict.fromkeys(fresh, 0.0))
+        for url in fresh:
+            self.jobs[job].note_kind(url)
 
     def known(self, job: str) -> set[str]:
         model = self.jobs[job]
@@ -171,17 +180,11 @@ class CalmMachine(RuleBasedStateMachine):
         if repeat:
             assert self.run(self.frontier.lease(call, n, horizon_s=horizon_s, browsers=browsers)) == leases
         assert len(leases) <= n
-        assert sum(self.jobs[lease.job].terms.browser for lease in leases) <= browsers
+        assert sum(lease.needs_browser for lease in leases) <= browsers
         assert leases or not startable, f"nothing leased, but {startable} could start"
         for lease in leases:
             self.take(lease, horizon_s)
             self.callers_of[lease.token] = call.caller
-
-    @rule(data=st.data())
-    def require_browser(self, data: st.DataObject) -> None:
-        job = data.draw(st.sampled_from(sorted(self.jobs)))
-        self.run(self.frontier.require_browser(job))
-        self.jobs[job].terms = self.jobs[job].terms._replace(browser=True)
 
     def startable(self, browser: bool) -> list[str]:
         now = self.clock.now
@@ -191,7 +194,7 @@ class CalmMachine(RuleBasedStateMachine):
             for url in model.queued
             for host in [url.split("/")[2]]
             if model.may_start(url, host, now)
-            and (browser or not model.terms.browser)
+            and (browser or url not in model.for_browsers)
             and self.hosts[host].in_flight < model.terms.per_host
             and self.start_of(model, host) <= now
         ]
@@ -207,6 +210,7 @@ class CalmMachine(RuleBasedStateMachine):
         url, start_at = lease.target.url, self.clock.now + lease.wait_s
         assert model.may_start(url, lease.target.host, self.clock.now)
         assert lease.edition == model.edition
+        assert lease.needs_browser == (url in model.for_browsers)
         assert host.in_flight < model.terms.per_host
         assert start_at >= self.start_of(model, lease.target.host) - 1e-6
         assert lease.wait_s <= horizon_s + 1e-6
@@ -254,27 +258,32 @@ class CalmMachine(RuleBasedStateMachine):
         self.leases[lease.token] = (held, deadline, True)
 
     @precondition(lambda self: self.leases)
-    @rule(data=st.data(), outcome=st.sampled_from(list(Outcome)), repeat=st.booleans())
-    def complete(self, data: st.DataObject, outcome: Outcome, repeat: bool) -> None:
-        self.end(self.some_lease(data), outcome, repeat)
+    @rule(data=st.data(), outcome=st.sampled_from(list(Outcome)), repeat=st.booleans(), browser=st.booleans())
+    def complete(self, data: st.DataObject, outcome: Outcome, repeat: bool, browser: bool) -> None:
+        self.end(self.some_lease(data), outcome, repeat, browser)
 
     @rule(outcome=st.sampled_from(list(Outcome)))
     def complete_all(self, outcome: Outcome) -> None:
         for lease in [lease for lease, _, _ in self.leases.values()]:
             self.end(lease, outcome, repeat=False)
 
-    def end(self, lease: Lease, outcome: Outcome, repeat: bool) -> None:
-        completion = Completion(lease.token, outcome, reason="robots", delay_s=2.0)
+    def end(self, lease: Lease, outcome: Outcome, repeat: bool, browser: bool = False) -> None:
+        completion = Completion(lease.token, outcome, reason="robots", delay_s=2.0, needs_browser=browser)
         call = self.caller.next()
         for _ in range(1 + repeat):
             assert self.run(self.frontier.complete(call, [completion])) == [True]
         model = self.end_lease(lease)
         if outcome is Outcome.RETRY:
             model.queued[lease.target.url] = self.clock.now + 2.0
+            self.note_found_out(model, lease.target.url, browser)
         else:
             model.ended[lease.target.url] = outcome
         if outcome is not Outcome.DONE:
             self.give_permit_back(lease)
+
+    def note_found_out(self, model: ModelJob, url: str, browser: bool) -> None:
+        if browser and not is_asset(url):
+            model.for_browsers.add(url)
 
     @rule(data=st.data())
     def revive(self, data: st.DataObject) -> None:
@@ -287,12 +296,15 @@ class CalmMachine(RuleBasedStateMachine):
         for url in dead:
             del model.ended[url]
             model.queued[url] = 0.0
+            model.for_browsers.discard(url)
+            model.note_kind(url)
 
     @precondition(lambda self: self.leases)
-    @rule(data=st.data())
-    def release(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), browser=st.booleans())
+    def release(self, data: st.DataObject, browser: bool) -> None:
         lease = self.some_lease(data)
-        self.run(self.frontier.release(self.caller.next(), [lease.token]))
+        self.run(self.frontier.release(self.caller.next(), [lease.token], needs_browser=browser))
+        self.note_found_out(self.jobs[lease.job], lease.target.url, browser)
         self.return_start(lease, self.leases[lease.token][1] - 60.0)
         self.end_lease(lease).queued[lease.target.url] = 0.0
         self.give_permit_back(lease)
@@ -376,6 +388,7 @@ class CalmMachine(RuleBasedStateMachine):
             ends = list(model.ended.values())
             assert figures.queued == len(model.queued)
             assert figures.leased == leased
+            assert figures.for_browsers == len(model.for_browsers & set(model.queued))
             done = [url for url, outcome in model.ended.items() if outcome is Outcome.DONE]
             assert figures.assets == sum(map(is_asset, done))
             assert figures.pages == len(done) - figures.assets

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from shoal.errors import FrontierLost, StaleCall
-from shoal.frontier.contract import Call, Terms
-from shoal.model import Completion, Lane, Offer, Outcome, Target, Trail
+from shoal.frontier.contract import Call
+from shoal.model import Completion, Lane, Offer, Outcome, Render, RequestOptions, Target, Trail
 from tests.frontier.conftest import Bench, names, target, urls
 
 
@@ -147,6 +147,89 @@ async def test_a_job_with_workers_of_its_own_is_leased_only_by_name(bench: Bench
         await bench.lease(5, job="unknown")
 
 
+def rendered(priority: int = 0) -> Trail:
+    return Trail(priority=priority, options=RequestOptions(render=Render.ALWAYS))
+
+
+async def test_only_callers_with_a_browser_lease_requests_that_need_one(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=100)
+    await bench.offer(*urls("a", 64), trail=rendered())
+    await bench.offer(*urls("b", 2), trail=rendered())
+    assert await bench.lease(5) == [] and await bench.frontier.next_ready_in() is None
+    assert (await bench.frontier.figures("job")).for_browsers == 66
+    await bench.offer("http://a/plain", "http://c/plain")
+    assert await bench.frontier.next_ready_in() == 0
+    assert {lease.target.url for lease in await bench.lease(5)} == {"http://a/plain", "http://c/plain"}
+    assert await bench.frontier.next_ready_in() is None
+    assert await bench.frontier.next_ready_in(browser=True) == 0
+    given = await bench.lease(100, browsers=3)
+    assert len(given) == 3 and all(lease.needs_browser for lease in given)
+    assert (await bench.frontier.figures("job")).for_browsers == 63
+
+
+async def test_plain_requests_and_those_for_a_browser_share_a_host(bench: Bench) -> None:
+    await bench.job(gap_s=1, per_host=2)
+    await bench.offer(*urls("a", 6), trail=rendered())
+    await bench.offer(*(f"http://a/plain/{n}" for n in range(6)))
+    kinds = []
+    for _ in range(6):
+        given = await bench.lease(5, horizon_s=0, browsers=5)
+        assert len(given) == 1, "one clock for both"
+        kinds.append(given[0].needs_browser)
+        assert await bench.lease(5, horizon_s=0) == []
+        await bench.land(given)
+        await bench.complete(given)
+        bench.clock.advance(1.1)
+    assert kinds.count(True) == kinds.count(False) == 3, "neither waits until the other queue is empty"
+    held = [await bench.lease(1, browsers=5), []]
+    bench.clock.advance(1.1)
+    held[1] = await bench.lease(1)
+    bench.clock.advance(1.1)
+    assert await bench.lease(5, browsers=5) == [], "the slots of the host are shared"
+    assert await bench.frontier.next_ready_in(browser=True) is None
+    await bench.land(held[0] + held[1])
+    assert len(await bench.lease(1)) == 1
+
+
+async def test_a_request_may_turn_out_to_need_a_browser(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=100)
+    await bench.offer(*urls("a", 3))
+    first, second, third = await bench.lease(5)
+    await bench.frontier.release(bench.caller.next(), [first.token], needs_browser=True)
+    await bench.frontier.complete(
+        bench.caller.next(), [Completion(second.token, Outcome.RETRY, counted=False, needs_browser=True)]
+    )
+    assert await bench.lease(5) == [] and (await bench.frontier.figures("job")).for_browsers == 2
+    again = await bench.lease(5, browsers=5)
+    assert {lease.target.url for lease in again} == {first.target.url, second.target.url}
+    assert all(lease.needs_browser and lease.attempt == 0 for lease in again) and not third.needs_browser
+    await bench.frontier.reap(all_leases=True)
+    assert [lease.target for lease in await bench.lease(5)] == [third.target]
+    assert len(await bench.lease(5, browsers=5)) == 2, "they need it after a crash too"
+
+
+async def test_a_job_says_for_its_requests_whether_they_need_a_browser(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=100, browser=True)
+    await bench.offer(*urls("a", 2))
+    await bench.offer("http://a/sitemap.xml", trail=Trail(callback="#sitemap"))
+    await bench.offer("http://a/known", trail=Trail(options=RequestOptions(render=Render.NEVER)))
+    assert {lease.target.url for lease in await bench.lease(5)} == {"http://a/sitemap.xml", "http://a/known"}
+    assert len(await bench.lease(5, browsers=5)) == 2
+
+
+async def test_without_permits_only_held_requests_are_leased_of_either_kind(bench: Bench) -> None:
+    await bench.job(gap_s=0, per_host=100, pages=2)
+    await bench.offer(*urls("a", 3), trail=rendered())
+    await bench.offer("http://a/plain/1", "http://a/plain/2")
+    given = await bench.lease(5, browsers=1)
+    assert [lease.needs_browser for lease in given] == [True, False]
+    assert await bench.frontier.next_ready_in(browser=True) is None
+    await bench.frontier.reap(all_leases=True)
+    assert [lease.target for lease in await bench.lease(5)] == [given[1].target]
+    assert await bench.frontier.next_ready_in() is None
+    assert [lease.target for lease in await bench.lease(5, browsers=5)] == [given[0].target]
+
+
 async def test_only_callers_with_a_browser_lease_from_a_job_that_needs_one(bench: Bench) -> None:
     await bench.job("rendered", gap_s=0, per_host=100, browser=True)
     await bench.job("plain", gap_s=0, per_host=100)
@@ -172,19 +255,6 @@ async def test_many_jobs_that_need_a_browser_keep_no_other_from_callers_without_
     assert await bench.frontier.next_ready_in() is None
     rendered = {lease.job for lease in await bench.lease(200, browsers=20)}
     assert len(rendered) == 20 and "plain" not in rendered
-
-
-async def test_a_job_may_turn_out_to_need_a_browser(bench: Bench) -> None:
-    await bench.job(gap_s=0, per_host=100)
-    await bench.offer(*urls("a", 4))
-    assert len(await bench.lease(1)) == 1
-    await bench.frontier.require_browser("job")
-    assert await bench.lease(5) == [] and await bench.frontier.next_ready_in() is None
-    assert len(await bench.lease(5, browsers=2)) == 2
-    await bench.frontier.change("job", Terms(gap_s=0, per_host=100))
-    assert len(await bench.lease(5)) == 1
-    with pytest.raises(FrontierLost):
-        await bench.frontier.require_browser("unknown")
 
 
 async def test_a_target_with_a_note_keeps_both_note_and_fingerprint(bench: Bench) -> None:

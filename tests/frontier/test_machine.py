@@ -65,6 +65,8 @@ class FrontierMachine(CalmMachine):
             offers = [Offer(name, [each], trail_of(each.url)) for each in found]
             assert self.run(self.frontier.offer(self.caller.next(), offers)).new == len(pending)
             rebuilt.queued = dict.fromkeys(pending, 0.0)
+            for url in pending:
+                rebuilt.note_kind(url)
         self.leases.clear()
         self.hosts = {name: ModelHost() for name in HOSTS}
         self.sites = dict.fromkeys(SITES.values(), NEW)

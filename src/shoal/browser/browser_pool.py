@@ -86,6 +86,11 @@ class BrowserPool:
         self.started = 0
         """Browsers that were started."""
 
+    @property
+    def is_crowded(self) -> bool:
+        """A page more waits for each that may be open."""
+        return self.waiting >= self.at_once
+
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """A place for one page. Wait for it before the request counts as begun."""

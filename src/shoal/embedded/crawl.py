@@ -202,7 +202,8 @@ class Crawl:
         await self._open_browser(spec).pool.start()
 
     def _browser_pages(self) -> int:
-        return 0 if self._browser_fetcher is None else self._browser_fetcher.pool.at_once
+        # A browser that has not started yet starts for the first page that needs it.
+        return 1 if self._browser_fetcher is None else self._browser_fetcher.pool.at_once
 
     def _open_browser(self, spec: JobSpec) -> BrowserFetcher:
         if self._browser_fetcher is None:

@@ -95,8 +95,6 @@ class ActiveJob:
         self.exclusions = resources.exclusions
         self.keeps_offers = resources.keeps_offers
         self._open_browser = resources.open_browser
-        self.is_left_to_browsers = spec.render is Render.ALWAYS
-        """The frontier gives its requests only to processes with a browser."""
         self._rendering = spec.rendering.rendering
         self._pictures = steps_of(["screenshot"] * spec.rendering.screenshot)
         """The last steps of every page, also of one with steps of its own."""
@@ -153,7 +151,6 @@ class ActiveJob:
             self.scope.set_patterns(spec.include, spec.exclude)
         self.spec = spec
         self.is_changed = True
-        self.is_left_to_browsers = spec.render is Render.ALWAYS
 
     def use(self, callbacks: SpiderCallbacks | None) -> None:
         """Reads further pages with this spider."""
@@ -237,7 +234,7 @@ class ActiveJob:
         # Imported here only: few jobs need it.
         from shoal.engine.reading.auto_render import AutoRender
 
-        return AutoRender()
+        return AutoRender(has_browser=self._open_browser is not None)
 
     @cached_property
     def soft_blocks(self) -> SoftBlocks:

@@ -37,7 +37,7 @@ from shoal.engine.saving.result_queue import ResultQueue
 from shoal.engine.saving.result_saver import OnResult, ResultSaver
 from shoal.errors import Busy, DiskFull, ObjectStoreAway, Unavailable
 from shoal.frontier.contract import ALL_LANES, Frontier
-from shoal.model import Lane, Render
+from shoal.model import Lane
 from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 
@@ -94,7 +94,6 @@ class Engine:
         self._crash_marker = crash_marker
         self._concurrency = concurrency
         self._browser_pages = browser_pages
-        self._is_shared = loader is not None
         self._stopping = asyncio.Event()
         self._wake = LeasingWake()
         self._outages = OutageRetry(self._stopping, (Unavailable,) if loader else (DiskFull, Busy, ObjectStoreAway))
@@ -328,15 +327,8 @@ class Engine:
 
     @property
     def _browser_room(self) -> int:
-        """How many more requests of jobs that need a browser may be leased: a page more waits for each open one."""
-        room = max(0, 2 * self._browser_pages() - self._held_leases.rendered)
-        return self._concurrency if room and self._renders_few else room
-
-    @property
-    def _renders_few(self) -> bool:
-        """Most pages of its jobs need no browser. A fleet may have other jobs, which are not loaded here yet."""
-        jobs = list(self._active_jobs)
-        return not self._is_shared and all(active_job.spec.render is Render.AUTO for active_job in jobs)
+        """How many more requests that need a browser may be leased: a page more waits for each open one."""
+        return max(0, 2 * self._browser_pages() - self._held_leases.rendered)
 
     async def _turn(self) -> bool:
         """Leases what may start soon. Returns False if there was nothing to lease.

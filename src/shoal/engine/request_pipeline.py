@@ -43,7 +43,7 @@ from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, FetchAborted
 from shoal.fetch.proxies.exits import NoProxy
 from shoal.frontier.contract import Frontier
-from shoal.model import Lease, Offer, Render
+from shoal.model import Lease, Offer
 from shoal.telemetry import EventLogger
 from shoal.urls import origin_of
 
@@ -60,6 +60,8 @@ class ReturnLease(NamedTuple):
     """The request was not started, and returns to the frontier. The job leaves its host alone for `wait_s`."""
 
     wait_s: float = 0.0
+    needs_browser: bool = False
+    """It is left to the processes that have one."""
 
 
 class RequestPipeline:
@@ -132,8 +134,9 @@ class RequestPipeline:
         lease, active_job, exit = attempt.lease, attempt.active_job, attempt.exit
         call = active_job.call(lease, attempt.known, exit)
         browser = active_job.browser if call.rendering is not None else None
-        if call.rendering is not None and not await self._may_render(lease, active_job, browser is not None):
-            return ReturnLease()
+        if call.rendering is not None and (browser is None or (browser.pool.is_crowded and not lease.needs_browser)):
+            # It was queued for every process. One that waits here for its turn would hold a slot of its host.
+            return ReturnLease(needs_browser=True)
         async with AsyncExitStack() as slot:
             if browser is not None:
                 # Before the request counts as begun: a page may wait for its turn in the browser.
@@ -159,15 +162,6 @@ class RequestPipeline:
             if isinstance(answer, Exchange) and exit is not None:
                 answer.proxy = exit.name
             return await self._unpack_and_read(AnsweredAttempt(attempt, call, answer, late_s))
-
-    async def _may_render(self, lease: Lease, active_job: ActiveJob, has_browser: bool) -> bool:
-        """False in a process without a browser: from now on others get the requests of the job. A job with `auto` is
-        left to them as well when its first page is rendered, so that one process does not take all such pages."""
-        is_first = active_job.spec.render is Render.AUTO and not active_job.is_left_to_browsers
-        if is_first or not has_browser:
-            await self._frontier_client.require_browser(lease.job)
-            active_job.is_left_to_browsers = True
-        return has_browser
 
     async def _with_errors_callback(
         self, lease: Lease, active_job: ActiveJob, result: RequestResult

@@ -14,7 +14,7 @@ def find_blocker(job: Job, figures: Figures, roster: list[RosterEntry]) -> str |
     if not workers:
         up = any(entry.lanes for entry in roster)
         return f"no worker {'serves its lane' if up else 'is running'}: shoal worker --lanes {job.spec.lane}"
-    if figures.browser:
+    if figures.queued and figures.for_browsers >= figures.queued and not figures.leased:
         workers = [entry for entry in workers if entry.browser_pages]
         if not workers:
             return "no worker has a browser, and its pages need one: shoal worker --browsers 1"
@@ -26,6 +26,14 @@ def find_blocker(job: Job, figures: Figures, roster: list[RosterEntry]) -> str |
         return f"every worker is waiting: {waiting[0]}"
     # Only if nothing is in flight: workers continue for a while without tend.
     return None if figures.leased else _untended(roster, workers)
+
+
+def missing_browser(job: Job, figures: Figures, roster: list[RosterEntry]) -> str | None:
+    """Why some of its requests wait while others go on."""
+    if not figures.for_browsers or any(entry.browser_pages for entry in serving(roster, job.spec.lane)):
+        return None
+    n = figures.for_browsers
+    return f"no worker has a browser, and {plural(n, 'request')} need{'s' * (n == 1)} one: shoal worker --browsers 1"
 
 
 def slow_reading(job: Job, roster: list[RosterEntry]) -> str | None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from shoal.errors import FrontierFull, FrontierLost, Unavailable, UsageError
-from shoal.fleet.blockers import archive_note, find_blocker, partly_unloadable, slow_reading
+from shoal.fleet.blockers import archive_note, find_blocker, missing_browser, partly_unloadable, slow_reading
 from shoal.fleet.patch_job import change_job
 from shoal.fleet.roster import RosterEntry, entries
 from shoal.frontier.redis import PoolLimits, RedisFrontier
@@ -117,6 +117,7 @@ class Fleet:
         if blocker:
             return JobStatus(job, JobState.WAITING, figures, blocker)
         roster = self._known.roster if self._known else []
+        limiting = missing_browser(job, figures, roster) or limiting
         limiting = slow_reading(job, roster) or partly_unloadable(job, roster) or archive_note(roster) or limiting
         if job.state is not JobState.RUNNING:
             return JobStatus(job, job.state, figures, None)

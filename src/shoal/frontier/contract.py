@@ -65,7 +65,7 @@ class Terms(NamedTuple):
     own_workers: bool = False
     """Only lease calls that name the job get its requests: other programs work on it, not the fleet's workers."""
     browser: bool = False
-    """Pages of the job may need a browser: only callers that have one get its requests."""
+    """Its requests need a browser, except for those that say that they do not (`Trail.needs_browser`)."""
 
 
 class Offered(NamedTuple):
@@ -132,9 +132,6 @@ class Frontier(Protocol):
         the frontier was wiped.
         """
 
-    async def require_browser(self, job: str) -> None:
-        """A page of the job needs a browser, although its terms did not say so. Holds until it gets other terms."""
-
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
         """Queues the requests that the job has not seen, in one atomic step."""
 
@@ -151,7 +148,8 @@ class Frontier(Protocol):
 
         The best lane comes first, and its jobs take turns. Within a job, hosts that have waited longest come first.
         Strangers get no more than their share (STRANGERS_ONE_IN). With `job`, all are of this job. At most
-        `browsers` of them are of jobs that need a browser.
+        `browsers` of them need a browser. At a host where both wait, requests that need a browser and plain ones take
+        turns.
         """
 
     async def landed(self, call: Call, landings: Sequence[Landing]) -> None:
@@ -160,8 +158,11 @@ class Frontier(Protocol):
     async def extend(self, call: Call, tokens: Sequence[int]) -> list[int]:
         """Extends leases to lease_s from now, and returns the tokens that are still held."""
 
-    async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
-        """Returns unstarted leases to the head of their queues. Their job sends the hosts nothing for wait_s."""
+    async def release(
+        self, call: Call, tokens: Sequence[int], wait_s: float = 0.0, needs_browser: bool = False
+    ) -> None:
+        """Returns unstarted leases to the head of their queues. Their job sends the hosts nothing for wait_s. With
+        `needs_browser`, only callers with a browser get them from now on."""
 
     async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
         """Ends leases. False means that the token was no longer held, and nothing changed."""

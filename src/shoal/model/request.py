@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from shoal.model.rendering import Render
 from shoal.model.request_options import RequestOptions
 
 
@@ -39,6 +40,8 @@ MILLION = 1_000_000
 LAST = -1
 """A priority that is served after everything else of its host."""
 
+OUR_OWN = "#"
+"""The callbacks of sitemaps and assets begin with it, and no spider's does."""
 ASSET = "#asset"
 """Callback of requests for what a page needs to be looked at, and for files of items. They need not be in scope, they
 are not read, and they count apart from pages. No spider's callback can have this name."""
@@ -61,6 +64,14 @@ class Trail(NamedTuple):
     @property
     def is_asset(self) -> bool:
         return self.callback == ASSET
+
+    @property
+    def needs_browser(self) -> bool | None:
+        """Whether only a worker with a browser may have the request; None: as the job has it. With `render="auto"` any
+        worker fetches it first."""
+        if self.callback.startswith(OUR_OWN):
+            return False
+        return None if self.options is None or self.options.render is None else self.options.render is Render.ALWAYS
 
 
 class Offer(NamedTuple):
@@ -103,6 +114,8 @@ class Lease:
     """The job's edition when this was leased. A holder with an older one loads the job again."""
     malformed: bool = False
     """The queued request could not be read, and the target is a stand-in: do not fetch."""
+    needs_browser: bool = False
+    """It was queued for workers with a browser."""
 
 
 @dataclass(slots=True)
@@ -150,6 +163,8 @@ class Completion:
     """With RETRY: replaces the request's trail."""
     counted: bool = True
     """With RETRY: whether it counts as a failed attempt."""
+    needs_browser: bool = False
+    """With RETRY: only workers with a browser get it, unless it is an asset."""
     started: bool = True
     """False: no request was sent to the host, and another request may use the planned start."""
     bytes: int = 0
@@ -172,8 +187,8 @@ class Figures:
     dropped: Mapping[str, int] = field(default_factory=dict)
     pending_known: bool = field(default=True, compare=False)
     """False: the frontier was unavailable, so `queued` and `leased` are not known."""
-    browser: bool = field(default=False, compare=False)
-    """Only workers that have a browser get its requests."""
+    for_browsers: int = field(default=0, compare=False)
+    """How many of the queued only workers with a browser get."""
 
     @property
     def ended(self) -> int:

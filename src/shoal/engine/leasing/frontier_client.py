@@ -28,18 +28,11 @@ class FrontierClient:
     async def lease(self, n: int, lanes: Sequence[Lane], browsers: int) -> list[Lease]:
         return await self._numbered(self._frontier.lease, n, lanes, HORIZON_S, None, browsers)
 
-    async def require_browser(self, job: str) -> None:
-        try:
-            await self._outages.keep_trying(self._frontier.require_browser, job)
-        except FrontierLost:
-            # The job is being rebuilt or was removed. If its request is leased again, it is asked again.
-            pass
-
     async def landed(self, landings: Sequence[Landing]) -> None:
         await self._numbered(self._frontier.landed, landings)
 
-    async def release(self, tokens: Sequence[int], wait_s: float) -> None:
-        await self._numbered(self._frontier.release, tokens, wait_s)
+    async def release(self, tokens: Sequence[int], wait_s: float, needs_browser: bool = False) -> None:
+        await self._numbered(self._frontier.release, tokens, wait_s, needs_browser)
 
     async def extend(self, tokens: Sequence[int]) -> None:
         await self._numbered(self._frontier.extend, tokens)

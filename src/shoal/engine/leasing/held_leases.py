@@ -166,12 +166,12 @@ class HeldLeases:
     async def _run_pipeline(self, lease: Lease, timing: LeaseTiming, known: KnownPage | None) -> None:
         end = await self._pipeline.run(lease, timing, self._active_jobs[lease.job], known)
         if isinstance(end, ReturnLease):
-            await self._release([lease.token], end.wait_s)
+            await self._release([lease.token], end.wait_s, end.needs_browser)
         else:
             self._results.put(end)
 
-    async def _release(self, tokens: Sequence[int], wait_s: float) -> None:
-        await self._frontier_client.release(tokens, wait_s)
+    async def _release(self, tokens: Sequence[int], wait_s: float, needs_browser: bool = False) -> None:
+        await self._frontier_client.release(tokens, wait_s, needs_browser)
         self.remove(tokens)
 
     def _start(self, job: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

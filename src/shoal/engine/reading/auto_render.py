@@ -14,7 +14,7 @@ from shoal.extract.html_tags import HTML_TYPES
 from shoal.extract.needs_render import needs_render
 from shoal.extract.page import read
 from shoal.fetch.exchange import Exchange
-from shoal.model import Completion, Lease, Outcome, PageRecord, Render, RequestOptions
+from shoal.model import Completion, Lease, Outcome, PageRecord
 from shoal.urls.path_pattern import path_pattern
 
 RENDERED_AFTER = 2
@@ -32,6 +32,8 @@ _MOST_PATTERNS = 10_000
 class Experience:
     gained: int = 0
     wasted: int = 0
+    handed_over: int = 0
+    """In a process without a browser: pages in a row that a plain fetch was not enough for."""
 
     @property
     def renders_at_once(self) -> bool:
@@ -43,18 +45,25 @@ class Experience:
 
 
 class AutoRender:
-    def __init__(self) -> None:
+    def __init__(self, has_browser: bool = True) -> None:
+        """A process without a browser leaves pages to others, and does not see what that gains."""
+        self._has_browser = has_browser
         self._known: dict[tuple[str, str], Experience] = {}
 
     def at_once(self, lease: Lease) -> bool:
-        """Whether to load the page in a browser without a plain fetch before."""
-        return self._experience(lease).renders_at_once and not _is_rechecked(lease)
+        """Whether to load the page in a browser without a plain fetch, or without another one, before."""
+        experience = self._experience(lease)
+        if lease.needs_browser:
+            return not experience.is_left or _is_rechecked(lease)
+        known = experience.renders_at_once or experience.handed_over >= RENDERED_AFTER
+        return known and not _is_rechecked(lease)
 
     def is_shell(self, lease: Lease, answer: Exchange) -> bool:
         """Whether a page that was fetched without a browser is to be rendered before anybody reads it."""
-        if not self._may_judge(lease, answer):
+        if not self._may_judge(lease, answer) or needs_render(answer.body) is None:
             return False
-        return needs_render(answer.body) is not None
+        self._note_handed_over(lease)
+        return True
 
     def lacks_items(self, lease: Lease, answer: Exchange, done: RequestResult) -> bool:
         """Whether the spider found nothing that it looked for on a page without a browser, where scripts may add it."""
@@ -66,11 +75,12 @@ class AutoRender:
         if not done.lacks_items or b"<script" not in answer.body.lower():
             self._note_enough(lease)
             return False
+        self._note_handed_over(lease)
         return True
 
     def learn(self, lease: Lease, answer: Exchange, done: RequestResult) -> None:
         """Notes what a browser gained on a page that was fetched without one before."""
-        if answer.rendered is None or not _is_again(lease):
+        if answer.rendered is None or not lease.needs_browser:
             return
         items = done.record.items if isinstance(done.record, PageRecord) else []
         experience = self._experience(lease)
@@ -78,11 +88,12 @@ class AutoRender:
             experience.gained += 1
         else:
             experience.wasted += 1
-        if len(self._known) >= _MOST_PATTERNS:
-            self._known.clear()
-        self._known[_pattern(lease)] = experience
+        self._keep(lease, experience)
 
     def _may_judge(self, lease: Lease, answer: Exchange) -> bool:
+        if lease.needs_browser:
+            # It came back because a browser gained nothing on such pages.
+            return False
         kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
         if not 200 <= answer.status < 300 or kind not in HTML_TYPES:
             return False
@@ -91,8 +102,20 @@ class AutoRender:
     def _note_enough(self, lease: Lease) -> None:
         """A page of a pattern that is rendered at once was enough without a browser."""
         experience = self._experience(lease)
+        experience.handed_over = 0
         if experience.renders_at_once:
             experience.gained //= 2
+
+    def _note_handed_over(self, lease: Lease) -> None:
+        if not self._has_browser:
+            experience = self._experience(lease)
+            experience.handed_over = min(RENDERED_AFTER, experience.handed_over + 1)
+            self._keep(lease, experience)
+
+    def _keep(self, lease: Lease, experience: Experience) -> None:
+        if len(self._known) >= _MOST_PATTERNS:
+            self._known.clear()
+        self._known[_pattern(lease)] = experience
 
     def _experience(self, lease: Lease) -> Experience:
         # Every page is asked about several times, and on most sites nothing was ever rendered.
@@ -102,17 +125,11 @@ class AutoRender:
 
 def render_again(lease: Lease) -> RequestResult:
     """The same request once more, in a browser. Nothing of the plain page is kept, so both are one page."""
-    options = (lease.trail.options or RequestOptions())._replace(render=Render.ALWAYS)
-    trail = lease.trail._replace(options=options)
-    return RequestResult(lease, Completion(lease.token, Outcome.RETRY, trail=trail, counted=False))
+    return RequestResult(lease, Completion(lease.token, Outcome.RETRY, counted=False, needs_browser=True))
 
 
 def _pattern(lease: Lease) -> tuple[str, str]:
     return lease.target.host, path_pattern(lease.target.url)
-
-
-def _is_again(lease: Lease) -> bool:
-    return lease.trail.options is not None and lease.trail.options.render is Render.ALWAYS
 
 
 def _is_rechecked(lease: Lease) -> bool:

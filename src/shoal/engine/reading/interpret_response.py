@@ -90,13 +90,14 @@ async def _result(
     if outcome is Outcome.DONE and isinstance(answer, Exchange):
         if unwanted := drop_unwanted(active_job, lease, answer):
             return unwanted
-        may_render = answer.rendered is None and active_job.render_mode(lease) is Render.AUTO
+        decides = active_job.render_mode(lease) is Render.AUTO
+        may_render = decides and answer.rendered is None
         if may_render and active_job.auto_render.is_shell(lease, answer):
             return render_again(lease)
         done = await _page(active_job, lease, answer, known, readers)
         if may_render and active_job.auto_render.lacks_items(lease, answer, done):
             return render_again(lease)
-        if answer.rendered is not None:
+        if decides and answer.rendered is not None:
             active_job.auto_render.learn(lease, answer, done)
         if known is not None and isinstance(done.record, PageRecord):
             await _note_change(done.record, known)

@@ -8,7 +8,18 @@ from shoal.engine.reading.retry_policy import MAX_HOPS
 from shoal.engine.request_result import RequestResult, add_refusal
 from shoal.errors import InvalidURL
 from shoal.fetch.exchange import Exchange
-from shoal.model import Completion, Lease, Offer, Outcome, RedirectRecord, ScopeKind, Target, Trail
+from shoal.model import (
+    Completion,
+    Lease,
+    Offer,
+    Outcome,
+    RedirectRecord,
+    Render,
+    RequestOptions,
+    ScopeKind,
+    Target,
+    Trail,
+)
 from shoal.model.request_options import identity_of
 from shoal.urls import left_out, origin_of
 
@@ -38,6 +49,9 @@ def follow_redirect(active_job: ActiveJob, lease: Lease, answer: Exchange) -> Re
         options = trail.options
         if options is not None and not is_same_origin(here.url, there.url):
             options = options.for_another_origin()
+        if lease.needs_browser and active_job.render_mode(lease) is Render.AUTO:
+            # A script that leads elsewhere leads to another page of its kind.
+            options = (options or RequestOptions())._replace(render=Render.ALWAYS)
         redirected.offers.append(Offer(lease.job, [there], trail._replace(chain=chain, options=options)))
     return redirected
 

@@ -165,9 +165,6 @@ class RedisFrontier(RedisInspection):
     async def touch(self, job: str) -> None:
         await self._shard.run("steer", {"word": "touch", "jobs": [job]})
 
-    async def require_browser(self, job: str) -> None:
-        await self._shard.run("steer", {"word": "require_browser", "jobs": [job]})
-
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
         seq, offered = self._offered.get(call.caller, (0, Offered(0)))
         if seq != call.seq:
@@ -214,10 +211,12 @@ class RedisFrontier(RedisInspection):
         replies = await self._in_parts("extend", call, "tokens", names, lease_s=self.lease_s)
         return [int(token) for held in replies for token in held]
 
-    async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
+    async def release(
+        self, call: Call, tokens: Sequence[int], wait_s: float = 0.0, needs_browser: bool = False
+    ) -> None:
         check_seconds("wait_s", wait_s)
         newest_first = [str(token) for token in sorted(tokens, reverse=True)]
-        await self._in_parts("release", call, "tokens", newest_first, wait_s=wait_s)
+        await self._in_parts("release", call, "tokens", newest_first, wait_s=wait_s, needs_browser=needs_browser)
 
     async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
         check_completions(completions)

@@ -14,7 +14,7 @@ from shoal.frontier.wait_reason import why_waiting
 from shoal.model import Figures, Lane, Target, Trail
 
 _HOSTS_AT_ONCE = 200
-_BANDS = ("h", "a", "0", "1", "2")
+_BANDS = ("h", "a", "0", "1", "2", "rh", "r0", "r1", "r2")
 _COUNTS = ("found", "queued", "leased", "pages", "assets", "redirects", "dead")
 
 
@@ -134,15 +134,16 @@ class RedisInspection:
 
     async def queued(self, job: str, most: int) -> AsyncIterator[tuple[Target, Trail]]:
         """About `most` of a job's queued requests. Of a long queue it returns only the head."""
-        cursor, n = b"0", 0
-        while n < most:
-            cursor, found = await self._shard.run("queued", {"job": job, "cursor": cursor}, raw=True)
-            for host, elements in zip(found[::2], found[1::2], strict=True):
-                for request in requests_in(elements, host.decode()):
-                    n += 1
-                    yield request
-            if cursor == b"0":
-                return
+        n = 0
+        for rendered in (False, True):
+            cursor = None
+            while n < most and cursor != b"0":
+                look = {"job": job, "cursor": cursor or b"0", "rendered": rendered}
+                cursor, found = await self._shard.run("queued", look, raw=True)
+                for host, elements in zip(found[::2], found[1::2], strict=True):
+                    for request in requests_in(elements, host.decode()):
+                        n += 1
+                        yield request
 
     async def _is_queued(self, sought: dict[str, str], fingerprint: int) -> bool:
         for band in _BANDS:
@@ -181,8 +182,8 @@ def _is(line: bytes, host: str, fingerprint: int) -> bool:
 
 def _figures(job: dict[str, Any]) -> Figures:
     # msgpack turns an empty Lua table into a list.
-    browser = bool(job.get("browser"))
-    return Figures(**{name: job[name] for name in _COUNTS}, dropped=job["dropped"] or {}, browser=browser)
+    counts = {name: job[name] for name in _COUNTS}
+    return Figures(**counts, dropped=job["dropped"] or {}, for_browsers=int(job["rendered"]))
 
 
 def _wait_reason(job: dict[str, Any]) -> str | None:

@@ -50,10 +50,12 @@ def target_of(line: str, host: str) -> Target:
 
 
 def band_of(trail: Trail) -> str:
-    """Assets come first. Band 0 is served before 1, and 1 before 2."""
+    """Assets come first. Band 0 is served before 1, and 1 before 2. `r` is for requests that need a browser, `p` for
+    those that do not, whatever the job says."""
     if trail.is_asset:
         return ASSETS
-    return str(1 - (trail.priority > 0) + (trail.priority < 0))
+    kind = {True: "r", False: "p", None: ""}[trail.needs_browser]
+    return f"{kind}{1 - (trail.priority > 0) + (trail.priority < 0)}"
 
 
 def trail_bytes(trail: Trail) -> bytes:
@@ -86,7 +88,7 @@ def trail_of(data: bytes) -> Trail:
 
 def lease_of(token: bytes, data: bytes, now: float) -> Lease:
     fields: Sequence[Any] = msgpack.unpackb(data, raw=True)
-    job, _, host, _, start_at, gap_s, slot, _, attempt, crashes, trail, line, readable, edition, _ = fields
+    job, _, host, band, start_at, gap_s, slot, _, attempt, crashes, trail, line, readable, edition, _ = fields
     request = _request(trail, line, host.decode()) if readable else None
     target, way = request or (_unreadable(line, host.decode()), Trail())
     return Lease(
@@ -101,6 +103,7 @@ def lease_of(token: bytes, data: bytes, now: float) -> Lease:
         unreachable=not slot,
         edition=edition,
         malformed=request is None,
+        needs_browser=band.startswith(b"r"),
     )
 
 
@@ -174,6 +177,8 @@ def completion_fields(completion: Completion) -> dict[str, Any]:
     }
     if completion.cost:
         fields["cost"] = completion.cost
+    if completion.needs_browser:
+        fields["needs_browser"] = True
     if completion.trail is not None:
         fields |= {"trail": trail_bytes(completion.trail), "band": band_of(completion.trail)}
     return fields

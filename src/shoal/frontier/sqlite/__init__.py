@@ -22,7 +22,7 @@ from shoal.frontier.sqlite.inspection import SqliteInspection
 from shoal.frontier.sqlite.lease_outcomes import LeaseOutcomes, expired, wake
 from shoal.frontier.sqlite.leasing import Leasing
 from shoal.frontier.sqlite.offering import Offering
-from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED
+from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED, RENDERED, band_of
 from shoal.frontier.sqlite.schema import open_database, unusable
 from shoal.frontier.sqlite.sites import site_id
 from shoal.frontier.validation import (
@@ -102,10 +102,6 @@ class SqliteFrontier(SqliteInspection):
         with self._transaction():
             self._db.execute("UPDATE job SET edition = edition + 1 WHERE id = ?", (self._job_id(job),))
 
-    async def require_browser(self, job: str) -> None:
-        with self._transaction():
-            self._db.execute("UPDATE job SET browser = 1 WHERE id = ?", (self._job_id(job),))
-
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
         def take() -> int:
             by_job: dict[str, list[Offer]] = {}
@@ -158,6 +154,7 @@ class SqliteFrontier(SqliteInspection):
                 gap_s=row["gap_s"],
                 unreachable=not row["slot"],
                 edition=row["edition"],
+                needs_browser=row["band"] >= RENDERED,
             )
             for row in rows
         ]
@@ -178,12 +175,14 @@ class SqliteFrontier(SqliteInspection):
 
         return list(self._once(call, "extend", prolong))
 
-    async def release(self, call: Call, tokens: Sequence[int], wait_s: float = 0.0) -> None:
+    async def release(
+        self, call: Call, tokens: Sequence[int], wait_s: float = 0.0, needs_browser: bool = False
+    ) -> None:
         check_seconds("wait_s", wait_s)
 
         def give_back() -> None:
             settling = LeaseOutcomes(self._db, self._queue, self._clock())
-            settling.release(tokens, wait_s)
+            settling.release(tokens, wait_s, needs_browser)
             settling.write_counts()
 
         self._once(call, "release", give_back)
@@ -267,7 +266,8 @@ class SqliteFrontier(SqliteInspection):
         return int(self._once(call, "revive", lambda: self._revive(job, requests)))
 
     def _revive(self, job: str, requests: Sequence[tuple[Target, Trail]]) -> int:
-        job_id = self._job_id(job)
+        row = self._job_row(job)
+        job_id = row["id"]
         hosts = {target.host for target, _ in requests}
         pending = {
             target_of(line, host).fingerprint
@@ -276,12 +276,16 @@ class SqliteFrontier(SqliteInspection):
             for line in lines
         }
         again = [(target, trail) for target, trail in requests if target.fingerprint not in pending]
+        rendered = 0
         for target, trail in again:
             host = self._host_id(target.host)
-            self._queue.append(job_id, host, [target], trail)
+            band = band_of(trail, bool(row["browser"]))
+            rendered += band >= RENDERED
+            self._queue.append(job_id, host, [target], trail, band)
             self._queue.look(job_id, host, self._clock())
             self._queue.uncap(job_id, host, self._clock())
-        self._db.execute("UPDATE job SET dead = dead - ?1, queued = queued + ?1 WHERE id = ?2", (len(again), job_id))
+        counts = "dead = dead - ?1, queued = queued + ?1, rendered = rendered + ?2"
+        self._db.execute(f"UPDATE job SET {counts} WHERE id = ?3", (len(again), rendered, job_id))
         return len(again)
 
     async def recall(self, call: Call, job: str, ended: Sequence[Ended]) -> int:

@@ -15,14 +15,14 @@ from shoal.frontier.contract import ALL_LANES, HostState
 from shoal.frontier.politeness_clock import StartClock
 from shoal.frontier.serialize import target_of, trail_of
 from shoal.frontier.sqlite.leasing import CLOCKS, host_gap, leasable_jobs, permits_of, site_clock, start_of
-from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED, Permits, Queue
+from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED, RENDERED, Permits, Queue
 from shoal.frontier.sqlite.seen import Seen
 from shoal.frontier.wait_reason import why_waiting
 from shoal.model import Figures, Lane, Target, Trail
 
 _COUNTS = ("found", "queued", "leased", "pages", "assets", "redirects", "dead")
 _FIGURES = (
-    f"SELECT {', '.join(_COUNTS)}, browser, "
+    f"SELECT {', '.join(_COUNTS)}, rendered, "
     "(SELECT json_group_object(reason, n) FROM dropped WHERE job = j.id) AS dropped FROM job j WHERE name = ?"
 )
 
@@ -46,8 +46,8 @@ class SqliteInspection:
         now = self._clock()
         soonest = PARKED
         indexes = [ALL_LANES.index(lane) for lane in lanes]
-        for row in leasable_jobs(self._db, now, indexes, self._named(job), browser):
-            soonest = min(soonest, self._soonest(row))
+        for row in leasable_jobs(self._db, now, indexes, self._named(job)):
+            soonest = min(soonest, self._soonest(row, browser))
         return None if soonest >= PARKED else max(0.0, soonest - now)
 
     async def wait(self, timeout_s: float, lanes: Sequence[Lane] = ALL_LANES, *, browser: bool = False) -> None:
@@ -70,14 +70,21 @@ class SqliteInspection:
         """The jobs to lease from; empty: all that have no workers of their own. Raises FrontierLost."""
         return self._only if job is None else (self._job_row(job)["name"],)
 
-    def _soonest(self, job: sqlite3.Row) -> float:
-        """When to check one of the job's hosts next. Without a permit for a page, only other requests count."""
-        permits = permits_of(job)
+    def _soonest(self, job: sqlite3.Row, browser: bool) -> float:
+        """When to check one of the job's hosts next. Without a permit for a page, only other requests count; without a
+        browser, only plain ones."""
+        permits = permits_of(job, browser or not job["rendered"])
         if permits.pages == 0:
             query = (
                 "SELECT min(at) FROM (SELECT min(at) AS at FROM ready WHERE job = ?1 "
                 f"AND host IN (SELECT host FROM queue WHERE job = ?1 AND {permits.rows}) "
                 f"UNION ALL SELECT min(at) FROM later WHERE job = ?1 AND band < 0 AND {permits.assets != 0})"
+            )
+        elif not permits.browser:
+            query = (
+                "SELECT min(at) FROM (SELECT min(at) AS at FROM ready WHERE job = ?1 "
+                f"AND host IN (SELECT host FROM queue WHERE job = ?1 AND {permits.rows}) "
+                f"UNION ALL SELECT min(at) FROM later WHERE job = ?1 AND band < {RENDERED})"
             )
         else:
             query = (
@@ -156,7 +163,7 @@ class SqliteInspection:
         if row is None:
             raise FrontierLost(job)
         counts = {name: row[name] for name in _COUNTS}
-        return Figures(**counts, dropped=json.loads(row["dropped"]), browser=bool(row["browser"]))
+        return Figures(**counts, dropped=json.loads(row["dropped"]), for_browsers=row["rendered"])
 
     async def request_state(self, job: str, fingerprint: int, host: str) -> str | None:
         job_id = self._job_row(job)["id"]

@@ -12,7 +12,16 @@ from shoal.frontier.adaptive_delay import Pace, learn
 from shoal.frontier.contract import Ended
 from shoal.frontier.politeness_clock import SAME_START_S, StartClock
 from shoal.frontier.serialize import trail_text
-from shoal.frontier.sqlite.pending_rows import ASSETS, CAPPED, PARKED, Pending, Queue, band_of
+from shoal.frontier.sqlite.pending_rows import (
+    ASSETS,
+    CAPPED,
+    PARKED,
+    RENDERED,
+    Pending,
+    Queue,
+    band_for_browser,
+    band_of,
+)
 from shoal.frontier.sqlite.sites import place_host
 from shoal.model import Completion, Landing, Outcome
 
@@ -153,17 +162,21 @@ class LeaseOutcomes:
         for each in ended:
             self._count(job, each, each.is_asset)
 
-    def release(self, tokens: Sequence[int], wait_s: float) -> None:
+    def release(self, tokens: Sequence[int], wait_s: float, needs_browser: bool) -> None:
         leases = self._end(tokens)
         # Newest first, each to the head, so that they end up in the order they were leased.
         for token in sorted(leases, reverse=True):
-            self._release(leases[token], wait_s)
+            self._release(leases[token], wait_s, needs_browser)
 
-    def _release(self, lease: sqlite3.Row, wait_s: float) -> None:
+    def _release(self, lease: sqlite3.Row, wait_s: float, needs_browser: bool) -> None:
         self._counts[lease["job"]].update(leased=-1, queued=1)
         self._return_start(lease)
         self._return_permit(lease)
-        self._queue.return_to_queue(lease["job"], lease["host"], _pending(lease, held=False), self._now)
+        pending = _pending(lease, held=False)
+        if needs_browser:
+            pending = pending._replace(band=band_for_browser(pending.band))
+        self._counts[lease["job"]]["rendered"] += pending.band >= RENDERED
+        self._queue.return_to_queue(lease["job"], lease["host"], pending, self._now)
         if wait_s:
             self._db.execute(
                 "UPDATE ready SET next_at = max(next_at, ?) WHERE job = ? AND host = ?",
@@ -176,6 +189,7 @@ class LeaseOutcomes:
         for token in sorted(leases, reverse=True):
             lease = leases[token]
             self._counts[lease["job"]].update(leased=-1, queued=1)
+            self._counts[lease["job"]]["rendered"] += lease["band"] >= RENDERED
             pending = _pending(lease, held=True)._replace(crashes=lease["crashes"] + blamed.count(token))
             self._queue.return_to_queue(lease["job"], lease["host"], pending, self._now)
 
@@ -243,8 +257,13 @@ class LeaseOutcomes:
         )
 
     def _retry_later(self, lease: sqlite3.Row, completion: Completion) -> None:
-        trail = lease["trail"] if completion.trail is None else trail_text(completion.trail)
-        band = lease["band"] if completion.trail is None else band_of(completion.trail)
+        trail, band = lease["trail"], lease["band"]
+        if completion.trail is not None:
+            (browser,) = self._db.execute("SELECT browser FROM job WHERE id = ?", (lease["job"],)).fetchone()
+            trail, band = trail_text(completion.trail), band_of(completion.trail, bool(browser))
+        if completion.needs_browser:
+            band = band_for_browser(band)
+        self._counts[lease["job"]]["rendered"] += band >= RENDERED
         due_at, attempt = self._now + completion.delay_s, lease["attempt"] + completion.counted
         self._db.execute(
             "INSERT INTO later(at, job, host, band, attempt, crashes, trail, line) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",

@@ -18,7 +18,7 @@ from shoal.frontier.adaptive_delay import UNREACHABLE_AFTER_S, UNREACHABLE_FAILU
 from shoal.frontier.contract import ALL_LANES, STRANGERS_ONE_IN
 from shoal.frontier.politeness_clock import StartClock
 from shoal.frontier.serialize import target_of, trail_of
-from shoal.frontier.sqlite.pending_rows import ASSETS, CAPPED, PARKED, Pending, Permits, Queue
+from shoal.frontier.sqlite.pending_rows import ASSETS, CAPPED, PARKED, RENDERED, Pending, Permits, Queue
 from shoal.model import Lane, Lease
 
 UNREACHABLE_BATCH = 500
@@ -56,7 +56,10 @@ class Leasing:
         self._spent: Counter[int] = Counter()
         """Band -> permits that the job took."""
         self._browsers = 0
-        """How many requests of jobs that need a browser may still be leased."""
+        """How many requests that need a browser may still be leased."""
+        self._renders = False
+        """Whether the job has requests that need a browser."""
+        self._rendered_first = True
         self._sites: dict[int, StartClock] = {}
         """Clocks that this call moved. Rows that it read before hold their old values."""
         self._token, leased_at = db.execute("SELECT last, leased_at FROM token").fetchone()
@@ -68,7 +71,7 @@ class Leasing:
         leases: list[Lease] = []
         self._browsers = browsers
         indexes = [ALL_LANES.index(lane) for lane in lanes]
-        jobs = leasable_jobs(self._db, self._now, indexes, self._only, browser=browsers > 0)
+        jobs = leasable_jobs(self._db, self._now, indexes, self._only)
         for _, peers in groupby(jobs, key=lambda job: (job["lane"], job["priority"])):
             leases += self._in_turns(list(peers), n - len(leases))
         if leases:
@@ -92,11 +95,13 @@ class Leasing:
     def _of_job(self, job_id: int, quota: int) -> list[Lease]:
         job = self._db.execute("SELECT * FROM job WHERE id = ?", (job_id,)).fetchone()
         self._promote_due(job_id)
-        quota = min(quota, self._browsers) if job["browser"] else quota
         leases: list[Lease] = []
         looks = 0
         share = strangers_share(job["given"], quota)
-        permits = permits_of(job)
+        # Read again: retries that were due may need a browser.
+        (rendered,) = self._db.execute("SELECT rendered FROM job WHERE id = ?", (job_id,)).fetchone()
+        self._renders = rendered > 0
+        permits = permits_of(job, browser=not rendered or self._browsers > 0)
         self._spent.clear()
         while len(leases) < quota and looks < LOOKS_PER_JOB:
             rows = permits.rows
@@ -105,36 +110,38 @@ class Leasing:
                 if len(leases) >= quota or permits.rows != rows:
                     break
                 most = quota if host["answered"] else each
+                self._rendered_first = (job["given"] + len(leases)) % 2 == 0
                 got = self._of_host(job, host, min(most, quota - len(leases)), permits)
                 leases += got
+                permits.browser = not rendered or self._browsers > 0
                 share -= 0 if host["answered"] else len(got)
             looks += len(hosts)
             if not hosts:
                 break
         if leases:
-            self._count(job_id, len(leases))
-        self._browsers -= len(leases) if job["browser"] else 0
+            self._count(job_id, leases)
         return leases
 
-    def _count(self, job_id: int, given: int) -> None:
+    def _count(self, job_id: int, leases: list[Lease]) -> None:
         self._turn += 1
-        assets = self._spent[ASSETS]
+        assets, rendered = self._spent[ASSETS], sum(lease.needs_browser for lease in leases)
         self._db.execute(
             "UPDATE job SET turn = ?1, given = given + ?2, queued = queued - ?2, leased = leased + ?2, "
-            "permits = permits + ?3, asset_permits = asset_permits + ?4 WHERE id = ?5",
-            (self._turn, given, self._spent.total() - assets, assets, job_id),
+            "permits = permits + ?3, asset_permits = asset_permits + ?4, rendered = rendered - ?5 WHERE id = ?6",
+            (self._turn, len(leases), self._spent.total() - assets, assets, rendered, job_id),
         )
 
     def _due_hosts(self, job_id: int, n: int, share: int, permits: Permits) -> tuple[list[sqlite3.Row], int]:
         """The hosts to check, the longest due first, and the most leases that each stranger gets. If strangers and
         answered hosts are both due, the strangers that fit their share come first. Without a permit for a page, only
-        hosts with other requests."""
+        hosts with other requests; without a browser, only hosts with plain ones."""
+        fitting = f"AND r.host IN (SELECT host FROM queue WHERE job = r.job AND {permits.rows})"
         if permits.pages == 0:
-            others = f"AND r.host IN (SELECT host FROM queue WHERE job = r.job AND {permits.rows})"
-            return self._longest_due(job_id, n, others), n
-        due = self._longest_due(job_id, n)
+            return self._longest_due(job_id, n, fitting), n
+        only = "" if permits.browser else fitting
+        due = self._longest_due(job_id, n, only)
         strangers = [host for host in due if not host["answered"]]
-        answered = self._longest_due(job_id, n, "AND r.answered") if strangers else []
+        answered = self._longest_due(job_id, n, f"AND r.answered {only}") if strangers else []
         if not answered:
             return due, n
         chosen = strangers[: max(0, share)]
@@ -153,7 +160,7 @@ class Leasing:
         here = None if job["pages_per_host"] is None else max(0, job["pages_per_host"] - host["taken"])
         if is_unreachable(host, self._now):
             most = min(quota, UNREACHABLE_BATCH)
-            pending = self._queue.pop(job["id"], host["id"], most, permits.with_most_pages(here))
+            pending = self._pop(job, host, most, permits.with_most_pages(here))
             if not pending:
                 return self._check_again(job, host, self._next_check(job, host, here, permits))
             return self._give(job, host, pending, permits, gap_s=0.0, start_at=self._now, unreachable=True)
@@ -166,7 +173,7 @@ class Leasing:
             return self._check_again(job, host, start_at)
         starts = quota if gap_s == 0 else int((self._until - start_at) / gap_s) + 1
         most = min(quota, room, starts)
-        pending = self._queue.pop(job["id"], host["id"], most, permits.with_most_pages(here))
+        pending = self._pop(job, host, most, permits.with_most_pages(here))
         if not pending:
             return self._check_again(job, host, self._next_check(job, host, here, permits))
         next_at = start_at + len(pending) * gap_s
@@ -176,6 +183,10 @@ class Leasing:
             (PARKED if len(pending) == room else next_at, next_at, job["id"], host["id"]),
         )
         return self._give(job, host, pending, permits, gap_s, start_at, unreachable=False)
+
+    def _pop(self, job: sqlite3.Row, host: sqlite3.Row, n: int, permits: Permits) -> list[Pending]:
+        room = self._browsers if self._renders and permits.browser else None
+        return self._queue.pop(job["id"], host["id"], n, permits, room, self._rendered_first)
 
     def _next_check(self, job: sqlite3.Row, host: sqlite3.Row, here: int | None, permits: Permits) -> float | None:
         """Of a host that gave nothing."""
@@ -206,6 +217,7 @@ class Leasing:
         unreachable: bool,
     ) -> list[Lease]:
         fresh = Counter(each.band for each in pending if not each.held)
+        self._browsers -= sum(each.band >= RENDERED for each in pending)
         for band, n in fresh.items():
             permits.take(band, n)
         self._spent += fresh
@@ -246,6 +258,7 @@ class Leasing:
             gap_s=gap_s,
             unreachable=unreachable,
             edition=job["edition"],
+            needs_browser=pending.band >= RENDERED,
         )
 
     def _check_again(self, job: sqlite3.Row, host: sqlite3.Row, at: float | None) -> list[Lease]:
@@ -265,19 +278,15 @@ class Leasing:
             self._db.execute("DELETE FROM later WHERE seq = ?", (row["seq"],))
 
 
-def leasable_jobs(
-    db: sqlite3.Connection, now: float, lanes: list[int], only: Sequence[str], browser: bool
-) -> list[sqlite3.Row]:
+def leasable_jobs(db: sqlite3.Connection, now: float, lanes: list[int], only: Sequence[str]) -> list[sqlite3.Row]:
     """Active jobs that have something queued and are not stopped by a limit, in the order they are served.
 
-    Only jobs of these names, if there are any; otherwise those without workers of their own. Jobs that
-    need a browser only if the caller has one.
+    Only jobs of these names, if there are any; otherwise those without workers of their own.
     """
     marks = ",".join("?" * len(lanes))
     named = f"AND name IN ({','.join('?' * len(only))}) " if only else "AND NOT own_workers "
-    fitting = "" if browser else "AND NOT browser "
     return db.execute(
-        "SELECT id, name, lane, priority, pages_max, permits, assets_max, asset_permits "
+        "SELECT id, name, lane, priority, pages_max, permits, assets_max, asset_permits, rendered "
         f"FROM job WHERE state = 'active' AND queued > 0 AND lane IN ({marks}) "
         "AND (stop_at IS NULL OR stop_at > ?) AND (bytes_max IS NULL OR bytes < bytes_max) "
         "AND (cost_max IS NULL OR cost < cost_max) "
@@ -286,14 +295,16 @@ def leasable_jobs(
         "     OR (assets_max IS NULL OR asset_permits < assets_max) "
         "         AND (EXISTS(SELECT 1 FROM queue WHERE queue.job = job.id AND band < 0) "
         "              OR EXISTS(SELECT 1 FROM later WHERE later.job = job.id AND band < 0))) "
-        f"{named}{fitting}ORDER BY lane, priority DESC, turn, id",
+        f"{named}ORDER BY lane, priority DESC, turn, id",
         (*lanes, now, *only),
     ).fetchall()
 
 
-def permits_of(job: sqlite3.Row) -> Permits:
+def permits_of(job: sqlite3.Row, browser: bool = True) -> Permits:
+    """`browser`: whether requests that need one may be leased too."""
     limits = (job["pages_max"], job["permits"]), (job["assets_max"], job["asset_permits"])
-    return Permits(*(None if most is None else max(0, most - taken) for most, taken in limits))
+    pages, assets = (None if most is None else max(0, most - taken) for most, taken in limits)
+    return Permits(pages, assets, browser)
 
 
 def strangers_share(given: int, n: int) -> int:

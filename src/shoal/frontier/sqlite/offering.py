@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from shoal.errors import FrontierLost
-from shoal.frontier.sqlite.pending_rows import Queue
+from shoal.frontier.sqlite.pending_rows import RENDERED, Queue, band_of
 from shoal.frontier.sqlite.seen import Seen
 from shoal.model import Offer, Target
 
@@ -25,30 +25,35 @@ class Offering:
 
     def take(self, job: int, offers: Sequence[Offer]) -> int:
         """Returns how many targets are new. Raises FrontierLost."""
-        row = self._db.execute("SELECT state, assets_max FROM job WHERE id = ?", (job,)).fetchone()
+        row = self._db.execute("SELECT state, assets_max, browser FROM job WHERE id = ?", (job,)).fetchone()
         if row is None or row["state"] == "lost":
             raise FrontierLost(offers[0].job)
         # Looked up together, because most are known, and one lookup by itself costs as much as ten of these.
         found = self._seen.unknown(job, [target.fingerprint for offer in offers for target in offer.targets])
         if found:
             self._seen.add(job, found)
-            self._enqueue(job, offers, set(found), row["assets_max"] is not None)
-            new = len(found)
-            self._db.execute("UPDATE job SET found = found + ?, queued = queued + ? WHERE id = ?", (new, new, job))
+            rendered, new = self._enqueue(row, job, offers, set(found)), len(found)
+            counts = "found = found + ?1, queued = queued + ?1, rendered = rendered + ?2"
+            self._db.execute(f"UPDATE job SET {counts} WHERE id = ?3", (new, rendered, job))
         return len(found)
 
-    def _enqueue(self, job: int, offers: Sequence[Offer], unknown: set[int], limits_assets: bool) -> None:
+    def _enqueue(self, row: sqlite3.Row, job: int, offers: Sequence[Offer], unknown: set[int]) -> int:
+        """Returns how many need a browser."""
+        limits_assets, browser, rendered = row["assets_max"] is not None, bool(row["browser"]), 0
         hosts: dict[int, bool] = {}
         """Host -> whether it may be capped by a limit that does not apply to the new requests."""
         for offer in offers:
             for name, targets in _taken_by_host(offer.targets, unknown).items():
                 host = self._host_id(name)
-                self._queue.append(job, host, targets, offer.trail)
+                band = band_of(offer.trail, browser)
+                self._queue.append(job, host, targets, offer.trail, band)
+                rendered += len(targets) if band >= RENDERED else 0
                 hosts[host] = hosts.get(host, False) or limits_assets or offer.trail.is_asset
         for host, may_be_capped in hosts.items():
             self._queue.look(job, host, self._now)
             if may_be_capped:
                 self._queue.uncap(job, host, self._now)
+        return rendered
 
 
 def _taken_by_host(targets: Sequence[Target], unknown: set[int]) -> dict[str, list[Target]]:

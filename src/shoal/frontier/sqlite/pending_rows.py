@@ -4,6 +4,8 @@
 times that never come.
 
 Assets have a band of their own, before the others. They take permits of their own, and none of the pages.
+
+Requests that need a browser have bands of their own too: those of the plain ones and RENDERED.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ CAPPED = 2e15
 permit wakes it."""
 ASSETS = -1
 """The band of assets."""
+RENDERED = 10
+"""The first band of requests that need a browser."""
+_IS_RENDERED, _IS_PLAIN = f"band >= {RENDERED}", f"band < {RENDERED}"
 
 
 class Pending(NamedTuple):
@@ -46,10 +51,12 @@ class Permits:
 
     pages: int | None
     assets: int | None
+    browser: bool = False
+    """Whether requests that need a browser may be leased too."""
 
     def with_most_pages(self, most: int | None) -> Permits:
         pages = self.pages if most is None else most if self.pages is None else min(self.pages, most)
-        return Permits(pages, self.assets)
+        return Permits(pages, self.assets, self.browser)
 
     def take(self, band: int, n: int) -> None:
         if band == ASSETS:
@@ -64,19 +71,21 @@ class Permits:
     def rows(self) -> str:
         """A condition for the rows of `queue` that may be leased from."""
         if self.pages == 0:
-            return "held" if self.assets == 0 else "(held OR band < 0)"
-        return "(held OR band >= 0)" if self.assets == 0 else "TRUE"
+            permitted = "held" if self.assets == 0 else "(held OR band < 0)"
+        else:
+            permitted = "(held OR band >= 0)" if self.assets == 0 else "TRUE"
+        return permitted if self.browser else f"{permitted} AND {_IS_PLAIN}"
 
 
 class Queue:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def append(self, job: int, host: int, targets: list[Target], trail: Trail) -> None:
+    def append(self, job: int, host: int, targets: list[Target], trail: Trail, band: int) -> None:
         text = trail_text(trail)
         lines = [line_of(target) for target in targets]
         rows = (
-            (job, host, band_of(trail), text, "\n".join(lines[start : start + LINES_PER_ROW]))
+            (job, host, band, text, "\n".join(lines[start : start + LINES_PER_ROW]))
             for start in range(0, len(lines), LINES_PER_ROW)
         )
         self._db.executemany(
@@ -105,11 +114,25 @@ class Queue:
     def uncap(self, job: int, host: int, now: float) -> None:
         self._db.execute("UPDATE ready SET at = ? WHERE job = ? AND host = ? AND at = ?", (now, job, host, CAPPED))
 
-    def pop(self, job: int, host: int, n: int, permits: Permits) -> list[Pending]:
-        """Takes up to n requests from the head; those that do not hold a permit only while `permits` last."""
+    def pop(
+        self, job: int, host: int, n: int, permits: Permits, room: int | None = None, rendered_first: bool = False
+    ) -> list[Pending]:
+        """Takes up to n requests from the head; those that do not hold a permit only while `permits` last. At most
+        `room` of them need a browser; None: only plain ones are looked at. The two kinds take turns, so that neither
+        wait until the other queue is empty."""
+        left = permits.with_most_pages(None)
+        if room is None:
+            return self._pop_kind(job, host, n, left, _IS_PLAIN)
+        half = (n + rendered_first) // 2
+        popped = self._pop_kind(job, host, min(half, room), left, _IS_RENDERED)
+        plain = self._pop_kind(job, host, n - len(popped), left, _IS_PLAIN)
+        more = min(n - len(popped) - len(plain), room - len(popped))
+        return popped + plain + self._pop_kind(job, host, more, left, _IS_RENDERED)
+
+    def _pop_kind(self, job: int, host: int, n: int, left: Permits, kind: str) -> list[Pending]:
         popped: list[Pending] = []
-        left, gone = permits.with_most_pages(None), []
-        for row in self._heads(job, host, left.rows):
+        gone = []
+        for row in self._heads(job, host, f"{left.rows} AND {kind}") if n > 0 else ():
             room, permitted = n - len(popped), None if row["held"] else left.of(row["band"])
             room = room if permitted is None else min(room, permitted)
             if room <= 0:
@@ -160,8 +183,15 @@ class Queue:
             self._db.execute("UPDATE queue SET taken = ? WHERE seq = ?", (taken, seq))
 
 
-def band_of(trail: Trail) -> int:
-    """Assets come first. Band 0 is served before 1, and 1 before 2."""
+def band_of(trail: Trail, browser: bool) -> int:
+    """Assets come first. Band 0 is served before 1, and 1 before 2. `browser`: whether the requests of the job need
+    one, unless they say otherwise."""
     if trail.is_asset:
         return ASSETS
-    return 1 - (trail.priority > 0) + (trail.priority < 0)
+    needed = browser if trail.needs_browser is None else trail.needs_browser
+    return 1 - (trail.priority > 0) + (trail.priority < 0) + needed * RENDERED
+
+
+def band_for_browser(band: int) -> int:
+    """That of a request which turned out to need a browser. Assets never do."""
+    return band + RENDERED if ASSETS < band < RENDERED else band

@@ -5,7 +5,8 @@ host     one row per host ever leased from: clock, slots in flight, learned pace
 site     the clock that the hosts of one registrable domain at one address share
 ready    one row per (job, host): when to check it next, the job's own next start, pages taken there, whether it ever
          answered the job
-queue    pending requests: one row per (job, host, band, trail), its targets packed as lines; `taken` of them are gone
+queue    pending requests: one row per (job, host, band, trail), its targets packed as lines; `taken` of them are gone;
+         bands from 10 on are of requests that need a browser, and `job.rendered` counts these
 later    retries that are not due yet
 lease    requests that a worker holds
 seen     fingerprints that a job was ever offered; `fresh` has those not yet merged into it
@@ -24,7 +25,7 @@ from shoal.frontier.sqlite.sites import site_id
 from shoal.sqlite_file import read_only_uri, use_write_ahead_log
 from shoal.urls import domain_of
 
-VERSION = 7
+VERSION = 8
 FIRST_WITH_SITES = 3
 BUSY_S = 5.0
 
@@ -38,7 +39,8 @@ CREATE TABLE job(
   found INTEGER NOT NULL DEFAULT 0, queued INTEGER NOT NULL DEFAULT 0, leased INTEGER NOT NULL DEFAULT 0,
   pages INTEGER NOT NULL DEFAULT 0, redirects INTEGER NOT NULL DEFAULT 0, dead INTEGER NOT NULL DEFAULT 0,
   edition INTEGER NOT NULL, own_workers INTEGER NOT NULL DEFAULT 0,
-  browser INTEGER NOT NULL DEFAULT 0, cost_max INTEGER, cost INTEGER NOT NULL DEFAULT 0,
+  browser INTEGER NOT NULL DEFAULT 0, rendered INTEGER NOT NULL DEFAULT 0,
+  cost_max INTEGER, cost INTEGER NOT NULL DEFAULT 0,
   assets_max INTEGER, asset_permits INTEGER NOT NULL DEFAULT 0, assets INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE host(
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, next_at REAL NOT NULL DEFAULT 0,
@@ -65,6 +67,7 @@ CREATE TABLE queue(
   trail TEXT NOT NULL, lines TEXT NOT NULL);
 CREATE INDEX queue_head ON queue(job, host, band, seq);
 CREATE INDEX queue_free ON queue(job, host) WHERE held OR band < 0;
+CREATE INDEX queue_rendered ON queue(job, host) WHERE band >= 10;
 CREATE TABLE later(
   seq INTEGER PRIMARY KEY, at REAL NOT NULL, job INTEGER NOT NULL, host INTEGER NOT NULL,
   attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, trail TEXT NOT NULL, line TEXT NOT NULL,
@@ -118,6 +121,19 @@ ALTER TABLE lease ADD COLUMN band INTEGER NOT NULL DEFAULT 1;
 DROP INDEX queue_held;
 CREATE INDEX queue_free ON queue(job, host) WHERE held OR band < 0;
 """
+FROM_VERSION_7 = """
+ALTER TABLE job ADD COLUMN rendered INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX queue_rendered ON queue(job, host) WHERE band >= 10;
+"""
+STEPS = (
+    FROM_VERSION_1,
+    FROM_VERSION_2,
+    FROM_VERSION_3,
+    FROM_VERSION_4,
+    FROM_VERSION_5,
+    FROM_VERSION_6,
+    FROM_VERSION_7,
+)
 
 
 def open_database(path: Path) -> sqlite3.Connection:
@@ -148,8 +164,7 @@ def _ensure_tables(db: sqlite3.Connection, path: Path) -> None:
     if version == 0:
         _run(db, TABLES)
     elif version < VERSION:
-        steps = FROM_VERSION_1, FROM_VERSION_2, FROM_VERSION_3, FROM_VERSION_4, FROM_VERSION_5, FROM_VERSION_6
-        _run(db, "".join(steps[version - 1 :]))
+        _run(db, "".join(STEPS[version - 1 :]))
         if version < FIRST_WITH_SITES:
             _add_sites(db)
     db.execute(f"PRAGMA user_version = {VERSION}")

@@ -1,17 +1,19 @@
 -- flags: allow-oom
 -- Ends leases after everything that they found is stored.
 -- args: call; completions (token, outcome, started, bytes, cost if any; for a drop its reason; for a retry delay_s,
---       counted, and a trail with its band if it is replaced)
+--       counted, needs_browser (whether only callers with a browser get it), and a trail with its band if it is replaced)
 -- returns for each whether its token was still held
 
 local function retry_later(job, lease, completion)
-  local trail, band = completion.trail or lease.trail, completion.band or lease.band
+  local trail, band = completion.trail or lease.trail, completion.band and band_in(job, completion.band) or lease.band
+  if completion.needs_browser then band = band_for_browser(band) end
   local attempt = lease.attempt + (completion.counted and 1 or 0)
   local request = cmsgpack.pack({lease.host, attempt, lease.crashes, band, trail, lease.line})
   redis.call('ZADD', S .. ':later:' .. job.id, now + completion.delay_s, request)
   move(job, lease.host, lease.line, 'waiting')
   job.queued, shard.queued = job.queued + 1, shard.queued + 1
   if band == ASSETS then job.assets_queued = job.assets_queued + 1 end
+  if needs_browser(band) then job.rendered = job.rendered + 1 end
 end
 
 local function complete(completion)

@@ -5,7 +5,7 @@ local function discard_queues(job)
   redis.call('HSET', S .. ':doomed', job.id, job.buckets)
   redis.call('HDEL', S .. ':ids', job.id)
   redis.call('SREM', S .. ':jobs', job.name)
-  if job.listed then redis.call('ZREM', ring_of(job), job.id) end
+  leave_rings(job)
   shard.queued = shard.queued - job.queued
-  job.id, job.listed, job.changed = NO_QUEUES, false, true
+  job.id, job.changed = NO_QUEUES, true
 end

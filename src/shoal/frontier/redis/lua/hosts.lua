@@ -8,7 +8,12 @@ for place, name in ipairs(args.hosts) do
   local host = host_of(name)
   host.name, host.queued_jobs = name, 0
   for _, id in ipairs(ids) do
-    if redis.call('ZSCORE', S .. ':r:' .. id, name) then host.queued_jobs = host.queued_jobs + 1 end
+    for _, kind in ipairs(KINDS) do
+      if redis.call('ZSCORE', S .. kind.ready .. id, name) then
+        host.queued_jobs = host.queued_jobs + 1
+        break
+      end
+    end
   end
   found[place] = host
 end

@@ -1,6 +1,6 @@
 -- Leases requests whose hosts may be fetched by now + horizon: the best lane first, owners in turn, then the owner's
 -- jobs in turn.
--- args: call; n; lanes (numbers, best first); browsers (how many may be of jobs that need one); horizon_s; lease_s;
+-- args: call; n; lanes (numbers, best first); browsers (how many may be requests that need one); horizon_s; lease_s;
 --       job (lease from this one only) or false
 -- returns now and the leases, packed, each after its token
 
@@ -14,8 +14,8 @@ check_number('lease_s', args.lease_s, 0, 86400)
 local by = now + args.horizon_s
 local by_text = time_text(by)
 local deadlines, tokens, caller = {}, {}, short_name(args.call[1])
-local times = {}  -- check times of the hosts seen, to be written together
-local browsers = args.browsers or 0  -- how many requests of jobs that need a browser may still be leased
+local times = {}  -- kind -> check times of the hosts seen, to be written together
+local browsers = args.browsers or 0  -- how many requests that need a browser may still be leased
 local found_jobs = {}  -- jobs of each owner seen
 local many_owners = false  -- more owners than one call checks: each owner seen goes to the end
 local crowded = false  -- the owner has more jobs than one call checks: each job seen goes to the end
@@ -46,8 +46,9 @@ local function next_token()
 end
 
 local function give(job, host, visit, requests, terms)
-  local fresh, assets = 0, 0
+  local fresh, assets, rendered = 0, 0, 0
   for place, request in ipairs(requests) do
+    if needs_browser(request.band) then rendered = rendered + 1 end
     local token, start_at = next_token(), terms.start_at + (place - 1) * terms.gap_s
     request.job, request.id, request.host = job.name, job.id, host
     request.start_at, request.gap_s, request.slot, request.landed = start_at, terms.gap_s, terms.slot, false
@@ -64,19 +65,29 @@ local function give(job, host, visit, requests, terms)
   end
   visit.taken, visit.changed = visit.taken + fresh, true
   job.asset_permits = job.asset_permits + assets
+  job.rendered, browsers = math.max(0, job.rendered - rendered), browsers - rendered
   job.queued, job.leased, job.permits = job.queued - #requests, job.leased + #requests, job.permits + fresh
   job.changed, shard.queued = true, shard.queued - #requests
   return #requests
 end
 
+local function set_time(name, at)
+  for _, of_kind in pairs(times) do of_kind[name] = at end
+end
+
 -- Nothing was popped: the host has nothing queued, is capped, or is checked again (permits of pages ran out meanwhile).
 local function leave(host, capped, left)
-  times[host] = left and ((capped or left == 'assets') and CAPPED or now) or false
+  for kind, of_kind in pairs(times) do
+    of_kind[host] = left[kind] and ((capped or left[kind] == 'assets') and CAPPED or now) or false
+  end
   return 0
 end
 
+-- How many requests for a browser may be taken there; nil: only plain ones are looked at.
+local function room_for_browser() return times[RENDERED] and browsers end
+
 local function of_unreachable(job, name, visit, quota, permits, capped)
-  local requests, left = pop(job, name, quota, permits, asset_permits_of(job))
+  local requests, left = pop(job, name, quota, permits, room_for_browser())
   if #requests == 0 then return leave(name, capped, left) end
   return give(job, name, visit, requests, {start_at = now, gap_s = 0, slot = false})
 end
@@ -84,7 +95,7 @@ end
 local function of_host(job, name, quota)
   local visit = visit_of(job, name)
   local here = job.pages_per_host and math.max(0, job.pages_per_host - visit.taken) or math.huge
-  local permits, capped = math.min(here, permits_of(job)), here == 0
+  local permits, capped = {pages = math.min(here, permits_of(job)), assets = asset_permits_of(job)}, here == 0
   if is_unreachable(visit) then return of_unreachable(job, name, visit, quota, permits, capped) end
 
   local host = host_of(name)
@@ -95,21 +106,18 @@ local function of_host(job, name, quota)
     return 0
   end
   if start_at > by then
-    times[name] = start_at
+    set_time(name, start_at)
     return 0
   end
   local starts = gap_s == 0 and quota or math.floor((by - start_at) / gap_s) + 1
-  local requests, left = pop(job, name, math.min(quota, room, starts), permits, asset_permits_of(job))
+  local requests, left = pop(job, name, math.min(quota, room, starts), permits, room_for_browser())
   if #requests == 0 then return leave(name, capped, left) end
 
   plan_starts(host, site, visit, start_at + #requests * gap_s, gap_s)
   host.in_flight = host.in_flight + #requests
-  if not left then
-    times[name] = false
-  elseif #requests == room then
-    park(job, name, times)
-  else
-    times[name] = visit.next_at
+  if #requests == room then park(job, name, times) else set_time(name, visit.next_at) end
+  for kind, of_kind in pairs(times) do
+    if not left[kind] then of_kind[name] = false end
   end
   return give(job, name, visit, requests, {start_at = start_at, gap_s = gap_s, slot = true})
 end
@@ -120,9 +128,10 @@ local function write_off_unreadable(job)
   if job.assets_queued > 0 and redis.call('EXISTS', assets_of(job), S .. ':later:' .. job.id) == 0 then
     job.assets_queued, job.changed = 0, true
   end
-  if redis.call('EXISTS', ready_of(job), S .. ':later:' .. job.id) > 0 then return end
+  local times_of = {ready_of(job, PLAIN), ready_of(job, RENDERED), S .. ':later:' .. job.id}
+  if redis.call('EXISTS', unpack(times_of)) > 0 then return end
   job.dropped.malformed = (job.dropped.malformed or 0) + job.queued
-  job.queued, shard.queued, job.changed = 0, shard.queued - job.queued, true
+  job.queued, job.rendered, shard.queued, job.changed = 0, 0, shard.queued - job.queued, true
 end
 
 local function fetch_sites_of(job, names)
@@ -134,36 +143,36 @@ end
 -- Serves each host in turn. Returns how many leases that made, and how many of them are for strangers.
 local function of_hosts(job, names, each, quota)
   local got, strange = 0, 0
-  times = {}
+  times = {[PLAIN] = {}, [RENDERED] = browsers > 0 and job.rendered > 0 and {} or nil}
   for _, host in ipairs(names) do
-    if got >= quota or is_spent(job) then break end
+    if got >= quota or is_spent(job) or (times[RENDERED] and browsers == 0) then break end
     local answered = visit_of(job, host).answered
     local given = of_host(job, host, math.min(answered and quota or each, quota - got))
     got, strange = got + given, strange + (answered and 0 or given)
+    job.given = (job.given or 0) + given
   end
-  set_check_times(job, times)
+  for kind, of_kind in pairs(times) do set_check_times(job, kind, of_kind) end
   return got, strange
 end
 
 local function of_job(job, quota)
   promote_due(job)
-  if job.browser then quota = math.min(quota, browsers) end
   local got, looks, share = 0, 0, strangers_share(job, quota)
   while got < quota and looks < LOOKS_PER_JOB and leasable(job) do
-    local names, each = due_hosts(job, by_text, quota - got + LOOK_AHEAD, share)
+    local names, each = due_hosts(job, by_text, quota - got + LOOK_AHEAD, share, browsers > 0)
     if #names == 0 then break end
     fetch_hosts(names)
     fetch_sites_of(job, names)
     local given, strange = of_hosts(job, names, each, quota - got)
     got, share, looks = got + given, share - strange, looks + #names
   end
-  job.given = (job.given or 0) + got
-  if job.browser then browsers = browsers - got end
   if got == 0 and job.queued > 0 then write_off_unreadable(job) end
   if got > 0 or crowded then
     shard.turn = shard.turn + 1
     job.turn, job.changed = shard.turn, true
-    if not job.own_workers then redis.call('ZADD', ring_of(job), place_of(job), job.id) end
+    for _, ring in ipairs(RINGS) do
+      if job[ring.listed] then redis.call('ZADD', ring_of(job, ring), place_of(job), job.id) end
+    end
   end
   return got
 end
@@ -186,23 +195,25 @@ end
 
 -- A job that no offer, retry or permit can help before it is saved again leaves the ring, so that it takes no place.
 local function leave_ring(job)
-  redis.call('ZREM', ring_of(job), job.id)
-  job.listed, job.changed = false, nil
+  leave_rings(job)
+  job.changed = nil
   redis.call('SET', S .. ':j:' .. job.name, cmsgpack.pack(job))
   jobs[job.name] = nil
 end
 
 -- Adds the jobs of a ring that can be leased from. Returns how many the ring has, of those that one call checks.
-local function add_jobs(found, ring)
-  local ids = redis.call('ZRANGE', ring, 0, JOBS_PER_OWNER - 1)
+local function add_jobs(found, key, ring)
+  local ids = redis.call('ZRANGE', key, 0, JOBS_PER_OWNER - 1)
   for _, id in ipairs(ids) do
     local job = job_of_id(id)
-    if not job or ring_of(job) ~= ring then
-      -- A version without rings of browsers listed it here. It is listed again when it is saved.
-      redis.call('ZREM', ring, id)
-      if job then job.listed, job.changed = false, true end
+    if not job or not job[ring.listed] or ring_of(job, ring) ~= key then
+      -- Another version listed it here. It is listed again when it is saved.
+      redis.call('ZREM', key, id)
+      if job then job.listed, job.browser_listed, job.changed = false, false, true end
+    elseif found[id] then
+      -- It is in the other ring too.
     elseif leasable(job) then
-      found[#found + 1] = job
+      found[#found + 1], found[id] = job, true
     else
       leave_ring(job)
     end
@@ -223,9 +234,9 @@ local function jobs_of(lane, owner)
     return found_jobs[ring]
   end
   found_jobs[ring] = found
-  local most = add_jobs(found, ring)
+  local most = add_jobs(found, ring, RINGS[1])
   if browsers > 0 then
-    most = math.max(most, add_jobs(found, browser_ring))
+    most = math.max(most, add_jobs(found, browser_ring, RINGS[2]))
     table.sort(found, goes_first)
   end
   crowded = most == JOBS_PER_OWNER
@@ -241,7 +252,7 @@ local function of_owner(lane, owner, n)
     if last and job.priority ~= last then
       got, peers = got + in_turns(peers, n - got, of_job), {}
     end
-    if leasable(job) and (browsers > 0 or not job.browser) then peers[#peers + 1] = job end
+    if leasable(job) and (browsers > 0 or job.queued > job.rendered) then peers[#peers + 1] = job end
     last = job.priority
   end
   got = got + in_turns(peers, n - got, of_job)
@@ -258,7 +269,7 @@ local function adopt_ring(lane)
   if redis.call('EXISTS', old) == 0 then return end
   for _, id in ipairs(redis.call('ZRANGE', old, 0, -1)) do
     local job = job_of_id(id)
-    if job then job.listed, job.changed = false, true end
+    if job then job.listed, job.browser_listed, job.changed = false, false, true end
   end
   redis.call('DEL', old)
 end

@@ -23,7 +23,9 @@ end
 local function may_lease_assets(job) return job.assets_queued > 0 and asset_permits_of(job) > 0 end
 
 -- Whether no permit is left for anything that is queued or waits for its retry.
-local function is_spent(job) return permits_of(job) == 0 and job.held == 0 and not may_lease_assets(job) end
+local function is_spent(job)
+  return permits_of(job) == 0 and job.held + job.rendered_held == 0 and not may_lease_assets(job)
+end
 
 local function leasable(job) return not end_reason(job) and not is_spent(job) end
 
@@ -56,17 +58,17 @@ end
 -- The hosts to check, the longest due first, and the most leases that each stranger gets. If strangers and answered
 -- hosts are both due, the strangers that fit their share come first. Without a permit for a page, only hosts with other
 -- requests count.
-local function due_without_pages(job, by, n)
-  local names = job.held > 0 and longest_due(job, S .. ':held:' .. job.id, by, n) or {}
-  if #names > 0 or not may_lease_assets(job) then return names end
+local function due_without_pages(job, kind, by, n)
+  local names = job[kind.held] > 0 and longest_due(job, held_of(job, kind), by, n) or {}
+  if #names > 0 or kind == RENDERED or not may_lease_assets(job) then return names end
   return longest_due(job, assets_of(job), by, n)
 end
 
-local function due_hosts(job, by, n, share)
-  if permits_of(job) == 0 then return due_without_pages(job, by, n), n end
-  local due = longest_due(job, ready_of(job), by, n)
+local function due_of_kind(job, kind, by, n, share)
+  if permits_of(job) == 0 then return due_without_pages(job, kind, by, n), n end
+  local due = longest_due(job, ready_of(job, kind), by, n)
   local strangers = strangers_among(job, due)
-  local answered = #strangers > 0 and longest_due(job, answered_of(job), by, n) or {}
+  local answered = #strangers > 0 and longest_due(job, answered_of(job, kind), by, n) or {}
   if #answered == 0 then return due, n end
   local chosen = {unpack(strangers, 1, math.min(share, #strangers))}
   local each = math.floor(share / math.max(1, #chosen))
@@ -74,15 +76,32 @@ local function due_hosts(job, by, n, share)
   return chosen, each
 end
 
+-- Hosts that are due for either kind are checked once, for both.
+local function due_hosts(job, by, n, share, browser)
+  local names, each = due_of_kind(job, PLAIN, by, n, share)
+  if not browser or job.rendered == 0 then return names, each end
+  local rendered, most = due_of_kind(job, RENDERED, by, n, share)
+  local known, both = {}, {}
+  for place = 1, math.max(#names, #rendered) do
+    for _, name in ipairs({rendered[place] or false, names[place] or false}) do
+      if name and not known[name] then known[name], both[#both + 1] = true, name end
+    end
+  end
+  return both, math.min(each, most)
+end
+
 local function first_at(zset)
   local first = redis.call('ZRANGE', zset, 0, 0, 'WITHSCORES')
   return first[2] and tonumber(first[2]) or PARKED
 end
 
--- When to check one of the job's hosts next.
-local function soonest(job)
-  if permits_of(job) > 0 then return math.min(first_at(ready_of(job)), first_at(S .. ':later:' .. job.id)) end
-  local at = first_at(S .. ':held:' .. job.id)
-  if not may_lease_assets(job) then return at end
-  return math.min(at, first_at(assets_of(job)), first_at(S .. ':later:' .. job.id))
+-- When to check one of the job's hosts next, for a caller with a browser or without.
+local function soonest(job, browser)
+  local at, later = PARKED, PARKED
+  if browser or job.queued > job.rendered then later = first_at(S .. ':later:' .. job.id) end
+  for _, kind in ipairs(browser and job.rendered > 0 and KINDS or ONLY_PLAIN) do
+    at = math.min(at, first_at(permits_of(job) > 0 and ready_of(job, kind) or held_of(job, kind)))
+  end
+  if permits_of(job) > 0 then return math.min(at, later) end
+  return may_lease_assets(job) and math.min(at, first_at(assets_of(job)), later) or at
 end

@@ -5,13 +5,12 @@
 local JOBS_PER_CALL = 500
 local SOON_S = 0.5
 
-local function is_for_caller(job) return args.browser or not job.browser end
-
 if awaits_comparison() then return answer(false) end
 
 if args.job then
   local job = job_of(args.job)
-  local at = job.state == 'active' and job.id ~= NO_QUEUES and leasable(job) and is_for_caller(job) and soonest(job) or PARKED
+  local is_served = job.state == 'active' and job.id ~= NO_QUEUES and leasable(job)
+  local at = is_served and soonest(job, args.browser) or PARKED
   return answer(at < PARKED and math.max(0, at - now))
 end
 
@@ -28,7 +27,7 @@ for _, lane in ipairs(args.lanes) do
       left = math.max(1, left - #ids)
       for _, id in ipairs(ids) do
         local job = job_of_id(id)
-        if job and leasable(job) and is_for_caller(job) then at = math.min(at, soonest(job)) end
+        if job and leasable(job) then at = math.min(at, soonest(job, args.browser)) end
       end
     end
   end

@@ -26,15 +26,15 @@ local function add_all(zset, names)
 end
 
 -- Something was queued under these hosts: check them now, unless they have a time already or are parked.
-local function check_all_now(job, names)
-  if #names == 0 or add_all(ready_of(job), names) == 0 then return end
+local function check_all_now(job, kind, names)
+  if #names == 0 or add_all(ready_of(job, kind), names) == 0 then return end
   should_wake = true
   fetch_visits(job, names)
   local answered = {}
   for _, host in ipairs(names) do
     if visit_of(job, host).answered then answered[#answered + 1] = host end
   end
-  if #answered > 0 then add_all(answered_of(job), answered) end
+  if #answered > 0 then add_all(answered_of(job, kind), answered) end
 end
 
 -- Before the first lease of a host: the clock of its site applies to its first request too.
@@ -49,7 +49,8 @@ local function note_domains(job, domains)
 end
 
 local function take_offer(offer, count, left)
-  local job, band, trail, looks, domains, new = job_of(offer[1]), offer[2], offer[3], {}, {}, 0
+  local job, trail, looks, domains, new = job_of(offer[1]), offer[3], {}, {}, 0
+  local band = band_in(job, offer[2])
   for place = 4, #offer do
     local group = offer[place]
     count = count + 1
@@ -61,12 +62,13 @@ local function take_offer(offer, count, left)
       local n = take(job, band, trail, group)
       job.queued, shard.queued, new = job.queued + n, shard.queued + n, new + n
       if band == ASSETS then job.assets_queued = job.assets_queued + n end
+      if needs_browser(band) then job.rendered = job.rendered + n end
       if n > 0 then looks[#looks + 1] = group[1] end
       if n > 0 and group[2] then domains[group[1]] = group[2] end
     end
   end
   note_domains(job, domains)
-  check_all_now(job, looks)
+  check_all_now(job, kind_of(band), looks)
   if band == ASSETS or job.assets_max then
     -- A limit that does not apply to these requests may have capped the hosts.
     for _, host in ipairs(looks) do uncap(job, host) end

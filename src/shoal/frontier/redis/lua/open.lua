@@ -14,7 +14,7 @@ local function new_queues(job)
   job.id, job.buckets, job.whole, job.seen, job.bands = string.format('%d', shard.id), 1, 1, 0, {}
   -- The queued requests were removed when the job was cancelled or forgotten.
   job.found, job.queued, job.permits, job.held = job.found - job.queued, 0, job.pages, 0
-  job.asset_permits, job.assets_queued = job.assets, 0
+  job.asset_permits, job.assets_queued, job.rendered, job.rendered_held = job.assets, 0, 0, 0
   redis.call('HSET', S .. ':ids', job.id, job.name)
   redis.call('SADD', S .. ':jobs', job.name)
 end
@@ -30,8 +30,10 @@ local function quicken(job, gap_s)
   job.quicker_in, job.quicker_at = job.opened, now
   local next_at = now + gap_s
   local from, to = '(' .. time_text(next_at + HORIZON_S), '(' .. time_text(PARKED)
-  local waiting = redis.call('ZRANGEBYSCORE', ready_of(job), from, to, 'LIMIT', 0, MOST_MOVED)
-  for _, host in ipairs(waiting) do move_time(job.id, host, next_at) end
+  for _, kind in ipairs(KINDS) do
+    local waiting = redis.call('ZRANGEBYSCORE', ready_of(job, kind), from, to, 'LIMIT', 0, MOST_MOVED)
+    for _, host in ipairs(waiting) do move_time(job.id, kind, host, next_at) end
+  end
 end
 
 local terms = args.terms
@@ -48,12 +50,12 @@ local job = known or {name = args.job, id = NO_QUEUES, dropped = {}, edition = m
 jobs[args.job] = job
 -- Workers that remember earlier offers of the job must forget them.
 if known and job.id == NO_QUEUES and not args.known then shard.epoch = shard.epoch + 1 end
-for _, counts in ipairs({COUNTS, ASSET_COUNTS}) do
+for _, counts in ipairs({COUNTS, ASSET_COUNTS, RENDERED_COUNTS}) do
   for _, count in ipairs(counts) do job[count] = job[count] or 0 end
 end
--- The ring depends on lane, priority and browser, so the job leaves it until it is saved.
-if job.listed then redis.call('ZREM', ring_of(job), job.id) end
-job.listed, job.changed, job.state = false, true, state_of(job, known)
+-- The rings depend on lane, owner and priority, so the job leaves them until it is saved.
+leave_rings(job)
+job.changed, job.state = true, state_of(job, known)
 if job.id == NO_QUEUES and not args.known then new_queues(job) end
 for _, limit in ipairs({'pages_max', 'pages_per_host', 'assets_max', 'bytes_max', 'cost_max', 'stop_at'}) do
   job[limit] = nil
@@ -66,8 +68,12 @@ if job.state == 'paused' then job.paused_at = now end
 if not args.again then job.opened, job.edition = job.opened + 1, job.edition + 1 end
 if was_slower then quicken(job, terms.gap_s) end
 
-local capped = redis.call('ZRANGEBYSCORE', ready_of(job), CAPPED, CAPPED, 'LIMIT', 0, CAPPED_PER_CALL)
-for _, host in ipairs(capped) do move_time(job.id, host, now) end
+local uncapped = 0
+for _, kind in ipairs(KINDS) do
+  local capped = redis.call('ZRANGEBYSCORE', ready_of(job, kind), CAPPED, CAPPED, 'LIMIT', 0, CAPPED_PER_CALL)
+  for _, host in ipairs(capped) do move_time(job.id, kind, host, now) end
+  uncapped = uncapped + #capped
+end
 should_wake = true
 save()
-return answer(#capped)
+return answer(uncapped)

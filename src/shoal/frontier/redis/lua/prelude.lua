@@ -7,12 +7,14 @@
 --   S:ids                    hash      id -> job, while its queues exist
 --   S:owners:<lane>          zset      owners of jobs that may have something to lease, by turn
 --   S:ring:<lane>:<owner>    zset      ids of such jobs of an owner, by priority, then by turn
---   S:browser_ring:<lane>:<owner>  zset  the same for jobs that need a browser, which most callers have not
+--   S:browser_ring:<lane>:<owner>  zset  the same for jobs with requests that need a browser, which most callers have not
 --   S:r:<id>                 zset      host -> when to check it, if anything is queued there; PARKED, CAPPED: not now
 --   S:met:<id>               zset      the same times, only of hosts that have answered the job
 --   S:held:<id>              zset      the same times, only of hosts with requests that have kept their permit
 --   S:assets:<id>            zset      the same times, only of hosts with queued assets
---   S:q:<id>:<band>:<host>   list      pending requests, packed (queue.lua); bands h for the held, a for assets, 0, 1, 2
+--   S:rendered:<id>          zset      like r, for requests that need a browser; likewise rendered_met, rendered_held
+--   S:q:<id>:<band>:<host>   list      pending requests, packed (queue.lua); bands h for the held, a for assets, 0, 1, 2;
+--                                      rh, r0, r1, r2 for those that need a browser
 --   S:later:<id>             zset      retries -> when they are due
 --   S:m:<id>                 hash      requests that were leased and have not ended -> leased, waiting or queued
 --   S:v:<id>                 hash      host -> what the job knows about it: permits taken, whether it answered
@@ -132,6 +134,9 @@ local COUNTS = {'found', 'queued', 'leased', 'pages', 'redirects', 'dead', 'byte
 -- A job of an older version lacks them: assets that ended, permits that assets took, and assets that are queued or wait
 -- for a retry, without the held.
 local ASSET_COUNTS = {'assets', 'asset_permits', 'assets_queued'}
+-- The same of requests that need a browser: those queued or waiting for a retry, and the held among them.
+local RENDERED_COUNTS = {'rendered', 'rendered_held'}
+local LATER_COUNTS = {ASSET_COUNTS, RENDERED_COUNTS}
 
 local TERMS = {'lane', 'priority', 'gap_s', 'per_host', 'edition'}
 
@@ -145,8 +150,10 @@ local function read_job(text)
   for _, count in ipairs(COUNTS) do
     if type(job[count]) ~= 'number' or job[count] ~= job[count] then return nil end
   end
-  for _, count in ipairs(ASSET_COUNTS) do
-    if not is_finite(job[count]) then job[count] = 0 end
+  for _, counts in ipairs(LATER_COUNTS) do
+    for _, count in ipairs(counts) do
+      if not is_finite(job[count]) then job[count] = 0 end
+    end
   end
   return job
 end
@@ -227,7 +234,20 @@ local function ring_key(lane, owner) return S .. ':ring:' .. lane .. ':' .. owne
 
 local function browser_ring_key(lane, owner) return S .. ':browser_ring:' .. lane .. ':' .. owner end
 
-local function ring_of(job) return (job.browser and browser_ring_key or ring_key)(job.lane, job.owner or '') end
+-- In which rings a job is listed, and by how many queued requests.
+local RINGS = {
+  {key = ring_key, listed = 'listed', queued = function(job) return job.queued - job.rendered end},
+  {key = browser_ring_key, listed = 'browser_listed', queued = function(job) return job.rendered end},
+}
+
+local function ring_of(job, ring) return ring.key(job.lane, job.owner or '') end
+
+local function leave_rings(job)
+  for _, ring in ipairs(RINGS) do
+    if job[ring.listed] then redis.call('ZREM', ring_of(job, ring), job.id) end
+    job[ring.listed] = false
+  end
+end
 
 -- Higher priority first, then the job served longest ago: both in one exact double.
 local function place_of(job)
@@ -235,13 +255,17 @@ local function place_of(job)
 end
 
 local function save_job(job)
-  local served = job.state == 'active' and job.queued > 0 and job.id ~= NO_QUEUES and not job.own_workers
-  if served and not job.listed then
-    redis.call('ZADD', ring_of(job), place_of(job), job.id)
-    redis.call('ZADD', owners_of(job.lane), 'NX', shard.turn, job.owner or '')
+  local is_served = job.state == 'active' and job.id ~= NO_QUEUES and not job.own_workers
+  for _, ring in ipairs(RINGS) do
+    local listed = is_served and ring.queued(job) > 0
+    if listed and not job[ring.listed] then
+      redis.call('ZADD', ring_of(job, ring), place_of(job), job.id)
+      redis.call('ZADD', owners_of(job.lane), 'NX', shard.turn, job.owner or '')
+    end
+    if job[ring.listed] and not listed then redis.call('ZREM', ring_of(job, ring), job.id) end
+    job[ring.listed] = listed
   end
-  if job.listed and not served then redis.call('ZREM', ring_of(job), job.id) end
-  job.listed, job.changed = served, nil
+  job.changed = nil
   local life = job.id == NO_QUEUES and {'EX', FIGURES_S} or {}
   redis.call('SET', S .. ':j:' .. job.name, cmsgpack.pack(job), unpack(life))
 end

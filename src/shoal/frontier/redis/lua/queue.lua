@@ -7,20 +7,43 @@
 -- unreadable, so that it becomes a dead letter.
 --
 -- Assets have a band of their own. They take permits of their own, and none of the pages.
+--
+-- Requests that need a browser are queued apart from the plain ones, which every caller may lease: in bands of their own,
+-- and with check times of their own, so that no number of them is in the way of a caller without a browser.
 
 local LINES_PER_ELEMENT = 16
 local UNCAPPED_AT_ONCE = 16
-local HELD = 'h'
 local ASSETS = 'a'
-local BANDS = {HELD, ASSETS, '0', '1', '2'}
+-- `bands` begins with that of the held, and `held` names the job's count of them.
+local PLAIN = {ready = ':r:', met = ':met:', held_at = ':held:', held = 'held', bands = {'h', ASSETS, '0', '1', '2'}}
+local RENDERED = {
+  ready = ':rendered:', met = ':rendered_met:', held_at = ':rendered_held:', held = 'rendered_held',
+  bands = {'rh', 'r0', 'r1', 'r2'},
+}
+local ONLY_PLAIN, KINDS = {PLAIN}, {PLAIN, RENDERED}
+
+local function needs_browser(band) return string.sub(band, 1, 1) == 'r' end
+
+local function kind_of(band) return needs_browser(band) and RENDERED or PLAIN end
+
+-- A request says which kind it is (r1, p1), or leaves it to its job (1).
+local function band_in(job, asked)
+  if string.sub(asked, 1, 1) == 'p' then return string.sub(asked, 2) end
+  return job.browser and tonumber(asked) and 'r' .. asked or asked
+end
+
+-- That of a request which turned out to need a browser. Assets never do.
+local function band_for_browser(band) return (needs_browser(band) or band == ASSETS) and band or 'r' .. band end
 
 local function queue_of(job, band, host) return S .. ':q:' .. job.id .. ':' .. band .. ':' .. host end
 
-local function ready_of(job) return S .. ':r:' .. job.id end
+local function ready_of(job, kind) return S .. kind.ready .. job.id end
 
 local function assets_of(job) return S .. ':assets:' .. job.id end
 
-local function answered_of(job) return S .. ':met:' .. job.id end
+local function answered_of(job, kind) return S .. kind.met .. job.id end
+
+local function held_of(job, kind) return S .. kind.held_at .. job.id end
 
 -- What a job knows about a host: {permits taken, whether it answered, failures before that, since when, in which
 -- opening, the job's own next start there, the registrable domain if it differs from the host}
@@ -94,18 +117,18 @@ savers[#savers + 1] = function()
   end
 end
 
-local function time_of(id, host) return tonumber(redis.call('ZSCORE', S .. ':r:' .. id, host) or 0) end
+local function time_of(id, kind, host) return tonumber(redis.call('ZSCORE', S .. kind.ready .. id, host) or 0) end
 
--- Changes the time of a host that has one. It is the same in every set.
-local function move_time(id, host, at)
+-- Changes the time of a host that has one. It is the same in every set of the kind.
+local function move_time(id, kind, host, at)
   local text = time_text(at)
-  for _, kind in ipairs({':r:', ':met:', ':held:', ':assets:'}) do
-    redis.call('ZADD', S .. kind .. id, 'XX', text, host)
-  end
+  for _, set in ipairs({kind.ready, kind.met, kind.held_at}) do redis.call('ZADD', S .. set .. id, 'XX', text, host) end
+  if kind == PLAIN then redis.call('ZADD', S .. ':assets:' .. id, 'XX', text, host) end
 end
 
--- times: host -> when to check it for this job again; false: nothing is queued there.
-local function set_check_times(job, times)
+-- times: host -> when to check it for requests of this kind again; false: none is queued there. A host that has no time
+-- gets none: it was checked for requests of the other kind.
+local function set_check_times(job, kind, times)
   local all, answered, gone = {}, {}, {}
   for host, at in pairs(times) do
     if at then
@@ -116,19 +139,19 @@ local function set_check_times(job, times)
       gone[#gone + 1] = host
     end
   end
-  if #all > 0 then redis.call('ZADD', ready_of(job), unpack(all)) end
-  if #answered > 0 then redis.call('ZADD', answered_of(job), unpack(answered)) end
-  if #all > 0 and job.held > 0 then redis.call('ZADD', S .. ':held:' .. job.id, 'XX', unpack(all)) end
-  if #all > 0 and job.assets_queued > 0 then redis.call('ZADD', assets_of(job), 'XX', unpack(all)) end
+  if #all > 0 then redis.call('ZADD', ready_of(job, kind), 'XX', unpack(all)) end
+  if #answered > 0 then redis.call('ZADD', answered_of(job, kind), 'XX', unpack(answered)) end
+  if #all > 0 and job[kind.held] > 0 then redis.call('ZADD', held_of(job, kind), 'XX', unpack(all)) end
+  if #all > 0 and kind == PLAIN and job.assets_queued > 0 then redis.call('ZADD', assets_of(job), 'XX', unpack(all)) end
   if #gone > 0 then
-    redis.call('ZREM', ready_of(job), unpack(gone))
-    redis.call('ZREM', answered_of(job), unpack(gone))
+    redis.call('ZREM', ready_of(job, kind), unpack(gone))
+    redis.call('ZREM', answered_of(job, kind), unpack(gone))
   end
 end
 
--- The job waits for a slot of this host.
+-- The job waits for a slot of this host, with the kinds that `times` has.
 local function park(job, name, times)
-  times[name] = PARKED
+  for _, of_kind in pairs(times) do of_kind[name] = PARKED end
   redis.call('SADD', S .. ':w:' .. name, job.id)
   local host = host_of(name)
   host.parked, host.changed = true, true
@@ -140,16 +163,20 @@ local function wake(name, at, own, own_at)
   if not host.parked then return end
   host.parked, host.changed, should_wake = false, true, true
   for _, id in ipairs(redis.call('SMEMBERS', key)) do
-    if time_of(id, name) == PARKED then move_time(id, name, id == own and own_at or at) end
+    for _, kind in ipairs(KINDS) do
+      if time_of(id, kind, name) == PARKED then move_time(id, kind, name, id == own and own_at or at) end
+    end
   end
   redis.call('DEL', key)
 end
 
 -- A permit was returned, or a request was queued that may have one: check the host again if a limit kept it from that.
 local function uncap(job, host)
-  if time_of(job.id, host) == CAPPED then
-    move_time(job.id, host, now)
-    should_wake = true
+  for _, kind in ipairs(job.rendered > 0 and KINDS or ONLY_PLAIN) do
+    if time_of(job.id, kind, host) == CAPPED then
+      move_time(job.id, kind, host, now)
+      should_wake = true
+    end
   end
 end
 
@@ -162,14 +189,14 @@ end
 
 -- Assets were queued there. The host has a time already.
 local function note_assets(job, host)
-  redis.call('ZADD', assets_of(job), redis.call('ZSCORE', ready_of(job), host), host)
+  redis.call('ZADD', assets_of(job), redis.call('ZSCORE', ready_of(job, PLAIN), host), host)
 end
 
 -- Something was queued there: check it now, unless it has a time already or is parked.
-local function check_now(job, host)
-  if redis.call('ZADD', ready_of(job), 'NX', now_text, host) == 0 then return end
+local function check_now(job, kind, host)
+  if redis.call('ZADD', ready_of(job, kind), 'NX', now_text, host) == 0 then return end
   should_wake = true
-  if visit_of(job, host).answered then redis.call('ZADD', answered_of(job), now_text, host) end
+  if visit_of(job, host).answered then redis.call('ZADD', answered_of(job, kind), now_text, host) end
 end
 
 -- The host has answered the job: it is no longer a stranger.
@@ -177,8 +204,10 @@ local function mark_answered(job, host)
   local visit = visit_of(job, host)
   if visit.answered then return end
   visit.answered, visit.changed = true, true
-  local at = redis.call('ZSCORE', ready_of(job), host)
-  if at then redis.call('ZADD', answered_of(job), at, host) end
+  for _, kind in ipairs(job.rendered > 0 and KINDS or ONLY_PLAIN) do
+    local at = redis.call('ZSCORE', ready_of(job, kind), host)
+    if at then redis.call('ZADD', answered_of(job, kind), at, host) end
+  end
 end
 
 local function append(job, host, band, trail, lines)
@@ -196,14 +225,15 @@ local function return_to_queue(job, host, request, held)
   if request.readable then
     element = cmsgpack.pack({request.attempt, request.crashes, request.band, request.trail, request.line})
   end
-  redis.call('LPUSH', queue_of(job, held and HELD or request.band, host), element)
+  local kind = kind_of(request.band)
+  redis.call('LPUSH', queue_of(job, held and kind.bands[1] or request.band, host), element)
   job.bands[request.band] = true
   move(job, host, request.line, 'queued')
-  check_now(job, host)
+  check_now(job, kind, host)
   uncap(job, host)
   if held then
-    job.held = job.held + 1
-    redis.call('ZADD', S .. ':held:' .. job.id, redis.call('ZSCORE', ready_of(job), host), host)
+    job[kind.held] = job[kind.held] + 1
+    redis.call('ZADD', held_of(job, kind), redis.call('ZSCORE', ready_of(job, kind), host), host)
   elseif request.band == ASSETS then
     note_assets(job, host)
   end
@@ -232,13 +262,14 @@ local function open_element(element, room, key, band)
     local attempt, crashes, came_from, trail, line = unpack(record)
     return {{trail = trail, line = line, attempt = attempt, crashes = crashes, band = came_from, readable = true}}
   end
-  return {{trail = '', line = element, attempt = 0, crashes = 0, band = band == HELD and '1' or band, readable = false}}
+  local came_from = ({h = '1', rh = 'r1'})[band] or band
+  return {{trail = '', line = element, attempt = 0, crashes = 0, band = came_from, readable = false}}
 end
 
 -- Takes the requests of one band into `popped`, up to n in all and up to `permits`. Returns what stopped it: 'full',
 -- 'permits', or nil if the band is empty.
 local function pop_band(job, band, host, n, permits, popped)
-  local key, held = queue_of(job, band, host), band == HELD
+  local key, held = queue_of(job, band, host), band == kind_of(band).bands[1]
   while true do
     local room = math.min(n - #popped, permits)
     if n == #popped then return 'full' end
@@ -253,30 +284,56 @@ local function pop_band(job, band, host, n, permits, popped)
   end
 end
 
--- Takes up to n from the head; those that do not hold a permit only while `pages` and `assets` last. Also returns what
--- is left: nil for nothing, 'assets' if only assets without a permit, else 'pages'.
-local function pop(job, host, n, pages, assets)
+-- Takes up to n of one kind from the head; those that do not hold a permit only while `permits` of pages and assets
+-- last. Also returns what is left: nil for nothing, 'assets' if only assets without a permit, else 'pages'.
+local function pop_kind(job, kind, host, n, permits)
   local popped, left = {}, nil
-  for _, band in ipairs(BANDS) do
-    local held, is_assets = band == HELD, band == ASSETS
-    local used = job.bands[band] or (held and job.held > 0)
+  for place, band in ipairs(kind.bands) do
+    local held, is_assets = place == 1, band == ASSETS
+    local used = job.bands[band] or (held and job[kind.held] > 0)
     if used then
       local before = #popped
-      local permits = held and math.huge or is_assets and assets or pages
-      local stopped = pop_band(job, band, host, n, permits, popped)
+      local most = held and math.huge or is_assets and permits.assets or permits.pages
+      local stopped = pop_band(job, band, host, n, most, popped)
       local got = #popped - before
       if held then
-        job.held = job.held - got
-        if not stopped then redis.call('ZREM', S .. ':held:' .. job.id, host) end
+        job[kind.held] = job[kind.held] - got
+        if not stopped then redis.call('ZREM', held_of(job, kind), host) end
       elseif is_assets then
         job.assets_queued = math.max(0, job.assets_queued - got)
         if not stopped then redis.call('ZREM', assets_of(job), host) end
       else
-        pages = pages - got
+        permits.pages = permits.pages - got
       end
       if stopped and not (is_assets and stopped == 'permits') then return popped, 'pages' end
       left = stopped and 'assets' or left
     end
+  end
+  return popped, left
+end
+
+local function add_to(list, others)
+  for _, one in ipairs(others) do list[#list + 1] = one end
+end
+
+-- Takes up to n, at most `room` of them for a browser; nil: the caller has none. Plain requests and those for a browser
+-- take turns, so that neither wait until the other queue is empty. Also returns what is left of each kind.
+local function pop(job, host, n, permits, room)
+  local left = {}
+  if not room then
+    local popped
+    popped, left[PLAIN] = pop_kind(job, PLAIN, host, n, permits)
+    return popped, left
+  end
+  local half = (job.given or 0) % 2 == 0 and math.ceil(n / 2) or math.floor(n / 2)
+  local popped, others
+  popped, left[RENDERED] = pop_kind(job, RENDERED, host, math.min(half, room), permits)
+  others, left[PLAIN] = pop_kind(job, PLAIN, host, n - #popped, permits)
+  local more = math.min(n - #popped - #others, room - #popped)
+  add_to(popped, others)
+  if more > 0 then
+    others, left[RENDERED] = pop_kind(job, RENDERED, host, more, permits)
+    add_to(popped, others)
   end
   return popped, left
 end

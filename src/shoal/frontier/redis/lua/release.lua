@@ -1,6 +1,7 @@
 -- flags: allow-oom
 -- Returns unstarted leases to the head of their queues.
--- args: call; tokens, newest first, so that they end up in the order they were leased; wait_s
+-- args: call; tokens, newest first, so that they end up in the order they were leased; wait_s;
+--       needs_browser (whether from now on only callers with a browser get them)
 -- returns true
 
 local function release(token)
@@ -8,6 +9,7 @@ local function release(token)
   if not lease then return end
   return_start(job, lease)
   return_permit(job, lease)
+  if args.needs_browser then lease.band = band_for_browser(lease.band) end
   queue_again(job, lease, false)
   if args.wait_s > 0 then
     local visit = visit_of(job, lease.host)

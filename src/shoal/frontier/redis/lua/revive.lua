@@ -8,11 +8,13 @@ local job = job_of(args.job)
 return once(function()
   local again = 0
   for _, request in ipairs(job.id ~= NO_QUEUES and args.requests or {}) do
-    local host, band, trail, line = unpack(request)
+    local host, asked, trail, line = unpack(request)
+    local band = band_in(job, asked)
     if redis.call('HSETNX', S .. ':m:' .. job.id, host .. ' ' .. line, 'queued') == 1 then
       redis.call('RPUSH', queue_of(job, band, host), cmsgpack.pack({0, 0, band, trail, line}))
       job.bands[band] = true
-      check_now(job, host)
+      if needs_browser(band) then job.rendered = job.rendered + 1 end
+      check_now(job, kind_of(band), host)
       uncap(job, host)
       if band == ASSETS then
         job.assets_queued = job.assets_queued + 1

@@ -55,8 +55,10 @@ local function return_start(job, lease)
   local host, site, visit = clocks_of(job, lease)
   if not unplan(host, site, visit, lease) then return end
   for _, id in ipairs(redis.call('HKEYS', S .. ':ids')) do
-    local at = time_of(id, lease.host)
-    if at > lease.start_at and at < PARKED then move_time(id, lease.host, lease.start_at) end
+    for _, kind in ipairs(KINDS) do
+      local at = time_of(id, kind, lease.host)
+      if at > lease.start_at and at < PARKED then move_time(id, kind, lease.host, lease.start_at) end
+    end
   end
 end
 
@@ -76,6 +78,7 @@ end
 local function queue_again(job, lease, held)
   job.queued, shard.queued = job.queued + 1, shard.queued + 1
   if lease.band == ASSETS and not held then job.assets_queued = job.assets_queued + 1 end
+  if needs_browser(lease.band) then job.rendered = job.rendered + 1 end
   return_to_queue(job, lease.host, lease, held)
 end
 

@@ -1,6 +1,6 @@
 -- flags: allow-oom
--- Pauses, resumes, cancels, forgets, erases or touches jobs, or notes that they need a browser.
--- args: word (pause, resume, cancel, forget, erase, touch, require_browser); jobs
+-- Pauses, resumes, cancels, forgets, erases or touches jobs.
+-- args: word (pause, resume, cancel, forget, erase, touch); jobs
 -- returns true
 
 local MOST_BUCKETS = 50000  -- of the largest possible job; removing missing ones costs little
@@ -37,18 +37,12 @@ local function unreadable(name)
   for place = 1, #ids, 2 do
     local id = ids[place]
     if ids[place + 1] == name then
-      return {name = name, id = id, buckets = MOST_BUCKETS, queued = 0}
+      return {name = name, id = id, buckets = MOST_BUCKETS, queued = 0, rendered = 0}
     end
   end
 end
 
 function verbs.touch(job) job.edition = job.edition + 1 end
-
--- It leaves the ring of jobs without a browser, and joins the other when it is saved.
-function verbs.require_browser(job)
-  if job.listed then redis.call('ZREM', ring_of(job), job.id) end
-  job.listed, job.browser, should_wake = false, true, true
-end
 
 local function steer(word, names)
   for _, name in ipairs(names) do

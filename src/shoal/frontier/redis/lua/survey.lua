@@ -9,9 +9,11 @@ local MOST_LEASES = 20000
 
 local function overdue_s(job)
   if job.state ~= 'active' or job.queued == 0 or not leasable(job) then return 0 end
-  if permits_of(job) > 0 then return math.max(0, now - first_at(ready_of(job))) end
-  local assets_at = may_lease_assets(job) and first_at(assets_of(job)) or PARKED
-  return math.max(0, now - math.min(first_at(S .. ':held:' .. job.id), assets_at))
+  local at = permits_of(job) == 0 and may_lease_assets(job) and first_at(assets_of(job)) or PARKED
+  for _, kind in ipairs(job.rendered > 0 and KINDS or ONLY_PLAIN) do
+    at = math.min(at, first_at(permits_of(job) > 0 and ready_of(job, kind) or held_of(job, kind)))
+  end
+  return math.max(0, now - at)
 end
 
 local function oldest_lease_s()

@@ -15,9 +15,12 @@ local function discard_cancelled()
 end
 
 local function remove_queues(job)
-  local popped, keys = redis.call('ZPOPMIN', ready_of(job), HOSTS_PER_CALL), {}
-  for place = 1, #popped, 2 do
-    for _, band in ipairs(BANDS) do keys[#keys + 1] = queue_of(job, band, popped[place]) end
+  local keys = {}
+  for _, kind in ipairs(KINDS) do
+    local popped = redis.call('ZPOPMIN', ready_of(job, kind), HOSTS_PER_CALL)
+    for place = 1, #popped, 2 do
+      for _, band in ipairs(kind.bands) do keys[#keys + 1] = queue_of(job, band, popped[place]) end
+    end
   end
   if #keys > 0 then redis.call('UNLINK', unpack(keys)) end
   return #keys > 0
@@ -32,7 +35,8 @@ local function remove_buckets(job)
 end
 
 local function remove_others(job)
-  for _, kind in ipairs({':met:', ':held:', ':assets:', ':later:', ':m:', ':v:'}) do redis.call('UNLINK', S .. kind .. job.id) end
+  for _, kind in ipairs(KINDS) do redis.call('UNLINK', S .. kind.met .. job.id, S .. kind.held_at .. job.id) end
+  for _, set in ipairs({':assets:', ':later:', ':m:', ':v:'}) do redis.call('UNLINK', S .. set .. job.id) end
   redis.call('HDEL', S .. ':doomed', job.id)
 end
 
