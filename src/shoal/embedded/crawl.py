@@ -135,8 +135,8 @@ class Crawl:
         if job.spec.has_proxies:
             await self.engine.keep_trying(self._writer.run, prune_proxy_figures, time.time())
         exits = load_exits(job.spec, job.id, self._home.store, self._proxy_settings)
-        if job.spec.render is not Render.NEVER and job.state not in ENDED:
-            await self._start_browser(job.spec)
+        if job.state not in ENDED:
+            await self._prepare_browser(job.spec)
         if job.state in ENDED:
             # The process that ended it was killed before the spider's on_finish had ended.
             await self._finish_hooks(callbacks)
@@ -197,9 +197,15 @@ class Crawl:
             seen = replace(seen, state=JobState.INTERRUPTED, limiting=None)
         return Report(seen, time.time() - started, self._home.database)
 
-    async def _start_browser(self, spec: JobSpec) -> None:
+    async def _prepare_browser(self, spec: JobSpec) -> None:
         """Before any change: if there is no browser, the job stays as it is. Raises BrowserMissing."""
-        await self._open_browser(spec).pool.start()
+        if spec.render is Render.ALWAYS:
+            await self._open_browser(spec).pool.start()
+        elif spec.render is Render.AUTO:
+            # Imported here only: few crawls need a browser. On many sites no page does, and its start takes a while.
+            from shoal.browser.find_browser import find_browser
+
+            find_browser(self._browser)
 
     def _browser_pages(self) -> int:
         # A browser that has not started yet starts for the first page that needs it.
