@@ -109,4 +109,5 @@ def test_only_requests_that_need_a_browser_wait_for_one(
         fleet.start_worker("--browsers", "1")
         figures = fleet.until_ended(job)
         found = Counter(row["via"] for row in fleet("pages", job, "--json").lines)
+        assert f"rendered    {vias['browser']} of {sum(vias.values())} pages: /app/" in fleet("job", job).out
     assert figures["dead"] == 0 and found == vias
