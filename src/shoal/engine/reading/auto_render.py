@@ -52,6 +52,9 @@ class AutoRender:
 
     def at_once(self, lease: Lease) -> bool:
         """Whether to load the page in a browser without a plain fetch, or without another one, before."""
+        if not self._known:
+            # As on most sites: nothing was ever rendered.
+            return lease.needs_browser
         experience = self._experience(lease)
         if lease.needs_browser:
             return not experience.is_left or _is_rechecked(lease)
@@ -68,7 +71,7 @@ class AutoRender:
     def lacks_items(self, lease: Lease, answer: Exchange, done: RequestResult) -> bool:
         """Whether the spider found nothing that it looked for on a page without a browser, where scripts may add it."""
         if not done.lacks_items and not self._known:
-            # As on most sites: nothing was ever rendered, and there is nothing to note.
+            # There is nothing to note.
             return False
         if not self._may_judge(lease, answer):
             return False
@@ -97,7 +100,7 @@ class AutoRender:
         kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
         if not 200 <= answer.status < 300 or kind not in HTML_TYPES:
             return False
-        return not self._experience(lease).is_left or _is_rechecked(lease)
+        return not self._known or not self._experience(lease).is_left or _is_rechecked(lease)
 
     def _note_enough(self, lease: Lease) -> None:
         """A page of a pattern that is rendered at once was enough without a browser."""
@@ -118,9 +121,7 @@ class AutoRender:
         self._known[_pattern(lease)] = experience
 
     def _experience(self, lease: Lease) -> Experience:
-        # Every page is asked about several times, and on most sites nothing was ever rendered.
-        known = self._known.get(_pattern(lease)) if self._known else None
-        return known or Experience()
+        return self._known.get(_pattern(lease)) or Experience()
 
 
 def render_again(lease: Lease) -> RequestResult:
