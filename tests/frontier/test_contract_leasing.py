@@ -203,6 +203,10 @@ async def test_a_request_may_turn_out_to_need_a_browser(bench: Bench) -> None:
     again = await bench.lease(5, browsers=5)
     assert {lease.target.url for lease in again} == {first.target.url, second.target.url}
     assert all(lease.needs_browser and lease.attempt == 0 for lease in again) and not third.needs_browser
+    await bench.complete(again, Outcome.RETRY, trail=Trail(priority=-1))
+    assert await bench.lease(5) == []
+    again = await bench.lease(5, browsers=5)
+    assert [lease.needs_browser for lease in again] == [True, True], "another priority changes nothing of that"
     await bench.frontier.reap(all_leases=True)
     assert [lease.target for lease in await bench.lease(5)] == [third.target]
     assert len(await bench.lease(5, browsers=5)) == 2, "they need it after a crash too"

@@ -261,7 +261,8 @@ class LeaseOutcomes:
         if completion.trail is not None:
             (browser,) = self._db.execute("SELECT browser FROM job WHERE id = ?", (lease["job"],)).fetchone()
             trail, band = trail_text(completion.trail), band_of(completion.trail, bool(browser))
-        if completion.needs_browser:
+        # A new trail may give it another priority, but not take the browser from it.
+        if completion.needs_browser or lease["band"] >= RENDERED:
             band = band_for_browser(band)
         self._counts[lease["job"]]["rendered"] += band >= RENDERED
         due_at, attempt = self._now + completion.delay_s, lease["attempt"] + completion.counted

@@ -6,7 +6,8 @@
 
 local function retry_later(job, lease, completion)
   local trail, band = completion.trail or lease.trail, completion.band and band_in(job, completion.band) or lease.band
-  if completion.needs_browser then band = band_for_browser(band) end
+  -- A new trail may give it another priority, but not take the browser from it.
+  if completion.needs_browser or needs_browser(lease.band) then band = band_for_browser(band) end
   local attempt = lease.attempt + (completion.counted and 1 or 0)
   local request = cmsgpack.pack({lease.host, attempt, lease.crashes, band, trail, lease.line})
   redis.call('ZADD', S .. ':later:' .. job.id, now + completion.delay_s, request)
