@@ -144,6 +144,20 @@ def test_answers_stay_right_when_the_memory_is_too_small() -> None:
         assert said(small.resolve(PAGE, hrefs)) == said(resolver().resolve(PAGE, hrefs))
 
 
+def test_offered_links_stay_known_when_the_memory_is_too_small_for_them() -> None:
+    small, unsaved = resolver(capacity=200), []
+    hrefs = [f"/{link}" for link in range(2_000)] + [f"page{link}" for link in range(1_000)]
+    for start in range(0, len(hrefs), 50):
+        unsaved.append(small.resolve(PAGE, hrefs[start : start + 50], only_new=True).fresh)
+        if len(unsaved) > 3:
+            note_offered(unsaved.pop(0))
+    # All but the last, and a few for which there was no room when they were met.
+    assert len(small.resolve(PAGE, hrefs[:-400], only_new=True).links) < 200
+    unknown = ["/new", "page", SITE, SITE[:-1], f"{SITE}shop/"]
+    assert [link.href for link in small.resolve(PAGE, ["/0", *unknown, "page0"], only_new=True).links] == unknown
+    assert len(small.resolve(f"{SITE}other/", hrefs[-900:], only_new=True).links) == 900
+
+
 def test_a_site_without_end_does_not_fill_the_memory() -> None:
     small = resolver(capacity=200)
     small.resolve(PAGE, [f"/{link}" for link in range(1_000)])

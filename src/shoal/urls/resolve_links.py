@@ -20,6 +20,7 @@ from shoal.urls.canonical import Params, canonical
 from shoal.urls.file_types import FILE_TYPES, FileTypes
 from shoal.urls.file_types import PREFIX as TYPE_PREFIX
 from shoal.urls.fingerprint import fingerprint, fingerprints, host_of
+from shoal.urls.href_hashes import HrefHashes
 from shoal.urls.logout_links import REASON as LOGOUT
 from shoal.urls.logout_links import is_logout
 from shoal.urls.scope import Scope
@@ -95,6 +96,8 @@ class _Site(NamedTuple):
 
 
 _NO_SITE = _Site("", "", False)
+WORTH_HASHING = 32
+"""Of a place with fewer links than this, the cache forgets them when it is cleared."""
 PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}+){1,9}+/?")
 """A path without dot segments, escapes, session ids or anything else that the canonical form changes, and not too long.
 """
@@ -109,7 +112,7 @@ class Resolver:
         traps: Traps,
         params: Params,
         group: str,
-        capacity: int = 50_000,
+        capacity: int = 15_000,
         types: FileTypes | None = None,
         *,
         stays_logged_in: bool = False,
@@ -287,7 +290,8 @@ class _Memory:
 
     A full cache is cleared: resolving the links of a menu again costs less than tracking which are used often. It is
     cleared only between pages, because a page uses its tables. The hrefs of links that are known to be offered are kept
-    separately as well: most hrefs of a page are among them, and need no lookup of their link.
+    separately as well: most hrefs of a page are among them, and need no lookup of their link. Of those that were
+    cleared, it keeps the hashes.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -295,13 +299,26 @@ class _Memory:
         self.clear()
 
     def clear(self) -> None:
+        self._cleared: HrefHashes | None = None
+        self._late: list[tuple[str, set[str]]] = []
+        self._clear_tables()
+
+    def _clear_tables(self) -> None:
         self._tables: dict[str, dict[str, Link]] = {}
         self._offered: dict[str, set[str]] = {}
         self._held = 0
 
     def make_room(self) -> None:
-        if not self.room:
-            self.clear()
+        if self.room:
+            return
+        self._cleared = self._cleared or HrefHashes()
+        # Also those that were offered after the last time: pages that were not saved then still have their links.
+        large = [(place, hrefs) for place, hrefs in self._offered.items() if len(hrefs) >= WORTH_HASHING]
+        for place, hrefs in (*self._late, *large):
+            self._cleared.add(place, hrefs)
+            hrefs.clear()
+        self._late = large
+        self._clear_tables()
 
     def of(self, place: str) -> dict[str, Link]:
         table = self._tables.get(place)
@@ -310,11 +327,11 @@ class _Memory:
             self._held += 1
         return table
 
-    def without_offered(self, places: Iterable[str], hrefs: Sequence[str]) -> Sequence[str]:
+    def without_offered(self, places: Sequence[str], hrefs: Sequence[str]) -> Sequence[str]:
         for place in places:
             if offered := self._offered.get(place):
                 hrefs = list(filterfalse(offered.__contains__, hrefs))
-        return hrefs
+        return self._cleared.without(places, hrefs) if self._cleared is not None and hrefs else hrefs
 
     def offered_at(self, place: str) -> set[str]:
         return self._offered.setdefault(place, set())
