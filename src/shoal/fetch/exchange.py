@@ -128,6 +128,8 @@ class Exchange:
     """The name of the proxy that it came through."""
     rendered: RenderedPage | None = None
     """If a browser loaded the page: then `body` is what its scripts made of `raw`."""
+    asks_for_login: bool | None = None
+    """Whether the body is a login form; None until somebody has looked."""
 
     @property
     def wire_bytes(self) -> int:

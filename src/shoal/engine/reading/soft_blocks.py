@@ -95,7 +95,7 @@ class SoftBlocks:
         record = result.record
         if not isinstance(record, PageRecord) or not 200 <= record.status < 300 or is_wanted(lease, answer):
             return None
-        if record.content_type in HTML_TYPES and _asks_for_login(answer) and not record.items:
+        if not record.items and record.content_type in HTML_TYPES and _asks_for_login(answer):
             return None
         found = self._experience(active_job, lease)
         if not result.lacks_items:
@@ -138,7 +138,10 @@ def _is_no_chance(good: int, before: int, run: int) -> bool:
 
 
 def _asks_for_login(answer: Exchange) -> bool:
-    begins = answer.body[:READ_BYTES]
-    if b"assword" not in begins and b"PASSWORD" not in begins:
-        return False
-    return _PASSWORD.search(begins) is not None and _LOGIN_TITLE.search(begins) is not None
+    """Looked for once: it takes a tenth of the parse, and an answer is judged before it is read and after."""
+    if answer.asks_for_login is None:
+        begins = answer.body[:READ_BYTES]
+        has_password = b"assword" in begins or b"PASSWORD" in begins
+        is_form = has_password and _PASSWORD.search(begins) is not None and _LOGIN_TITLE.search(begins) is not None
+        answer.asks_for_login = is_form
+    return answer.asks_for_login
