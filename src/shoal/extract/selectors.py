@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from shoal.extract.css_search import search
 from shoal.extract.elements import (
     Element,
     attribute_of,
@@ -108,7 +109,7 @@ class Css:
             self.read_all = lambda nodes: list(map(_own_text_if_any, nodes))
 
     def nodes(self, root: LexborNode) -> list[LexborNode]:
-        found = root.css(self.query)
+        found = search(self.query, root)
         # lexbor gives an element once for each part of `a, b` that it matches.
         return list({node.mem_id: node for node in found}.values()) if "," in self.query else found
 

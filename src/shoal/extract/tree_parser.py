@@ -64,7 +64,7 @@ class HeadParser:
         return self._root.attributes.get("lang")
 
     def sayings(self) -> list[tuple[str, dict[str, str | None]]]:
-        head = self._root.css_first("head")
+        head = self._root.parser.head
         children = head.iter() if head else ()
         return [(tag, node.attributes) for node in children if (tag := node.tag) in SAYING]
 
@@ -75,8 +75,8 @@ class HeadParser:
         return []
 
     def title(self) -> str | None:
-        node = self._root.css_first("title")
-        return node.text() if node else None
+        nodes = self._root.parser.tags("title")
+        return nodes[0].text() if nodes else None
 
     def text(self) -> str:
         return ""

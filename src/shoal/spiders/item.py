@@ -77,6 +77,14 @@ class Reject:
         return RejectRecord(self.type, self.found, self.reason)
 
 
+def records_of(cls: type[Item], items: Sequence[Item]) -> list[ItemRecord]:
+    """Like `record_of`, for items of one class. Raises ValueError if one of them needs a closer look."""
+    if cls.key_fields:
+        return list(map(record_of, items))
+    to_json, name = cls.__pydantic_serializer__.to_json, cls.__name__
+    return [ItemRecord(name, to_json(item).decode()) for item in items]
+
+
 def record_of(item: Item) -> ItemRecord:
     cls = type(item)
     try:

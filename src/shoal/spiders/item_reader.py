@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -136,7 +137,8 @@ class ItemReader:
         rows = zip(*(column.values for column in columns), strict=True)
         if not all(column.is_whole for column in columns):
             return map(self._made, rows)
-        return (self._item(dict(zip(self._names, row, strict=True))) for row in rows)
+        # Each row is zipped with the names, without a step in Python.
+        return map(self._item, map(dict, map(zip, repeat(self._names), rows)))
 
     def _made(self, values: Sequence[Any]) -> Item | Reject:
         found = {name: value for name, value in zip(self._names, values, strict=True) if type(value) is not Gap}

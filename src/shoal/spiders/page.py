@@ -136,8 +136,9 @@ class Page:
     @cached_property
     def base_url(self) -> str:
         """The URL to which its links are relative."""
-        node = self.document.root.css_first("base[href]") if self.content_type in HTML_TYPES else None
-        base = node.attrs.get("href") if node else None
+        # By tag, because a selector takes four times as long.
+        nodes = self.document.root.parser.tags("base") if self.content_type in HTML_TYPES else ()
+        base = next((node.attrs["href"] for node in nodes if "href" in node.attrs), None)
         try:
             return join(self.url, base) if base else self.url
         except ValueError:

@@ -22,7 +22,7 @@ from shoal.model import ItemRecord, RejectRecord
 from shoal.spiders.callback_limits import NO_CRASH_MARK, CallbackLimits, CrashMark, await_stepwise
 from shoal.spiders.callback_tasks import in_own_task, undo_cancel
 from shoal.spiders.file_field import files_in, has_files
-from shoal.spiders.item import Item, record_of
+from shoal.spiders.item import Item, record_of, records_of
 from shoal.spiders.item_steps import DropItem, ItemStep, count_drop
 from shoal.spiders.page import Page, Request
 from shoal.spiders.spider import Spider, is_async
@@ -251,10 +251,10 @@ def sort_findings(found: list[Any], page: Page) -> CallbackResult:
     for cls, alike in groupby(found, type):
         if issubclass(cls, Item):
             findings.types.add(cls)
-            with_files = has_files(cls)
-            for each in alike:
-                _add_item(findings, each)
-                findings.files += [file.url for file in files_in(each)] if with_files else []
+            items = list(alike)
+            _add_items(findings, cls, items)
+            if has_files(cls):
+                findings.files += [file.url for each in items for file in files_in(each)]
         elif issubclass(cls, Request):
             findings.requests += alike
         elif issubclass(cls, Mapping):
@@ -264,6 +264,15 @@ def sort_findings(found: list[Any], page: Page) -> CallbackResult:
             each = next(alike)
             raise TypeError(f"it yielded {cls.__name__} {each!r:.80}: yield items, mappings or requests")
     return findings
+
+
+def _add_items(findings: CallbackResult, cls: type[Item], items: list[Item]) -> None:
+    try:
+        findings.items += records_of(cls, items)
+    except ValueError:
+        # One by one, to find which of them cannot be stored.
+        for item in items:
+            _add_item(findings, item)
 
 
 def _add_item(findings: CallbackResult, item: Item) -> None:
