@@ -8,12 +8,16 @@ import select
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from shoal.cli.backends import ListedJob
 from shoal.cli.fleet_lines import LANE_HEADER, host_lines, lane_lines
-from shoal.model import Figures, JobState, Lane
+from shoal.cli.session import Session
+from shoal.cli.top_view import NOTE_S, TopView
+from shoal.model import Figures, JobSpec, JobState, Lane
 from shoal.practice import Running
+from shoal.store.jobs import create_job
 from tests.cli.conftest import Shell
 from tests.cli.crawling import WITHIN_S, crawling
 
@@ -47,6 +51,31 @@ def test_lanes_and_hosts_are_counted_and_the_host_blocked_longest_comes_first() 
     assert second.split() == ["slow", "0", "slowed", "down", "4.0", "times"]
     assert more == "and 1 host more: shoal hosts"
     assert host_lines(hosts[:1], 2, 80) == []
+
+
+def test_the_selected_job_stays_selected_while_others_come(tmp_path: Path) -> None:
+    now = 0.0
+    with Session(str(tmp_path)) as session, session.open_home() as home, session.open_jobs() as jobs:
+        for n in range(40):
+            create_job(home.store, f"job{n:08}", lambda n=n: JobSpec(f"site-{n}"), [], n)  # type: ignore[misc]
+        view = TopView(session, jobs, lambda: now)
+        view.read()
+        for _ in range(30):
+            view.press("j")
+        assert selected(view) == "site-9"
+        create_job(home.store, "job-new", lambda: JobSpec("new"), [], 100.0)
+        view.read()
+        assert selected(view) == "site-9"
+        view.press("p")
+        assert view.screen(80, 12)[-1] == "continue it with `shoal resume job00000009`"
+        now += NOTE_S
+        assert "q quit" in view.screen(80, 12)[-1]
+
+
+def selected(view: TopView) -> str:
+    """The name in the marked row of a small screen, which does not have room for all jobs."""
+    (row,) = (line for line in view.screen(80, 12) if line.startswith(">"))
+    return row.split()[-1]
 
 
 def test_a_home_has_no_workers_and_says_so(shoal: Shell, site: Running) -> None:

@@ -51,12 +51,12 @@ OPTIONS = (
 """Accepted before and after the command's name; an option after it wins."""
 
 OWN_OPTIONS = "Options"
+"""The heading of a command's own options."""
 _OF_OTHER_TOOLS = {
     **dict.fromkeys(("--requisites", "--page-requisites"), "--assets"),
     **dict.fromkeys(("--depth", "--level"), "--max-depth"),
 }
 """Names that wget and others have, and ours."""
-"""The heading of a command's own options."""
 
 
 def _remember(ctx: click.Context, option: click.Parameter, value: Any) -> None:

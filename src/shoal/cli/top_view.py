@@ -1,0 +1,161 @@
+"""The screen of `shoal top`: what it shows, and what its keys do."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from shoal.cli.backends import Jobs, ListedJob, Record
+from shoal.cli.backends.workers import list_workers
+from shoal.cli.commands.jobs import job_lines
+from shoal.cli.commands.workers import HEADER as WORKER_HEADER
+from shoal.cli.commands.workers import NUMBERS as WORKER_NUMBERS
+from shoal.cli.commands.workers import worker_row
+from shoal.cli.fleet_lines import host_lines, lane_lines
+from shoal.cli.humanize import count, plural
+from shoal.cli.session import Session
+from shoal.cli.terminal_text import safe, table, wrapped
+from shoal.errors import ShoalError, UsageError
+from shoal.model import ENDED, JobState
+
+JOBS_READ = 100
+HEADER = ("", "id", "state", "pages", "p/s", "queued", "dead", "name")
+NUMBERS = frozenset({3, 4, 5, 6})
+SORTS = ("newest", "rate", "pages", "queued")
+KEYS = "q quit  ↑↓ select  Enter open  p pause or resume  s sort"
+BACK = "any key: back"
+HOSTS_EVERY_S = 5.0
+HOSTS_SHOWN = 5
+RATE_WINDOW_S = 10.0
+"""A job that fetches a page every other second would flicker between 0 and 1 otherwise."""
+NOTE_S = 6.0
+"""What a key did is shown for so long; then the keys are listed again."""
+_UP, _DOWN, _OPEN = ("\x1b[A", "k"), ("\x1b[B", "j"), ("\r", "\n", "o")
+
+
+@dataclass(slots=True)
+class TopView:
+    session: Session
+    backend: Jobs
+    clock: Callable[[], float] = time.monotonic
+    jobs: list[ListedJob] = field(default_factory=list)
+    workers: list[Record] = field(default_factory=list)
+    rates: dict[str, float] = field(default_factory=dict)
+    """By job: pages a second, over the last looks."""
+    hosts: list[Record] = field(default_factory=list)
+    opened: list[str] | None = None
+    """The lines about the job that is open."""
+    selected: str | None = None
+    """The id of a job: others may come and change places while a person looks for the key."""
+    sort: str = SORTS[0]
+    _is_read: bool = False
+    _note: tuple[str, float] = ("", 0.0)
+    _seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
+    _hosts_at: float = -HOSTS_EVERY_S
+
+    def try_to(self, act: Callable[[], None]) -> None:
+        """A server that is away, or a job that cannot be paused, is shown below the tables."""
+        try:
+            act()
+        except ShoalError as error:
+            self._say(str(error))
+
+    def read(self) -> None:
+        self.jobs = self.backend.newest(JOBS_READ)
+        self._is_read = True
+        if self.selected is None and self.jobs:
+            self.selected = self._sorted()[0].id
+        now = self.clock()
+        for job in self.jobs:
+            seen = self._seen.setdefault(job.id, deque())
+            seen.append((now, job.figures.pages))
+            while len(seen) > 2 and now - seen[0][0] > RATE_WINDOW_S:
+                seen.popleft()
+            then, pages = seen[0]
+            self.rates[job.id] = (job.figures.pages - pages) / (now - then) if now > then else 0.0
+        with suppress(UsageError):
+            # A home has no processes of its own.
+            self.workers = list_workers(self.session)
+        if now - self._hosts_at >= HOSTS_EVERY_S:
+            self._hosts_at = now
+            self.hosts = self.backend.hosts(robots=False)
+
+    def press(self, key: str) -> None:
+        if self.opened is not None and key:
+            self.opened = None
+        elif key in _OPEN and (job := self._selected_job()):
+            self.opened = job_lines(self.session, self.backend.find(job.id))
+        elif key in _UP:
+            self._select(-1)
+        elif key in _DOWN:
+            self._select(1)
+        elif key == "s":
+            self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
+        elif key == "p" and (job := self._selected_job()):
+            found = self.backend.find(job.id)
+            is_paused = job.state in (JobState.PAUSED, JobState.INTERRUPTED)
+            self._say((found.resume() if is_paused else found.pause()) or f"continue it with `shoal resume {job.id}`")
+
+    def screen(self, width: int, height: int) -> list[str]:
+        """The lines that fit, the most important first."""
+        if self.opened is not None:
+            lines = [part[:width] for line in self.opened for part in wrapped(line, width)]
+            return [*lines[: height - 1], BACK]
+        note, until = self._note
+        below = safe(note) if self.clock() < until else KEYS
+        return [*self.tables(width, height - 1), below[:width]]
+
+    def tables(self, width: int, height: int) -> list[str]:
+        at_work = sum(job.state not in ENDED for job in self.jobs)
+        rate = sum(self.rates.values())
+        crawling = [worker for worker in self.workers if worker["role"] == "child"]
+        fleet = f"{plural(len(crawling), 'worker')}, " if self.workers else ""
+        heading = f"shoal top: {at_work} unfinished, {fleet}{rate:.1f} pages/s, order: {self.sort}"
+        below = [host_lines(self.hosts, HOSTS_SHOWN, width)]
+        if self.workers:
+            processes = table(map(worker_row, self.workers), WORKER_HEADER, width, WORKER_NUMBERS)
+            below = [lane_lines(crawling, self.jobs, width), *below, processes[: max(0, height // 3)]]
+        parts = [line for part in below if part for line in ("", *part)]
+        jobs = self._job_lines(width, max(3, height - len(parts) - 2))
+        return [line[:width] for line in (heading, *jobs, *parts)]
+
+    def _job_lines(self, width: int, room: int) -> list[str]:
+        """Those around the selected job, if not all fit."""
+        jobs, selected = self._sorted(), self._selected_job()
+        if selected is None:
+            return ["no job yet" if self._is_read else "the jobs could not be read yet"]
+        place = jobs.index(selected)
+        first = min(max(0, place - room // 2), max(0, len(jobs) - room))
+        return table([self._row(job, selected) for job in jobs[first : first + room]], HEADER, width, NUMBERS)
+
+    def _row(self, job: ListedJob, selected: ListedJob) -> tuple[str, ...]:
+        figures = job.figures
+        queued = count(figures.queued + figures.leased) if figures.pending_known else "?"
+        mark = ">" if job is selected else ""
+        numbers = count(figures.pages), f"{self.rates.get(job.id, 0.0):.1f}", queued, count(figures.dead)
+        return mark, job.id, job.state.value, *numbers, safe(job.name)
+
+    def _sorted(self) -> list[ListedJob]:
+        orders = {
+            "rate": lambda job: -self.rates.get(job.id, 0.0),
+            "pages": lambda job: -job.figures.pages,
+            "queued": lambda job: -job.figures.queued,
+        }
+        order = orders.get(self.sort)
+        return sorted(self.jobs, key=order) if order else self.jobs
+
+    def _selected_job(self) -> ListedJob | None:
+        """The first job if the selected one is no longer among them."""
+        jobs = self._sorted()
+        return next((job for job in jobs if job.id == self.selected), jobs[0] if jobs else None)
+
+    def _select(self, by: int) -> None:
+        if (selected := self._selected_job()) is not None:
+            jobs = self._sorted()
+            self.selected = jobs[min(max(0, jobs.index(selected) + by), len(jobs) - 1)].id
+
+    def _say(self, note: str) -> None:
+        self._note = note, self.clock() + NOTE_S
