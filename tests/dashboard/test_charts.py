@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 from shoal.dashboard.charts import MOST_POINTS, charts, sparkline, status_classes
@@ -33,6 +34,18 @@ def test_a_minute_without_pages_is_a_gap_in_the_statuses() -> None:
     assert len(re.findall('class="s2xx"', statuses.svg)) == 2
 
 
+def test_a_time_without_rows_is_a_gap() -> None:
+    before, during, after = minutes(60, 60, 60)
+    (rate, *_) = charts([before, during, replace(after, at=after.at + 3600)])
+    assert len(re.findall('class="rate"', rate.svg)) == 2
+
+
+def test_a_short_peak_of_a_long_series_stays() -> None:
+    points = [replace(point, p95_ms=9000 if n == 7 else 90) for n, point in enumerate(minutes(*[60] * 480))]
+    (_, _, latency, _) = charts(points)
+    assert ">9,000 ms</text>" in latency.svg
+
+
 def test_a_long_series_is_thinned_and_keeps_its_ends() -> None:
     (rate, *_) = charts(minutes(*range(1, 481)))
     assert rate.svg.count('class="hover"') == MOST_POINTS
@@ -45,6 +58,11 @@ def test_a_sparkline_is_as_high_as_its_highest_value() -> None:
     drawn = sparkline([0, 2, 4])
     assert 'points="0.0,19.0 50.0,10.0 100.0,1.0"' in drawn and "highest 4" in drawn
     assert sparkline([0, 0])
+
+
+def test_a_few_errors_do_not_read_as_none() -> None:
+    (_, statuses, _, _) = charts([*minutes(60), Point(START + 60, 60, 1000, {"200": 997, "500": 3})])
+    assert statuses.latest == "2xx 99.7 %, 5xx 0.3 %"
 
 
 def test_statuses_are_counted_by_class() -> None:

@@ -13,9 +13,9 @@ from xml.sax.saxutils import escape, quoteattr
 from markupsafe import Markup
 
 from shoal.dashboard.formats import rate as rate_text
-from shoal.store.results.time_series import Point
+from shoal.store.results.time_series import MINUTE_S, Point, sum_of
 
-WIDTH, HEIGHT, TOP = 640, 110, 8
+WIDTH, HEIGHT, TOP = 640, 120, 18
 MOST_POINTS = 160
 SPARK_WIDTH, SPARK_HEIGHT, SPARK_POINTS = 100, 20, 30
 UNKNOWN = "–"
@@ -121,7 +121,13 @@ def _rate_text(point: Point) -> str:
 
 def _mix_text(point: Point) -> str:
     counts = {name: n for name, n in status_classes(point.by_status).items() if n}
-    return ", ".join(f"{name} {100 * n / max(1, point.pages):.0f} %" for name, n in counts.items()) or UNKNOWN
+    return ", ".join(f"{name} {_percent(n / max(1, point.pages))}" for name, n in counts.items()) or UNKNOWN
+
+
+def _percent(share: float) -> str:
+    """A few errors must not read as none."""
+    is_near_end = 0 < share < 0.01 or 0.99 < share < 1
+    return f"{100 * share:.1f} %" if is_near_end else f"{100 * share:.0f} %"
 
 
 def _latency_text(point: Point) -> str:
@@ -133,11 +139,12 @@ def _queue_text(point: Point) -> str:
 
 
 def _thinned(points: Sequence[Point]) -> list[Point]:
-    """At most MOST_POINTS, evenly spread, so that a page stays small."""
+    """At most MOST_POINTS, so that a page stays small: neighbours become one."""
     if len(points) <= MOST_POINTS:
         return list(points)
-    step = len(points) / MOST_POINTS
-    return [points[int(i * step)] for i in range(MOST_POINTS - 1)] + [points[-1]]
+    size = -(-len(points) // MOST_POINTS)
+    parts = [points[place : place + size] for place in range(0, len(points), size)]
+    return [sum_of(part[0].at, part[-1].at + part[-1].seconds - part[0].at, part) for part in parts]
 
 
 def status_classes(by_status: dict[str, int] | None) -> dict[str, int]:
@@ -179,20 +186,22 @@ def _svg(label: str, points: Sequence[Point], lines: Sequence[Line], texts: Sequ
         left, width = x(point.at), max(0.5, x(point.at + point.seconds) - x(point.at))
         box = f'x="{left:.1f}" y="0" width="{width:.1f}" height="{HEIGHT}"'
         parts.append(f'<rect class="hover" {box}><title>{_clock(point.at)}  {escape(text)}</title></rect>')
-    parts.append(f'<text x="2" y="{TOP + 11}">{scale.text}</text>')
-    parts.append(f'<text x="2" y="{HEIGHT + 14}">{_clock(start)}</text>')
-    parts.append(f'<text x="{WIDTH - 2}" y="{HEIGHT + 14}" text-anchor="end">{_clock(end)} UTC</text>')
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT + 18}"'
+    parts.append(f'<text x="2" y="{TOP - 4}">{scale.text}</text>')
+    parts.append(f'<text x="2" y="{HEIGHT + 17}">{_clock(start)}</text>')
+    parts.append(f'<text x="{WIDTH - 2}" y="{HEIGHT + 17}" text-anchor="end">{_clock(end)} UTC</text>')
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT + 22}"'
     return Markup(f'<svg class="chart" {size} role="img" aria-label={quoteattr(label)}>{"".join(parts)}</svg>')
 
 
 def _areas(points: Sequence[Point], line: Line, x: Callable[[float], float], y: Callable[[float], float]) -> list[str]:
     """An area for each stretch with values: a time without them is a gap."""
     stretches: list[list[tuple[float, float]]] = [[]]
+    end = points[0].at
     for point, value in zip(points, line.values, strict=True):
-        if value is None:
+        if value is None or point.at - end >= MINUTE_S:
             stretches.append([])
-        else:
+        end = point.at + point.seconds
+        if value is not None:
             stretches[-1] += [(x(point.at), y(value)), (x(point.at + point.seconds), y(value))]
     made = []
     for stretch in filter(None, stretches):
