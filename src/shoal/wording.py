@@ -1,4 +1,4 @@
-"""Text for people that every room writes: counted nouns, the nearest known name, text from elsewhere on one line."""
+"""Text for people that every room writes: counted nouns, sizes, the nearest known name, foreign text on one line."""
 
 from __future__ import annotations
 
@@ -15,6 +15,16 @@ def plural(n: int, noun: str) -> str:
         return f"{n} {noun}"
     ends_in_y = noun.endswith("y") and noun[-2:-1] not in "aeiou"
     return f"{n:,} {noun[:-1]}ies" if ends_in_y else f"{n:,} {noun}s"
+
+
+def size(n: float) -> str:
+    """`90 B`, `1.5 MB`."""
+    value = float(n)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

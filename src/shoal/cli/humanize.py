@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shoal.wording import plural as plural
+from shoal.wording import size as size
 
 _BARS = "▁▂▃▄▅▆▇█"
 
 
 def count(n: int) -> str:
     return f"{n:,}"
-
-
-def size(n: int) -> str:
-    value = float(n)
-    for unit in ("B", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
 
 
 def duration(seconds: float) -> str:

@@ -12,6 +12,7 @@ from shoal.jobs.deployment import JobStatus
 from shoal.jobs.failure_hints import failure_name, hint
 from shoal.jobs.job_overview import Overview
 from shoal.model import ENDED, Figures, JobState
+from shoal.store.jobs import Job
 from shoal.store.results.job_figures import Failures
 from shoal.store.results.time_series import Point
 
@@ -82,8 +83,11 @@ def error_share(points: Sequence[Point], figures: Figures) -> str:
 
 def failed_attempts(seen: Overview) -> list[tuple[str, Failures, str | None]]:
     """Each kind of failure with its name and what to do about it."""
-    retry, limit = f"shoal dead {seen.job.id} --retry", formats.size(seen.job.spec.max_page_bytes)
     return [
-        (failure_name(group.kind, group.status), group, hint(group.kind, group.status, retry, limit))
+        (failure_name(group.kind, group.status), group, failure_hint(seen.job, group.kind, group.status))
         for group in seen.failures
     ]
+
+
+def failure_hint(job: Job, kind: str, status: int | None) -> str | None:
+    return hint(kind, status, f"shoal dead {job.id} --retry", formats.size(job.spec.max_page_bytes))

@@ -8,10 +8,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from shoal.jobs.reason_words import dropped_by, skipped_words
 from shoal.model import fingerprint_hex
+from shoal.store.results.field_stats import MOST_DISTINCT
+from shoal.store.results.quality import FieldQuality
+from shoal.wording import plural
+from shoal.wording import size as size_of
 
 SHOWN_CHARS = 300
+_UNITS = {"text": "character", "url": "character", "list": "entry"}
 
 
 def count(n: float | None) -> str:
@@ -24,13 +31,7 @@ def rate(per_s: float) -> str:
 
 
 def size(n: float | None) -> str:
-    if n is None:
-        return "–"
-    for unit in ("B", "kB", "MB", "GB"):
-        if n < 1000:
-            return f"{n:.0f} {unit}" if unit == "B" else f"{n:.1f} {unit}"
-        n /= 1000
-    return f"{n:.1f} TB"
+    return "–" if n is None else size_of(n)
 
 
 def duration(seconds: float | None) -> str:
@@ -50,6 +51,17 @@ def share(part: float | None) -> str:
     return "–" if part is None else f"{100 * part:.1f} %"
 
 
+def extreme(value: str | None, field: FieldQuality) -> str:
+    """The least or most of a field: of texts and lists it is a length."""
+    if value is None:
+        return "–"
+    return plural(int(value), _UNITS[field.kind]) if field.kind in _UNITS else cell(value)
+
+
+def distinct(field: FieldQuality) -> str:
+    return count(field.distinct) if field.distinct <= MOST_DISTINCT else f"over {count(MOST_DISTINCT)}"
+
+
 def clock(at: float | str | None) -> str:
     """UTC, of seconds or of an ISO time; without the date if it is today's."""
     if at is None:
@@ -67,6 +79,16 @@ def cell(value: Any) -> str:
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
 
 
+def code(text: str) -> Markup:
+    """Text with its commands in backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
+    )
+
+
 FILTERS: dict[str, Callable[..., str]] = {
     "count": count,
     "rate": rate,
@@ -74,6 +96,9 @@ FILTERS: dict[str, Callable[..., str]] = {
     "duration": duration,
     "share": share,
     "clock": clock,
+    "extreme": extreme,
+    "distinct": distinct,
+    "code": code,
     "cell": cell,
     "fingerprint": fingerprint_hex,
     "skipped": skipped_words,

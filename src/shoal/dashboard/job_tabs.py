@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from shoal.dashboard.charts import sparkline
 from shoal.dashboard.cursors import cursor_of, position_of
-from shoal.dashboard.figures import failed_attempts
+from shoal.dashboard.figures import failed_attempts, failure_hint
 from shoal.dashboard.login import viewer
 from shoal.dashboard.option_form import option_values
 from shoal.dashboard.source import Source
@@ -55,7 +55,10 @@ def _errors(source: Source, job: Job, _given: Mapping[str, str]) -> Content:
     since = job.started_at or job.created_at
     until = job.finished_at or time.time()
     trends = dead_trends(source.store, job.id, since, until, TREND_PERIODS) if groups else {}
-    dead = [{**group, "trend": _trend(trends, group)} for group in groups[:GROUPS_SHOWN]]
+    dead = [
+        {**group, "trend": _trend(trends, group), "hint": failure_hint(job, group["reason"], group["status"])}
+        for group in groups[:GROUPS_SHOWN]
+    ]
     attempts = failed_attempts(source.overview(job))
     return {
         "attempts": attempts[:GROUPS_SHOWN],

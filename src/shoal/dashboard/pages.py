@@ -28,6 +28,7 @@ from shoal.dashboard.source import Source
 from shoal.errors import ShoalError, Unavailable, UnknownJob
 from shoal.jobs.archived_pictures import PDF, SCREENSHOT, NewestScreenshots, pictures_of
 from shoal.jobs.deployment import JobStatus
+from shoal.jobs.explain_words import explained_lines
 from shoal.jobs.job_data import job_data
 from shoal.jobs.job_overview import Overview
 from shoal.jobs.job_series import job_series
@@ -175,8 +176,12 @@ class _Pages:
 
     def explain(self, id: str) -> str:
         job, url = self._found(id), request.args.get("url", "").strip()
-        explained = self._source.explain(job, url).as_dict() if url else None
-        return render_template("tab_explain.html", **self._heading(job), tab="explain", url=url, explained=explained)
+        explained = self._source.explain(job, url) if url else None
+        lines = list(explained_lines(explained, job, _command)) if explained else []
+        facts = explained.as_dict() if explained else {}
+        return render_template(
+            "tab_explain.html", **self._heading(job), tab="explain", url=url, lines=lines, facts=facts
+        )
 
     def control(self, id: str, verb: str) -> AnyResponse:
         return _see("job", self._source.control(viewer(), self._found(id), verb), id=id)
@@ -213,6 +218,10 @@ def _exported(store: Store, job: Job, what: str, format: str) -> Iterator[bytes]
     with job_data(store, job, what) as data:
         for chunk in chunks(data.rows, format, data.columns):
             yield chunk.data
+
+
+def _command(*words: str) -> str:
+    return f"`{' '.join(['shoal', *words])}`"
 
 
 def _see(page: str, message: str, **values: str) -> AnyResponse:

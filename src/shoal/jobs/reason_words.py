@@ -14,6 +14,7 @@ _DROPPED_BY = {
     "file_type": "their file type",
     "off_scope": "a changed scope",
     "operator": "the operator",
+    "robots": "robots.txt",
     "shape": "the shape of their URL",
 }
 
@@ -24,5 +25,5 @@ def skipped_words(reason: str) -> str:
 
 
 def dropped_by(reason: str) -> str:
-    """As in `2 dropped by robots`."""
+    """As in `2 dropped by robots.txt`."""
     return _DROPPED_BY.get(reason, reason.replace("_", " "))
