@@ -32,7 +32,7 @@ GIVEN: dict[str, tuple[str, Any]] = {
 OF_PAGES = {"archive", "body", "files"}
 """Operations that find nothing in a job without a page."""
 OF_NO_JOB = {
-    *("submit", "jobs", "scrape", "schedules", "add_schedule", "stats", "workers"),
+    *("submit", "jobs", "scrape", "schedules", "add_schedule", "stats", "fleet_series", "workers"),
     *("hosts", "host", "change_host", "exclusions", "set_exclusions"),
     *("tokens", "make_token", "change_token", "revoke_token"),
     *("proxy_pools", "proxy_pool", "set_proxy_pool", "remove_proxy_pool"),

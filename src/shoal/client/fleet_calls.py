@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from shoal.client.responses.fleet import Exclusions, Host, Schedule, Stats, Token, Worker
+from shoal.client.responses.jobs import Series, SeriesPoint
 from shoal.client.responses.proxies import ProxyPool, ProxyPoolSummary
 from shoal.client.transport import Transport, query_of, quoted
 
@@ -51,6 +52,10 @@ class FleetCalls(Transport):
     def stats(self) -> Stats:
         """A summary of the fleet."""
         return cast(Stats, self._get("/stats"))
+
+    def fleet_series(self) -> list[SeriesPoint]:
+        """How all jobs went over the last 24 hours, oldest first."""
+        return cast(Series, self._get("/series"))["points"]
 
     def schedules(self) -> list[Schedule]:
         return list(self._get("/schedules")["schedules"])

@@ -67,7 +67,7 @@ class FleetSource:
     def __init__(self, over: Bridge, overviews: Overviews) -> None:
         self._bridge = over
         self._overviews = overviews
-        self._fleet_view = FleetViewReader(over)
+        self._fleet_view = FleetViewReader(over, overviews.background)
 
     @property
     def title(self) -> str:

@@ -107,6 +107,7 @@ EXAMPLES: Mapping[str, Example] = {
     "remove_proxy_pool": Example('shoal.remove_proxy_pool("europe")'),
     "workers": Example("shoal.workers()"),
     "stats": Example("shoal.stats()"),
+    "fleet_series": Example("shoal.fleet_series()"),
     "schedules": Example("shoal.schedules()"),
     "schedule": Example('shoal.schedule("nightly")'),
     "add_schedule": Example(

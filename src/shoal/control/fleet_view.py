@@ -9,11 +9,12 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from concurrent.futures import Executor
+from typing import Any
 from urllib.parse import urlsplit
 
 from shoal.control.async_bridge import Bridge
+from shoal.control.cached_values import Cached, CachedByOwner, ReadInBackground
 from shoal.dashboard.source import FleetView, LaneView, Process, ProxiesView, Server, Viewer
 from shoal.errors import ShoalError, Unavailable
 from shoal.fleet.fleet_status import AtWork, FleetStatus, FleetStatusReader
@@ -26,11 +27,13 @@ from shoal.model import Lane
 from shoal.store.fleet.schedules import list_schedules
 from shoal.store.fleet.tokens import list_tokens
 from shoal.store.jobs import count_jobs
+from shoal.store.results.fleet_series import fleet_series
+from shoal.store.results.time_series import Point
 from shoal.wording import plural
 
-T = TypeVar("T")
 KEPT_S = 5.0
 STATUS_KEPT_S = 1.0
+SERIES_KEPT_S = 30.0
 ARCHIVE_KEPT_S = 30.0
 """Providers of buckets charge for each request."""
 CONNECT_S = 2.0
@@ -40,24 +43,8 @@ SLOWED = 1.5
 """A host whose delay is this many times the usual is slowed down."""
 
 
-@dataclass
-class Cached(Generic[T]):
-    """The last value, for some seconds."""
-
-    read: Callable[[], T]
-    kept_s: float
-    _value: T | None = None
-    _until: float = 0.0
-
-    def get(self) -> T:
-        now = time.monotonic()
-        if self._value is None or now >= self._until:
-            self._value, self._until = self.read(), now + self.kept_s
-        return self._value
-
-
 class FleetViewReader:
-    def __init__(self, over: Bridge) -> None:
+    def __init__(self, over: Bridge, background: Executor) -> None:
         self._bridge = over
         self._reader = FleetStatusReader(over.fleet_unopened)
         self._status = Cached(lambda: over.run(self._reader.read()), STATUS_KEPT_S)
@@ -67,6 +54,10 @@ class FleetViewReader:
         self._redis = Cached(lambda: _timed(lambda: over.run(over.connection.command("PING"))), KEPT_S)
         self._database = Cached(lambda: _timed(over.store.is_current), KEPT_S)
         self._archive = Cached(lambda: _timed(over.archive.stored.check), ARCHIVE_KEPT_S)
+        self._series = ReadInBackground[list[Point]](
+            lambda owner: fleet_series(over.store, time.time(), owner), [], SERIES_KEPT_S, background
+        )
+        self._known_schedules = CachedByOwner(self._read_schedules, KEPT_S)
         self._broker = Cached(lambda: _timed(lambda: _connect(over.settings.broker_url or "")), KEPT_S)
 
     def read(self, viewer: Viewer) -> FleetView:
@@ -74,6 +65,7 @@ class FleetViewReader:
         others = self._others() if seen.redis_answers else []
         backoff = _in_backoff(self._hosts.get()) if seen.redis_answers else []
         return FleetView(
+            points=self._series.get(viewer.owner),
             processes=[*others, *(_process(child) for child in seen.at_work)],
             servers=self._servers(seen),
             lanes=self._lanes(seen, viewer),
@@ -101,8 +93,11 @@ class FleetViewReader:
         return {job: at for job, at in newest.items() if job}
 
     def _schedules(self, viewer: Viewer) -> list[Mapping[str, Any]]:
+        return self._known_schedules.get(viewer.owner)
+
+    def _read_schedules(self, owner: str | None) -> list[Mapping[str, Any]]:
         store = self._bridge.store
-        return [_schedule(schedule_record(store, one)) for one in list_schedules(store, viewer.owner)]
+        return [_schedule(schedule_record(store, one)) for one in list_schedules(store, owner)]
 
     def _servers(self, seen: FleetStatus) -> list[Server]:
         settings = self._bridge.settings

@@ -147,7 +147,7 @@ def _tag(path: str) -> str:
     noun, *rest = path.removeprefix(API).strip("/").split("/")
     if not path.startswith(API):
         return "service"
-    if noun in ("workers", "stats"):
+    if noun in ("workers", "stats", "series"):
         return "fleet"
     return "data" if noun == "jobs" and rest[1:] and rest[1] in _DATA else noun
 

@@ -199,7 +199,8 @@ class _Pages:
         return _see("job", "The change holds from the next requests on.", id=id)
 
     def fleet(self) -> str:
-        return render_template("fleet.html", fleet=self._source.fleet(viewer()))
+        fleet = self._source.fleet(viewer())
+        return render_template("fleet.html", fleet=fleet, charts=charts(fleet.points) if fleet else [])
 
     def _found(self, id: str) -> Job:
         return self._source.find(viewer(), id)

@@ -19,6 +19,7 @@ from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import Job
 from shoal.store.results.listings import Where
 from shoal.store.results.pagination import Position
+from shoal.store.results.time_series import Point
 from shoal.store.store import Store
 from shoal.telemetry.read_logs import Event
 
@@ -94,6 +95,8 @@ class ProxiesView:
 
 @dataclass(frozen=True, slots=True)
 class FleetView:
+    points: Sequence[Point]
+    """How the viewer's jobs went over the last day."""
     processes: Sequence[Process]
     servers: Sequence[Server]
     lanes: Sequence[LaneView]

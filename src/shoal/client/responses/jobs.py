@@ -44,12 +44,12 @@ class Appended(TypedDict):
 
 
 class SeriesPoint(TypedDict):
-    """What happened to a job in a period of time."""
+    """What happened to a job, or to a fleet, in a period of time."""
 
     at: str
     """When the period began."""
     seconds: int
-    """How long it lasted: a minute, or longer in jobs of many hours."""
+    """How long it lasted: a minute, or longer in jobs of many hours; of a fleet one to ten minutes."""
     pages: int
     by_status: dict[str, int]
     bytes: int
@@ -62,7 +62,7 @@ class SeriesPoint(TypedDict):
 
 
 class Series(TypedDict):
-    """How a job went over time."""
+    """How a job, or a fleet, went over time."""
 
     points: list[SeriesPoint]
     """Oldest first, at most 480 and the time since. A period without a point had no pages."""

@@ -1,7 +1,8 @@
-"""Lists the fleet's processes, and summarizes the fleet."""
+"""Lists the fleet's processes, and summarizes the fleet: now, and over the last day."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import asdict
 from typing import Any
@@ -9,13 +10,16 @@ from typing import Any
 from flask import current_app
 
 from shoal.client.responses.fleet import Stats, WorkerList
+from shoal.client.responses.jobs import Series
 from shoal.control.async_bridge import bridge
 from shoal.control.ownership import owner
 from shoal.control.routes import READ, Reply, Routes
 from shoal.fleet.fleet_status import FleetStatusReader
 from shoal.fleet.roster import RosterEntry, entries
+from shoal.jobs.job_series import point_record
 from shoal.model import JobState, Lane
 from shoal.store.jobs import count_jobs, unfinished_jobs
+from shoal.store.results.fleet_series import fleet_series as read_fleet_series
 
 routes = Routes("workers")
 _STATUS_READER = "shoal-status-reader"
@@ -47,6 +51,13 @@ def stats() -> Reply:
         "redis_bytes": seen.redis_bytes,
         "redis_fault": seen.redis_fault,
     }
+
+
+@routes.get("/series", READ, answers={200: Series})
+def fleet_series() -> Reply:
+    """How all jobs that the token may see went over the last day: pages, statuses, items, latency and queue in
+    periods of one to ten minutes."""
+    return {"points": [point_record(point) for point in read_fleet_series(bridge().store, time.time(), owner())]}
 
 
 def _shown(entry: RosterEntry, jobs: set[str] | None) -> dict[str, Any]:
