@@ -1,7 +1,7 @@
 """The rows of the list of jobs.
 
-Rows of jobs that have ended are remembered. A row that is not read soon is read on in the background; until the next
-look, it has the name and the state of its job only.
+Rows of jobs that have ended are kept. If reading a row takes long, it continues in the background; until it is
+ready, the list shows only the job's name and state.
 """
 
 from __future__ import annotations

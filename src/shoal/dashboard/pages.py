@@ -20,6 +20,7 @@ from shoal.dashboard import formats
 from shoal.dashboard.charts import charts
 from shoal.dashboard.cursors import cursor_of, position_of
 from shoal.dashboard.figures import MARKS, progress
+from shoal.dashboard.job_row_html import RowHtml
 from shoal.dashboard.job_rows import JobRows, health
 from shoal.dashboard.job_tabs import FORMATS, TABS, page_content, tab_content
 from shoal.dashboard.login import Login, say, viewer
@@ -90,6 +91,7 @@ class _Pages:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._rows = JobRows(source)
+        self._row_html = RowHtml()
         self._screenshots = NewestScreenshots()
 
     def jobs(self) -> str:
@@ -99,7 +101,8 @@ class _Pages:
         older = cursor_of(found[JOBS_SHOWN - 1][0]) if len(found) > JOBS_SHOWN else None
         runs = self._source.next_runs(viewer())
         words = health(rows, self._source.workers())
-        return render_template("jobs.html", rows=rows, health=words, older=older, after=after, runs=runs)
+        shown = [self._row_html.of(row, runs.get(row.job.id, "–") if runs else None) for row in rows]
+        return render_template("jobs.html", rows=shown, health=words, older=older, after=after, runs=runs)
 
     def submit(self) -> AnyResponse:
         urls, options = submitted_job(request.form)

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -21,6 +22,9 @@ from shoal.store.tables import jobs, scrapyd_jobs, sinks
 
 _MOST_CANDIDATES = 10
 _READ_AHEAD = 20_000
+_SPECS_KEPT = 500
+_SHORT_CHARS = 16_000
+"""Longer specs, with long rules or certificates, are not kept."""
 _MOST_NAMES = 200
 """Of so many jobs the name nearest to an unknown one is looked for."""
 
@@ -373,10 +377,16 @@ def _update(store: Store, id: str, values: dict[str, Any]) -> None:
         db.execute(update(jobs).where(jobs.c.id == id).values(values))
 
 
+@lru_cache(_SPECS_KEPT)
+def _known_spec(text: str) -> JobSpec:
+    """Whoever watches jobs reads the same specs every second, and reading them is the dearest part of that."""
+    return JobSpec.from_json(text)
+
+
 def job_from_row(row: Row[*tuple[Any, ...]]) -> Job:
     return Job(
         id=row.id,
-        spec=JobSpec.from_json(row.spec),
+        spec=_known_spec(row.spec) if len(row.spec) <= _SHORT_CHARS else JobSpec.from_json(row.spec),
         state=JobState(row.state),
         created_at=row.created_at,
         started_at=row.started_at,

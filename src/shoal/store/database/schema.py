@@ -16,7 +16,7 @@ from shoal.store.database.dialect import Database
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0018"
+HEAD = "0019"
 """The newest revision in `migrations/versions`."""
 
 _version = Table("alembic_version", MetaData(), Column("version_num", Text, primary_key=True))

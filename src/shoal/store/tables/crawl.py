@@ -43,6 +43,8 @@ jobs = Table(
     Column("owner", Text),
     # JSON: the version of every spider that has worked on the job.
     Column("spider_versions", Text),
+    # Lists of jobs begin with the newest.
+    Index("jobs_by_time", "created_at", "id"),
 )
 
 inputs = Table(
