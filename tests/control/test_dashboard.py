@@ -80,6 +80,12 @@ def test_without_a_login_every_page_leads_to_the_login_page_and_back(api: Api, p
     assert "Token" in Browser(api).page("/login")
 
 
+def test_after_an_action_without_a_login_the_login_leads_to_the_job(api: Api) -> None:
+    for path, back in (("/jobs/last/pause", "/jobs/last"), ("/jobs", "/")):
+        answered = Browser(api).client.post(path, base_url=BASE)
+        assert answered.headers["Location"] == f"/login?next={back}"
+
+
 def test_a_login_sets_a_cookie_that_no_script_and_no_other_site_can_use(api: Api) -> None:
     answered = Browser(api).log_in(api.tokens[TokenScope.READ])
     cookie = answered.headers["Set-Cookie"]
@@ -123,6 +129,18 @@ def test_a_form_without_the_key_of_the_session_changes_nothing(api: Api, browser
     for key in ("", "0" * 64):
         assert browser.send(f"/jobs/{job}/cancel", key=key).status_code == 403
     assert load_job(api.bridge.store, job).state is JobState.QUEUED
+
+
+def test_the_row_of_a_job_that_has_ended_changes_when_it_runs_again(api: Api, browser: Browser) -> None:
+    job = api.submit(PAGE)
+    for state in (JobState.RUNNING, JobState.DONE, JobState.RUNNING, JobState.FAILED):
+        set_state(api.bridge.store, job, state, time.time())
+        # A row that is not read soon is there at the next look.
+        for _ in range(100):
+            row = browser.page("/").partition(f'id="job-{job}"')[2].partition("</tr>")[0]
+            if "is being read" not in row:
+                break
+        assert f"</span> {state}</span>" in row.replace("waiting", "running")
 
 
 def test_a_job_is_submitted_changed_paused_resumed_and_cancelled(api: Api, browser: Browser) -> None:

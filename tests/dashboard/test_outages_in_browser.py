@@ -51,8 +51,11 @@ def test_an_open_page_outlives_the_api_redis_and_its_token(fleet: FleetShell, br
         until_said(tab, "Redis")
         fleet.redis.start()
         until_recovered(tab, fleet, "after-redis")
+        tab.type("[name=urls]", "https://example.com/typed-before")
         _change_token(tab, fleet)
-    assert tab.js("window.isSamePage")
+        assert tab.js("window.isSamePage")
+        tab.follow("form[data-copy] button:not([type])")
+        tab.until_text("The job is submitted.")
     assert [said for said in tab.problems if not said.startswith("network: ")] == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -34,9 +36,9 @@ def site() -> Iterator[Server]:
 def test_a_person_submits_a_job_watches_it_changes_it_and_ends_it(tab: Tab, live: Live, site: Server) -> None:
     job = _submit(tab, site)
     _watch_while_typing(tab)
-    tab.follow("form[action$='/change'] button[name=preview]")
-    assert "The change would drop " in tab.text
-    tab.type("[name=exclude]", "*.pdf")
+    tab.click("form[action$='/change'] button[name=preview]")
+    tab.until_text("The change would drop ")
+    assert tab.js("document.querySelector('[name=exclude]').value") == "*.pdf", "what was typed stays"
     tab.type("[name=rate]", "2.5")
     tab.follow("form[action$='/change'] button:not([name])")
     tab.until_text("The change holds")
@@ -90,13 +92,21 @@ def _watch_while_typing(tab: Tab) -> None:
 def test_the_form_is_copied_as_a_command_as_curl_and_as_python(tab: Tab) -> None:
     tab.type("[name=urls]", "https://example.com/it's")
     tab.type("[name=max_pages]", "7")
+    tab.type("[name=rules]", "start: [https://example.com/]\nfollow: [a]")
     copies = {}
-    for way in ("cli", "curl", "python"):
+    for way, has in (("cli", "shoal submit"), ("curl", "curl -H"), ("python", "shoal.client")):
         tab.click(f"[data-as={way}]")
-        copies[way] = tab.js("document.querySelector('output').textContent")
-    assert copies["cli"] == r"shoal submit 'https://example.com/it'\''s' --max-pages '7'"
-    assert '"max_pages":7' in copies["curl"] and "/api/v1/jobs" in copies["curl"]
-    assert '.submit(["https://example.com/it\'s"], max_pages=7)' in copies["python"]
+        copies[way] = tab.until(
+            f"(text => text.includes('{has}') && text)(document.querySelector('output').textContent)"
+        )
+    file, command = copies["cli"].split("RULES\n")
+    assert file == "cat > rules.yml <<'RULES'\nstart: [https://example.com/]\nfollow: [a]\n"
+    assert shlex.split(command) == ["shoal", "submit", "rules.yml", "https://example.com/it's", "--max-pages", "7"]
+    *_, body, url = shlex.split(copies["curl"])
+    rules = {"start": ["https://example.com/"], "follow": ["a"]}
+    assert json.loads(body) == {"urls": ["https://example.com/it's"], "max_pages": 7, "rules": rules}
+    assert url.endswith("/api/v1/jobs")
+    assert f'.submit(urls=["https://example.com/it\'s"], max_pages=7, rules={rules})' in copies["python"]
     assert tab.problems == []
 
 

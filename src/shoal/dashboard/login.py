@@ -56,9 +56,9 @@ class Login:
         token = token_of_session(self._sessions, secret) if secret else None
         found = None if token is None else self._viewer_of(token)
         if found is None:
-            return redirect(url_for("dashboard.login", next=_own_path(request.full_path)), 303)
+            return redirect(url_for("dashboard.login", next=_page_behind()), 303)
         if request.method not in ("GET", "HEAD") and not is_form_key(secret, request.form.get("form_key", "")):
-            abort(403, "this form is not of the page you are logged in to: open the page again")
+            abort(403, "this page was opened in an earlier login: reload it and try again")
         g.viewer, g.form_key = found, form_key(secret)
         return None
 
@@ -98,6 +98,14 @@ def _set_cookie(response: AnyResponse, value: str, seconds: int, name: str = COO
     cast(Response, response).set_cookie(
         name, value, max_age=seconds, httponly=True, secure=True, samesite="Strict", path="/"
     )
+
+
+def _page_behind() -> str:
+    """Where to go after the login: an action has no page, but its job has."""
+    if request.method in ("GET", "HEAD"):
+        return _own_path(request.full_path)
+    job = (request.view_args or {}).get("id")
+    return "/" if job is None else url_for("dashboard.job", id=job)
 
 
 def _own_path(path: str) -> str:

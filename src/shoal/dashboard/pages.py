@@ -12,12 +12,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, cast
 
-from flask import Blueprint, Response, abort, redirect, render_template, request, url_for
+from flask import Blueprint, Response, abort, jsonify, redirect, render_template, request, url_for
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 
 from shoal.dashboard import formats
 from shoal.dashboard.charts import charts
+from shoal.dashboard.copy_as import copies
 from shoal.dashboard.cursors import cursor_of, position_of
 from shoal.dashboard.figures import MARKS, progress
 from shoal.dashboard.job_row_html import RowHtml
@@ -73,6 +74,7 @@ def dashboard(source: Source, login: Login) -> Blueprint:
         made.add_app_template_filter(filter, name)
     made.add_url_rule("/", "jobs", pages.jobs)
     made.add_url_rule("/jobs", "submit", pages.submit, methods=["POST"])
+    made.add_url_rule("/copies", "copies", pages.copies, methods=["POST"])
     made.add_url_rule("/jobs/<id>", "job", pages.job)
     made.add_url_rule("/jobs/<id>/explain", "explain", pages.explain)
     made.add_url_rule("/jobs/<id>/<any(pause, resume, cancel):verb>", "control", pages.control, methods=["POST"])
@@ -108,6 +110,11 @@ class _Pages:
         urls, options = submitted_job(request.form)
         id = self._source.submit(viewer(), urls, options)
         return _see("job", "The job is submitted.", id=id)
+
+    def copies(self) -> AnyResponse:
+        """For the script of the page."""
+        urls, options = submitted_job(request.form)
+        return jsonify(copies(urls, options, request.form.get("rules", ""), request.host_url.rstrip("/")))
 
     def job(self, id: str) -> str:
         job = self._found(id)
@@ -197,7 +204,10 @@ class _Pages:
     def change(self, id: str) -> AnyResponse:
         job, options = self._found(id), changed_options(request.form)
         if "preview" in request.form:
-            return _see("job", self._source.preview(viewer(), job, options), id=id)
+            found = self._source.preview(viewer(), job, options)
+            # The script shows it beside what was typed; without a script, the page shows it.
+            is_script = request.accept_mimetypes.best == "text/plain"
+            return Response(found, content_type="text/plain") if is_script else _see("job", found, id=id)
         self._source.change(viewer(), job, options)
         return _see("job", "The change holds from the next requests on.", id=id)
 

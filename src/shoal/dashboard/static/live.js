@@ -58,6 +58,16 @@ function patchChildren(old, fresh) {
   }
 }
 
+function parsed(text) {
+  return new DOMParser().parseFromString(text, "text/html");
+}
+
+// Forms that keep what is typed are not patched. After a login in another tab their key would be an old one.
+function renewKeys(fresh) {
+  const key = fresh.querySelector("[name=form_key]")?.value;
+  if (key) for (const field of document.querySelectorAll("[name=form_key]")) field.value = key;
+}
+
 function reasonIn(page) {
   const reason = page.querySelector("[role=alert]")?.textContent.trim();
   return reason && reason[0].toUpperCase() + reason.slice(1) + ".";
@@ -72,11 +82,12 @@ async function refresh() {
   }
   if (response.redirected && new URL(response.url).pathname.endsWith("/login"))
     return say("You are logged out. This page shows what was last known. ", loginLink());
-  const fresh = new DOMParser().parseFromString(await response.text().catch(() => ""), "text/html");
+  const fresh = parsed(await response.text().catch(() => ""));
   if (!response.ok || !fresh.getElementById("main"))
     return say(`${reasonIn(fresh) || `The server answered ${response.status}.`} ${KEPT}`);
   say("");
   document.title = fresh.title;
+  renewKeys(fresh);
   patchChildren(main, fresh.getElementById("main"));
 }
 
@@ -92,30 +103,38 @@ document.addEventListener("submit", (event) => {
   if (question && !confirm(question)) event.preventDefault();
 });
 
-function quoted(text) {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+async function ask(form, button, accept) {
+  const body = new URLSearchParams(new FormData(form));
+  if (button.name) body.set(button.name, button.value);
+  const response = await fetch(button.getAttribute("formaction") || form.action, { method: "POST", body, headers: { Accept: accept } });
+  if ((response.headers.get("Content-Type") || "").startsWith(accept)) return response;
+  if (response.redirected) throw new Error("You are logged out.");
+  throw new Error(reasonIn(parsed(await response.text())) || `The server answered ${response.status}.`);
 }
 
-const WAYS = {
-  cli: (urls, options) => ["shoal submit", ...urls.map(quoted),
-    ...Object.entries(options).map(([name, value]) => `--${name.replaceAll("_", "-")} ${quoted(String(value))}`)].join(" "),
-  curl: (urls, options) => `curl -H "Authorization: Bearer $SHOAL_TOKEN" -H 'Content-Type: application/json' ` +
-    `-d ${quoted(JSON.stringify({ urls, ...options }))} ${location.origin}/api/v1/jobs`,
-  python: (urls, options) => `from shoal.client import Client\n\nClient("${location.origin}", "shoal_…").submit(` +
-    `${JSON.stringify(urls)}${Object.entries(options).map(([name, value]) => `, ${name}=${JSON.stringify(value)}`).join("")})`,
-};
+async function tell(output, answer) {
+  output.textContent = "…";
+  output.textContent = await answer().catch((error) => error instanceof TypeError ? "The server does not answer." : error.message);
+}
+
+// A preview is shown beside what was typed, which stays.
+document.addEventListener("submit", (event) => {
+  const { target: form, submitter } = event, output = form.querySelector("output");
+  if (submitter?.name !== "preview" || !output) return;
+  event.preventDefault();
+  tell(output, async () => (await ask(form, submitter, "text/plain")).text());
+});
 
 for (const form of document.querySelectorAll("form[data-copy]")) {
-  form.querySelector(".copies").hidden = false;
-  form.addEventListener("click", async (event) => {
-    const way = WAYS[event.target.dataset?.as];
-    if (!way) return;
-    const given = Object.fromEntries([...new FormData(form)].filter(([name, value]) => value && name !== "form_key"));
-    const { urls = "", rules, ...options } = given;
-    for (const name of ["rate", "max_pages", "max_depth"]) if (name in options) options[name] = Number(options[name]);
-    const text = way(urls.split(/\s+/).filter(Boolean), options) + (rules ? "  # and the rules as a file" : "");
-    form.querySelector("output").textContent = text;
-    await navigator.clipboard?.writeText(text).catch(() => {});
+  const copies = form.querySelector(".copies"), output = form.querySelector("output");
+  copies.hidden = false;
+  copies.addEventListener("click", (event) => {
+    const way = event.target.dataset?.as;
+    if (way) tell(output, async () => {
+      const text = (await (await ask(form, event.target, "application/json")).json())[way];
+      await navigator.clipboard?.writeText(text).catch(() => {});
+      return text;
+    });
   });
 }
 
