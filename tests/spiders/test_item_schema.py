@@ -104,7 +104,7 @@ def test_each_entry_of_a_list_has_the_precision() -> None:
 def test_a_precision_is_of_a_decimal_and_within_bounds() -> None:
     with pytest.raises(UsageError, match=r"precision=\(99, 2\).*1 to 76"):
         css(".price", precision=(99, 2))
-    with pytest.raises(UsageError, match=r"Shoe\.size has a precision, but is no Decimal"):
+    with pytest.raises(UsageError, match=r"Shoe\.size has a precision, but is not a Decimal"):
 
         class Shoe(Item):
             size: float = jsonpath("$.size", precision=(3, 1))
@@ -125,7 +125,7 @@ def test_a_field_may_name_the_decimal_sign_of_its_numbers() -> None:
         css("b", decimal=";")
     with pytest.raises(UsageError, match="no argument 'decimals'"):
         css("b", decimals=",")  # type: ignore[call-arg]
-    with pytest.raises(UsageError, match=r"Wrong\.name has a decimal sign, but is no number"):
+    with pytest.raises(UsageError, match=r"Wrong\.name has a decimal separator, but is not a number"):
 
         class Wrong(Item):
             name: str = css("b", decimal=",")

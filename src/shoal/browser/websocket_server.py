@@ -1,6 +1,6 @@
-"""A WebSocket server for one client on this machine: what Playwright speaks, while our browser is at the end of a pipe.
+"""A WebSocket server for one client on this machine. Playwright speaks WebSocket, and our browser listens on a pipe.
 
-Only who knows the secret path gets in. RFC 6455, without extensions.
+Only a client that knows the secret path is let in. RFC 6455, without extensions.
 """
 
 from __future__ import annotations

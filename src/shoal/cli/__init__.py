@@ -41,7 +41,7 @@ COMMANDS = {
     "report": ("report", "Write a report about a job, with charts, as one HTML file."),
     "schedule": ("schedule", "Start jobs at set times (cron)."),
     "hosts": ("hosts", "Show each host's state, set its rate, or pause it."),
-    "proxies": ("proxies", "Show how proxies work, test them, and keep named pools."),
+    "proxies": ("proxies", "Show how well proxies work, test them, and keep named pools."),
     "up": ("up", "Run a whole fleet on this machine."),
     "top": ("top", "Show jobs and processes live."),
     "workers": ("workers", "List the processes of the fleet."),

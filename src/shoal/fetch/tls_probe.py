@@ -1,4 +1,4 @@
-"""Asks a host again, without a request, why its TLS handshake failed: libcurl's error does not say it."""
+"""Repeats a failed TLS handshake with a host to find out why it failed: libcurl's error does not say."""
 
 from __future__ import annotations
 

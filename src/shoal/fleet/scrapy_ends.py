@@ -1,4 +1,4 @@
-"""What Redis has still to be told of Scrapy processes that ended. It is kept until Redis has it."""
+"""Reports of Scrapy processes that ended. They are kept until Redis has them."""
 
 from __future__ import annotations
 

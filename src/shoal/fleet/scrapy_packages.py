@@ -1,4 +1,4 @@
-"""Where a worker unpacks Scrapy projects that were uploaded: each in a folder with the name of its digest."""
+"""Unpacks uploaded Scrapy projects on a worker, each into a folder named after its digest."""
 
 from __future__ import annotations
 

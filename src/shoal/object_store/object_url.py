@@ -29,7 +29,7 @@ class ObjectUrl(NamedTuple):
         if separator and scheme == "file":
             return cls(scheme, "", _local_path(text))
         if not separator or scheme not in ENDPOINTS:
-            raise UsageError(f"{masked(text)} is no URL of an object store: give {', '.join(_EXAMPLES)}")
+            raise UsageError(f"{masked(text)} is not the URL of an object store: give {', '.join(_EXAMPLES)}")
         if "@" in rest.partition("/")[0]:
             raise UsageError(
                 f"{masked(text)}: leave credentials out of the URL; the provider's own variables and files have them"

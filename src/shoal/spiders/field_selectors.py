@@ -174,7 +174,7 @@ def _field(picked: Pick, about: FieldArguments) -> Any:
         raise UsageError(f"a field has no argument {sorted(unknown)[0]!r}; besides its selector it takes re, {known}")
     decimal = about.get("decimal")
     if decimal not in (None, *DECIMAL_SIGNS):
-        raise UsageError(f"decimal={decimal!r}: the decimal sign of numbers is '.' or ','")
+        raise UsageError(f"decimal={decimal!r}: the decimal separator is '.' or ','")
     info: Any = Field(about.get("default", PydanticUndefined))
     info.metadata.append(replace(picked, decimal=decimal))
     if "precision" in about:

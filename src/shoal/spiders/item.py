@@ -61,10 +61,12 @@ class Item(BaseModel):
         for name, info in cls.model_fields.items():
             has_precision = any(isinstance(part, Precision) for part in info.metadata)
             if has_precision and shape_of(info.annotation)[0] is not Decimal:
-                raise UsageError(f"{cls.__name__}.{name} has a precision, but is no Decimal: remove one or the other")
+                raise UsageError(f"{cls.__name__}.{name} has a precision, but is not a Decimal: remove one of them")
             has_sign = any(getattr(part, "decimal", None) for part in info.metadata)
             if has_sign and shape_of(info.annotation)[0] not in (int, float, Decimal):
-                raise UsageError(f"{cls.__name__}.{name} has a decimal sign, but is no number: remove one or the other")
+                raise UsageError(
+                    f"{cls.__name__}.{name} has a decimal separator, but is not a number: remove one of them"
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,10 +42,10 @@ from shoal.store.results.export import STDOUT
 @click.option(
     "--files",
     metavar="DIR",
-    help="Write the files that items refer to, each content once, to a folder or a bucket (s3://, gs://, az://).",
+    help="Write the files that items refer to, without duplicates, to a folder or a bucket (s3://, gs://, az://).",
 )
 @click.option(
-    "--assets", is_flag=True, help="With --mirror: require the images, stylesheets, scripts and fonts of pages."
+    "--assets", is_flag=True, help="With --mirror: fail if the job did not keep images, stylesheets, scripts and fonts."
 )
 def export(
     session: Session,

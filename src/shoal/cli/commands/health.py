@@ -16,7 +16,7 @@ SOON_S = 10.0
 
 
 @click.command(cls=Command)
-@click.option("--browser", is_flag=True, help="Check the browser that renders pages here instead: it is started once.")
+@click.option("--browser", is_flag=True, help="Check instead that this machine's browser starts and renders pages.")
 def health(session: Session, browser: bool) -> None:
     """Check that the fleet's processes of this machine and home make progress. Exit code 0: all do; 5: one does not.
 

@@ -44,9 +44,7 @@ _VALUE_NAMED = re.compile(r"""('.*?'|".*?") is no """)
     "--rejected", is_flag=True, help="List the items that failed validation, by reason. --limit counts for each reason."
 )
 @click.option("--refused", is_flag=True, help="List the items that a sink refused, by its reason.")
-@click.option(
-    "--retry", is_flag=True, help="With --refused: deliver these items again, after you have mended the cause."
-)
+@click.option("--retry", is_flag=True, help="With --refused: deliver these items again, after you fixed the cause.")
 @click.option("--provenance", is_flag=True, help="With --json: add _url, _page and _type to each item.")
 def items(
     session: Session,

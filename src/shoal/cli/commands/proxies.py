@@ -1,4 +1,4 @@
-"""`shoal proxies`: shows how proxies work, tests them, and keeps named pools."""
+"""`shoal proxies`: shows how well proxies work, tests them, and keeps named pools."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DefaultToShow(click.Group):
 @global_options
 @click.pass_context
 def proxies(context: click.Context) -> None:
-    """Show how proxies work, test them, and keep named pools.
+    """Show how well proxies work, test them, and keep named pools.
 
     \b
     shoal proxies
@@ -118,7 +118,7 @@ def remove(session: Session, name: str) -> None:
 @flag("timeout")
 @flag("allow_private")
 def test(session: Session, pool: str, url: str, region: str | None, timeout: float, allow_private: bool) -> None:
-    """Fetch URL through each proxy of a pool, and tell which ones work. Exit code 4: none does.
+    """Fetch URL through each proxy of a pool, and report which work. Exit code 4: none does.
 
     \b
     shoal proxies test europe --url https://example.com/

@@ -21,7 +21,7 @@ LOOK_EVERY_S = 0.5
 @click.command(cls=Command)
 @click.argument("job")
 def rebuild(session: Session, job: str) -> None:
-    """Restore the queue of JOB (id, id prefix, name or "last") in Redis, its frontier, from the database.
+    """Restore the lost queue of JOB (id, id prefix, name or "last") in Redis from the database.
 
     Stored pages are not fetched again. You may run it while workers and tend run, and more than once.
 

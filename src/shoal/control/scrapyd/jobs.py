@@ -1,4 +1,4 @@
-"""Jobs: schedule and cancel them, and tell how they stand. The states are scrapyd's: pending, running and finished."""
+"""Jobs: schedule, cancel and list them. The states are scrapyd's: pending, running and finished."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Lists the spiders of a project in a process of its own, with limits: what a project does when it is imported is not
-known, and it must not meet the API's connections, tokens or threads."""
+"""Lists the spiders of a project, in a separate process with limits. Importing a project runs its code, which must not
+reach the API's connections, tokens or threads."""
 
 from __future__ import annotations
 

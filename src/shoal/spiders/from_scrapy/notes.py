@@ -1,4 +1,4 @@
-"""What could not be translated, and where it is in the original."""
+"""Notes about what could not be translated, with the line in the original."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Writes usual shapes of callbacks as what they stand for, before they are translated: a function in the callback that
-only returns an expression, an item loader, and an item that is filled field by field."""
+"""Rewrites common patterns in callbacks in a simpler form, before they are translated: a nested function that only
+returns an expression, an item loader, and an item that is filled field by field."""
 
 from __future__ import annotations
 
