@@ -65,6 +65,7 @@ def _dashboard(home: Path, folder: Path) -> None:
 
 def _picture(tab: Tab, url: str, path: Path, height: int) -> None:
     tab.open(url)
+    tab.until("!document.body.innerText.includes('are being counted')")
     tab.screenshot(path, height)
 
 
