@@ -23,7 +23,7 @@ from shoal.store.jobs import Job
 from shoal.store.results.listings import CONTAINS, list_pages_with_content
 from shoal.store.results.pagination import GROUPED_BY, Placed, dead_groups, dead_trends, items_after, pages_after
 from shoal.store.results.quality import changes
-from shoal.urls.traps import allowing
+from shoal.urls.traps import RULES, allowing
 from shoal.urls.url_shapes import allowing as allowing_shape
 
 TABS = {
@@ -106,7 +106,7 @@ def _pages(source: Source, job: Job, given: Mapping[str, str]) -> Content:
 
 def _skipped(source: Source, job: Job, _given: Mapping[str, str]) -> Content:
     stored = source.overview(job).stored
-    traps = [{"trap": trap, "allow": allowing(trap.rule)} for trap in stored.traps]
+    traps = [{"trap": trap, "why": RULES.get(trap.rule, ""), "allow": allowing(trap.rule)} for trap in stored.traps]
     shapes = [{"shape": one, "allow": allowing_shape(one.shape)} for one in stored.shapes]
     return {"skipped": stored.skipped, "dropped": stored.dropped, "traps": traps, "shapes": shapes}
 

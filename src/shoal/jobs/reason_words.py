@@ -7,6 +7,7 @@ _SKIPPED = {
     "file_type": "of other file types",
     "link_type": "for programs, not people",
     "logout": "that would log out",
+    "trap": "that look endless",
 }
 _DROPPED_BY = {
     "address_refused": "the address guard",
