@@ -88,9 +88,13 @@ def test_processes_on_machines_of_their_own_find_each_other_by_the_spiders_name(
 ) -> None:
     first = Spider("map", large_shop, tmp_path, REDIS_URL=redis.url, DOWNLOAD_DELAY=0.05)
     eventually(lambda: len(large_shop.log()) > 3)
+    # The first must not be through before the other has begun.
+    large_shop.control(latency_ms=5_000)
     other = tmp_path / "other"
     other.mkdir()
     second = Spider("map", large_shop, other, REDIS_URL=redis.url, DOWNLOAD_DELAY=0.05)
+    eventually(lambda: "works on job" in second.log)
+    large_shop.control(latency_ms=0)
     first.wait()
     second.wait()
     assert set(Counter(visit.path for visit in large_shop.log()).values()) == {1}

@@ -32,11 +32,17 @@ from shoal.store.store import Store
 OF_A_FLEET = "a fleet works on it: set SHOAL_REDIS_URL to the fleet's Redis"
 ITS_FLEET_IS_DOWN = "its fleet is down: `shoal up` starts it again"
 _CALLER = "crawl-"
+_INLINE = "+inline"
 
 
 def caller_of(job: str) -> str:
     """The name by which the process that crawls a job calls the frontier: no two processes crawl one job."""
     return f"{_CALLER}{job}"
+
+
+def inline_caller(caller: str) -> str:
+    """The second name of a process that crawls with Scrapy, for requests past the scheduler."""
+    return f"{caller}{_INLINE}"
 
 
 class Home:
@@ -73,7 +79,7 @@ class Home:
     async def take_over(self, job: str) -> None:
         """For the process that holds the lock of the job: what a killed process had leased of it returns."""
         with closing(self.crash_marker_of(job)) as marker:
-            await self.frontier.reap(marker.left_behind(), [caller_of(job)])
+            await self.frontier.reap(marker.left_behind(), [caller_of(job), inline_caller(caller_of(job))])
             marker.clear()
 
     async def take_over_killed(self, own: str) -> int:
@@ -81,8 +87,8 @@ class Home:
         for other crawls. Returns how many processes that were."""
         killed = 0
         for caller in self.frontier.lease_holders():
-            job = caller.removeprefix(_CALLER)
-            if job in (caller, own) or (lock := JobLock(self.path, job)).holder() is not None:
+            job = caller.removeprefix(_CALLER).removesuffix(_INLINE)
+            if not caller.startswith(_CALLER) or job == own or (lock := JobLock(self.path, job)).holder() is not None:
                 continue
             with lock.tried() as is_killed:
                 if is_killed:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from sqlalchemy.exc import IntegrityError
 
 from shoal.errors import MissingExtra, UnknownJob, UsageError
-from shoal.frontier.contract import Frontier
+from shoal.frontier.contract import Frontier, Terms
 from shoal.model import ENDED, JobSpec, JobState
 from shoal.scrapy.cookie_jars import CookieKeeper
 from shoal.settings import Settings
@@ -41,6 +41,7 @@ class CrawlJob(Protocol):
     store: Store
     id: str
     caller: str
+    terms: Terms
     cookies: CookieKeeper
 
     @property

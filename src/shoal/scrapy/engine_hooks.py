@@ -17,9 +17,10 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.extensions.throttle import AutoThrottle
 from scrapy.utils.asyncgen import as_async_generator
 
-from shoal.fetch.exchange import retry_after_s
+from shoal.engine.leasing.start_times import StartTimes
 from shoal.model import Landing
 from shoal.scrapy.cookie_jars import CookieJars
+from shoal.scrapy.download_gate import DownloadGate
 from shoal.scrapy.held_request import SPIDER_ERROR, HeldRequest, failure_kind
 from shoal.scrapy.outbox import Outbox
 from shoal.scrapy.pipeline import Pipeline, item_record
@@ -27,9 +28,6 @@ from shoal.scrapy.request_json import host_of
 from shoal.scrapy.spider_output import output_handler
 from shoal.store.archive.warc import digest
 
-_LATE_S = 0.02
-"""A start that is this much late is reported: less is jitter."""
-_INLINE = " inline"
 _UNLIMITED = {"concurrency": 10_000, "delay": 0.0, "jitter": 0.0, "randomize_delay": False}
 
 
@@ -41,8 +39,10 @@ class EngineHooks:
         jars: CookieJars,
         done: Callable[[HeldRequest], None],
         is_known: Callable[[Any], bool],
+        hurry: Callable[[], None],
     ) -> None:
-        """Calls `done` with each request that is done. `is_known` filters a duplicate, and counts it."""
+        """Calls `done` with each request that is done. `is_known` filters a duplicate, and counts it. `hurry` is called
+        when a request past the scheduler needs a lease."""
         self._crawler = crawler
         self._outbox = outbox
         self._jars = jars
@@ -50,9 +50,12 @@ class EngineHooks:
         self._is_known = is_known
         self.held: dict[Any, HeldRequest] = {}
         """The leased requests that Scrapy works on."""
+        self.starts = StartTimes()
+        self.gate = DownloadGate(self.held, self.starts, outbox, hurry)
         self.parents: dict[Any, HeldRequest] = {}
         """Requests that a callback has just yielded, until they reach the scheduler."""
-        middlewares = crawler.engine.scraper.itemproc.middlewares
+        # An ITEM_PROCESSOR of the project may have none.
+        middlewares = getattr(crawler.engine.scraper.itemproc, "middlewares", ())
         self._keeps_items = any(isinstance(each, Pipeline) for each in middlewares)
 
     def install(self) -> None:
@@ -124,16 +127,9 @@ class EngineHooks:
             yield each
 
     def _hook_downloader(self, downloader: Any) -> None:
-        """The frontier times the starts of leased requests, for all processes. Others (robots.txt, media, inline
-        downloads) keep Scrapy's own slots, with their delays."""
-        slot_key, given = downloader.get_slot_key, downloader.per_slot_settings
-
-        def get_slot_key(request: Any) -> str:
-            key = str(slot_key(request))
-            return key if request in self.held or key.endswith(_INLINE) else key + _INLINE
-
-        downloader.get_slot_key = get_slot_key
-        downloader.per_slot_settings = _SlotSettings(given)
+        """The frontier times all starts, for all processes."""
+        self.gate.install(downloader)
+        downloader.per_slot_settings = _SlotSettings()
         downloader.middleware.methods["process_exception"].appendleft(self._process_exception)
 
     def _response_downloaded(self, response: Any, request: Any) -> None:
@@ -144,11 +140,8 @@ class EngineHooks:
         held.latency_s = request.meta.get("download_latency", 0.0)
         held.landed, held.status, held.bytes = True, response.status, len(response.body)
         held.content_type = response.headers.get(b"Content-Type", b"").decode("latin1").partition(";")[0].strip()
-        late_s = max(0.0, time.monotonic() - held.latency_s - held.start_at)
-        after_s = _retry_after_s(response) if response.status in (429, 503) else None
-        landing = Landing(held.lease.token, held.latency_s, response.status, None, after_s)
-        landing.late_s = late_s if late_s > _LATE_S else 0.0
-        self._outbox.land(landing)
+        if (landing := self.gate.landing(held, response)) is not None:
+            self._outbox.land(landing)
 
     def _process_exception(self, request: Any, exception: BaseException, spider: Any = None) -> None:
         held = self.held.get(request)
@@ -159,8 +152,9 @@ class EngineHooks:
             held.ignored = "robots" if "robots.txt" in str(exception) else ""
         elif "download_slot" in request.meta:
             held.landed, held.failure = True, failure_kind(exception)
-            seconds = max(0.0, time.monotonic() - held.start_at)
-            self._outbox.land(Landing(held.lease.token, seconds, None, held.failure))
+            if not held.slot_left:
+                seconds = max(0.0, time.monotonic() - held.start_at)
+                self._outbox.land(Landing(held.lease.token, seconds, None, held.failure))
 
     def _response_received(self, response: Any, request: Any) -> None:
         held = self.held.get(request)
@@ -198,13 +192,7 @@ def _receivers(sent: Any, signal: Any) -> list[Any]:
 
 
 class _SlotSettings(dict[str, Any]):
-    """DOWNLOAD_SLOTS: no limits for leased requests, and the project's for the others."""
+    """In the place of DOWNLOAD_SLOTS: Scrapy's own slots delay nothing."""
 
     def get(self, key: str, default: Any = None) -> Any:
-        if key.endswith(_INLINE):
-            return super().get(key.removesuffix(_INLINE), default)
         return _UNLIMITED
-
-
-def _retry_after_s(response: Any) -> float | None:
-    return retry_after_s(response.headers.get(b"Retry-After", b"").decode("latin1"), time.time())

@@ -20,6 +20,7 @@ from shoal.frontier.contract import Call, Caller
 from shoal.model import JobState, Lease
 from shoal.scrapy.crawl_job import CrawlJob
 from shoal.scrapy.group_requests import offers_of
+from shoal.scrapy.inline_leases import InlineLeases
 from shoal.scrapy.outbox import Outbox, Sendings
 from shoal.scrapy.settle import Settler
 
@@ -43,6 +44,9 @@ class Reactor(Protocol):
     def opened(self, error: BaseException | None) -> None: ...
 
     def give(self, leases: list[Lease], cookies: dict[str, str]) -> None: ...
+
+    def give_inline(self, leases: list[Lease]) -> None:
+        """Leases of requests that go past the scheduler."""
 
     def offered(self, activity: int) -> None:
         """Everything that was put into the outbox up to `activity` is in the frontier."""
@@ -102,6 +106,7 @@ class FrontierThread:
         # One for all tasks: no two of them use the same verb.
         self._caller = Caller(crawl.caller)
         self._settler = Settler(crawl, self._caller, self._reactor.flush_feeds, self.hurry)
+        self._inline = InlineLeases(crawl.frontier, crawl.id, crawl.caller, crawl.terms, self._reactor.give_inline)
         try:
             self._reactor.give([], await crawl.cookies.load())
             self._reactor.opened(None)
@@ -169,7 +174,7 @@ class FrontierThread:
                     await crawl.beat()
                     if time.monotonic() - extended_at > crawl.frontier.lease_s / 4:
                         extended_at = time.monotonic()
-                        if tokens := [*self._reactor.held_tokens(), *self._settler.tokens]:
+                        if tokens := [*self._reactor.held_tokens(), *self._settler.tokens, *self._inline.tokens]:
                             await crawl.frontier.extend(self._caller.next(), tokens)
                         await crawl.frontier.reap()
             except Unavailable:
@@ -181,13 +186,16 @@ class FrontierThread:
         taken, activity = self._outbox.take()
         self._pending.add(taken)
         await self._report(crawl)
+        # Before the pages: a callback or a pipeline waits for them, and holds its request meanwhile.
+        await self._inline.turn(self._pending.asked, self._pending.left)
         await self._offer(crawl)
         leases = await self._lease(crawl)
         if not self._pending.found:
             self._reactor.offered(activity)
             self._settler.add(self._pending.ended)
             self._pending.ended = []
-        if leases or self._reactor.held_tokens() or not self._pending.is_empty or self._settler.tokens:
+        is_busy = leases or self._reactor.held_tokens() or self._settler.tokens or self._inline.is_waiting
+        if is_busy or not self._pending.is_empty:
             return TURN_S
         return await self._idle(crawl, activity)
 
@@ -263,6 +271,7 @@ class FrontierThread:
                 await self._settler.join()
                 if tokens := self._reactor.held_tokens():
                     await crawl.frontier.release(self._caller.next(), tokens)
+                await self._inline.close()
                 return
             except FrontierLost:
                 raise

@@ -35,6 +35,12 @@ class HeldRequest:
     """By the monotonic clock: when the host's clock allows it."""
     line: tuple[str, str, bytes] = ("", "", b"")
     """Method, URL and body."""
+    given_at: float = 0.0
+    """When Scrapy got it."""
+    sent: bool = False
+    """The downloader middlewares let it pass."""
+    slot_left: bool = False
+    """Another request used its slot at the host, or it was too late for it: it is sent with another lease."""
     landed: bool = False
     received: bool = False
     """Scrapy passed a response to the spider middlewares."""

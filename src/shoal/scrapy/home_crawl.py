@@ -6,18 +6,19 @@ import json
 import logging
 import os
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from shoal.embedded.home import Home, caller_of
 from shoal.engine.job_finish import finish
 from shoal.engine.job_start import terms_of
 from shoal.errors import FrontierLost, UsageError
-from shoal.frontier.contract import Frontier
+from shoal.frontier.contract import Frontier, Terms
 from shoal.jobs.job_id import new_job_id
 from shoal.model import ENDED, JobState
 from shoal.scrapy.cookie_jars import CookieKeeper
 from shoal.scrapy.crawl_job import CrawlPlan, existing_or_new, unfinished_job
+from shoal.scrapy.inline_leases import inline_job
 from shoal.settings import Settings
 from shoal.sinks.run_sinks import JobSinks
 from shoal.store.jobs import Job, set_state, set_state_unless_ended
@@ -29,7 +30,7 @@ log = logging.getLogger("shoal.scrapy")
 
 
 class HomeCrawl:
-    def __init__(self, home: Home, job: Job, cookies: CookieKeeper) -> None:
+    def __init__(self, home: Home, job: Job, cookies: CookieKeeper, terms: Terms) -> None:
         self._home = home
         self._stack = ExitStack()
         self._job = job
@@ -37,6 +38,7 @@ class HomeCrawl:
         self.frontier: Frontier = home.frontier
         self.store = home.store
         self.caller = caller_of(job.id)
+        self.terms = terms
         self.cookies = cookies
         self.start_scope = "start"
         self._sinks: JobSinks | None = None
@@ -45,7 +47,7 @@ class HomeCrawl:
     async def open(cls, settings: Settings, plan: CrawlPlan) -> HomeCrawl:
         home = Home(settings.home, settings.archive_url, settings.spool_bytes)
         job = _chosen(home.store, plan)
-        crawl = cls(home, job, FileCookies(home.path / "crawls" / f"{job.id}.cookies"))
+        crawl = cls(home, job, FileCookies(home.path / "crawls" / f"{job.id}.cookies"), terms_of(plan.spec, 0.0))
         try:
             if not crawl.has_ended:
                 await crawl._take_over(plan)
@@ -64,8 +66,11 @@ class HomeCrawl:
             )
         self._stack.enter_context(lock.held())
         lock.keep_when_released()
-        await self.frontier.open_job(self.id, terms_of(plan.spec, 0.0))
+        await self.frontier.open_job(self.id, self.terms)
         await self._home.take_over(self.id)
+        with suppress(FrontierLost):
+            # Of a process that was killed.
+            await self.frontier.erase(inline_job(self.id, self.caller))
         set_state(self.store, self.id, JobState.RUNNING, time.time())
 
     def _start_sinks(self, settings: Settings) -> None:

@@ -8,6 +8,7 @@ from threading import Lock
 from shoal.model import Landing
 from shoal.scrapy.group_requests import FoundRequest
 from shoal.scrapy.held_request import HeldRequest
+from shoal.scrapy.inline_leases import InlineRequest
 
 
 @dataclass(slots=True)
@@ -15,6 +16,10 @@ class Sendings:
     landings: list[Landing] = field(default_factory=list)
     crawl_delays: dict[str, float] = field(default_factory=dict)
     cookies: dict[str, str] = field(default_factory=dict)
+    asked: list[InlineRequest] = field(default_factory=list)
+    """Requests that wait for a lease of their own."""
+    left: list[int] = field(default_factory=list)
+    """The tokens of such leases whose requests have ended."""
     found: list[FoundRequest] = field(default_factory=list)
     ended: list[HeldRequest] = field(default_factory=list)
     """Requests that Scrapy is done with. What they found is in `found` of the same or of earlier sendings."""
@@ -23,12 +28,15 @@ class Sendings:
         self.landings += newer.landings
         self.crawl_delays |= newer.crawl_delays
         self.cookies |= newer.cookies
+        self.asked += newer.asked
+        self.left += newer.left
         self.found += newer.found
         self.ended += newer.ended
 
     @property
     def is_empty(self) -> bool:
-        return not (self.landings or self.crawl_delays or self.cookies or self.found or self.ended)
+        inline = self.asked or self.left
+        return not (self.landings or self.crawl_delays or self.cookies or inline or self.found or self.ended)
 
 
 class Outbox:
@@ -49,6 +57,14 @@ class Outbox:
     def keep_cookies(self, cookies: dict[str, str]) -> None:
         with self._lock:
             self._sendings.cookies |= cookies
+
+    def ask(self, request: InlineRequest) -> None:
+        with self._lock:
+            self._sendings.asked.append(request)
+
+    def leave(self, token: int) -> None:
+        with self._lock:
+            self._sendings.left.append(token)
 
     def offer(self, found: FoundRequest) -> None:
         with self._lock:

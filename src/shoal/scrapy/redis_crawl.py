@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
+from shoal.embedded.home import inline_caller
 from shoal.engine.job_finish import finish
 from shoal.engine.job_start import terms_of
 from shoal.errors import FrontierLost, UsageError
@@ -23,6 +24,7 @@ from shoal.jobs.job_id import new_job_id
 from shoal.model import ENDED, JobSpec, JobState
 from shoal.scrapy.cookie_jars import CookieKeeper
 from shoal.scrapy.crawl_job import CrawlPlan, existing_or_new, unfinished_job
+from shoal.scrapy.inline_leases import inline_job
 from shoal.settings import Settings
 from shoal.store.jobs import Job, change_spec, load_job, set_state_unless_ended
 from shoal.store.store import Store
@@ -47,6 +49,7 @@ class RedisCrawl:
         self.scrapy_redis = job.spec.scrapy_redis
         self.id = job.id
         self.caller = f"scrapy-{socket.gethostname()}-{os.getpid()}-{time.time_ns():x}"
+        self.terms = terms_of(plan.spec, 0.0)
         self._workers = OwnWorkers(frontier.connection, job.id)
         self.cookies: CookieKeeper = RedisCookies(frontier.connection, f"{TAG}:cookies:{job.id}")
 
@@ -67,12 +70,13 @@ class RedisCrawl:
         await self._workers.beat(self.caller)
         await self._share_scrapy_redis()
         self._run = int(await self.frontier.connection.command("GET", self._run_key) or 0)
-        terms = terms_of(plan.spec, 0.0) if self._job.spec.scrapy_run is None else self._managed_terms(plan.spec)
+        if self._job.spec.scrapy_run is not None:
+            self.terms = self._managed_terms(plan.spec)
         try:
             # A paused job stays so.
-            await self.frontier.change(self.id, terms)
+            await self.frontier.change(self.id, self.terms)
         except FrontierLost:
-            await self.frontier.open_job(self.id, terms)
+            await self.frontier.open_job(self.id, self.terms)
         if self._job.state in (JobState.QUEUED, JobState.INTERRUPTED):
             set_state_unless_ended(self.store, self.id, JobState.RUNNING, time.time())
 
@@ -108,8 +112,10 @@ class RedisCrawl:
     async def beat(self) -> None:
         await self._workers.beat(self.caller)
         gone = await self._workers.gone()
-        await self.frontier.reap(gone=gone)
+        await self.frontier.reap(gone=[*gone, *map(inline_caller, gone)])
         for caller in gone:
+            with suppress(FrontierLost):
+                await self.frontier.erase(inline_job(self.id, caller))
             await self._workers.leave(caller)
 
     async def restore(self) -> None:

@@ -31,7 +31,6 @@ from shoal.scrapy.outbox import Outbox
 from shoal.scrapy.project_settings import crawl_plan, shoal_settings
 from shoal.scrapy.request_json import TOKEN, WHOLE, PackedRequest, pack, unpack
 
-HOSTS_REMEMBERED = 10_000
 INTERRUPTIONS = ("finished", "shutdown", "memusage_exceeded")
 """Reasons of a closed spider that do not end its job: started again, it continues."""
 log = logging.getLogger("shoal.scrapy")
@@ -54,7 +53,6 @@ class Scheduler(BaseScheduler):
         self._ready: list[tuple[float, int, Lease]] = []
         self._by_token: dict[int, HeldRequest] = {}
         self._after_offers: list[tuple[int, Any]] = []
-        self._started_at: dict[str, float] = {}
         self._rests = False
         self._rests_since: float | None = None
         self._timer: Any = None
@@ -67,7 +65,9 @@ class Scheduler(BaseScheduler):
         engine = self._crawler.engine
         self._slot = engine._slot
         self._jars = CookieJars(engine)
-        self._hooks = EngineHooks(self._crawler, self._outbox, self._jars, self._end, self._is_known)
+        if self._crawler.settings.getdict("DOWNLOAD_SLOTS"):
+            log.warning("DOWNLOAD_SLOTS is not used: `shoal hosts HOST --rate R` sets the rate of one host")
+        self._hooks = EngineHooks(self._crawler, self._outbox, self._jars, self._end, self._is_known, self._hurry_now)
         self._hooks.install()
         if self._own_filter is not None:
             self._own_filter.open()
@@ -126,24 +126,19 @@ class Scheduler(BaseScheduler):
                 return None
             lease = heappop(self._ready)[2]
             held = self._by_token[lease.token]
-            if (next_at := self._started_at.get(lease.target.host, 0.0) + lease.gap_s) > now:
+            if lease.gap_s and (early_s := self._hooks.starts.early_s(lease.target.host, lease.gap_s)) > 0:
                 # This process is behind the plan: its late starts must keep the gap all the same.
-                heappush(self._ready, (next_at, lease.token, lease))
+                heappush(self._ready, (now + early_s, lease.token, lease))
                 continue
             request = self._unpacked(lease, held)
             if request is not None:
-                self._note_start(lease, now)
+                if lease.gap_s:
+                    self._hooks.starts.begin(lease.target.host, lease.gap_s)
+                held.given_at = now
                 self._hooks.held[request] = held
                 self._stats.inc_value("scheduler/dequeued")
                 return request
         return None
-
-    def _note_start(self, lease: Lease, now: float) -> None:
-        if not lease.gap_s:
-            return
-        if len(self._started_at) > HOSTS_REMEMBERED:
-            self._started_at.clear()
-        self._started_at[lease.target.host] = now
 
     def _replaced(self, request: Any) -> HeldRequest | None:
         """The request in whose place a downloader middleware returned this one."""
@@ -220,6 +215,9 @@ class Scheduler(BaseScheduler):
         if not self._ready and len(self._by_token) <= self._most // 4:
             self._thread.hurry()
 
+    def _hurry_now(self) -> None:
+        self._thread.hurry()
+
     def _wake_at(self, seconds: float) -> None:
         from twisted.internet import reactor
 
@@ -250,6 +248,9 @@ class Scheduler(BaseScheduler):
             self._by_token[lease.token] = HeldRequest(lease, time.monotonic() + lease.wait_s)
         self._in_reactor(self._take, leases, cookies)
 
+    def give_inline(self, leases: list[Lease]) -> None:
+        self._in_reactor(self._hooks.gate.give, leases)
+
     def _take(self, leases: list[Lease], cookies: dict[str, str]) -> None:
         self._jars.put(cookies)
         for lease in leases:
@@ -273,6 +274,7 @@ class Scheduler(BaseScheduler):
 
     def lost(self, error: Exception) -> None:
         log.error("%s", error)
+        self._in_reactor(self._hooks.gate.fail, error)
         self._in_reactor(self._close_spider, "frontier_lost")
 
     def _close_spider(self, reason: str) -> None:

@@ -10,6 +10,7 @@ from scrapy import FormRequest, Item, Request, Spider
 from scrapy.item import Field
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
+from scrapy.utils.defer import maybe_deferred_to_future
 
 from shoal.scrapy import RedisCrawlSpider, RedisSpider
 
@@ -172,4 +173,30 @@ class ManySpider(Spider):  # type: ignore[misc]
             yield response.follow(f"/contact.html?{place % 3}", self.parse_about)
 
     def parse_about(self, response: Any) -> None:
+        """Checked by `scrapy check`.
+
+        @url data:,about
+        @returns items 0
+        """
         self.crawler.stats.inc_value("about")
+
+
+class GallerySpider(Spider):  # type: ignore[misc]
+    """Requests that go past the scheduler: of a callback, of the media pipeline and for robots.txt."""
+
+    name = "gallery"
+
+    async def start(self) -> AsyncIterator[Any]:
+        yield Request(f"{self.site}/", self.parse)
+
+    def parse(self, response: Any) -> Iterator[Any]:
+        for place in range(16):
+            yield Request(f"{self.site}/about.html?page={place}", self.parse_page, cb_kwargs={"place": place})
+
+    async def parse_page(self, response: Any, place: int) -> AsyncIterator[Any]:
+        extra = Request(f"{self.site}/contact.html?inline={place}")
+        engine = self.crawler.engine
+        download = getattr(engine, "download_async", None)
+        answer = await (download(extra) if download else maybe_deferred_to_future(engine.download(extra)))
+        file_urls = [f"{self.site}/feed.xml?file={place}-{n}" for n in range(2)]
+        yield {"url": response.url, "inline": answer.status, "file_urls": file_urls}
