@@ -18,9 +18,9 @@ from shoal.fleet.scrapy_logs import KEEP_S, remove_old_logs, scrapy_logs
 from shoal.fleet.scrapy_process import has_project
 from shoal.fleet.scrapy_runner import ScrapyRunner
 from shoal.frontier.redis import PoolLimits, RedisFrontier
-from shoal.model import JobSpec, Lane, ScrapyRun
+from shoal.model import JobSpec, JobState, Lane, ScrapyRun
 from shoal.settings import Settings
-from shoal.store.jobs import create_job, load_job
+from shoal.store.jobs import create_job, load_job, set_state
 from shoal.store.store import Store
 from shoal.store.writer import Writer
 from tests.frontier.redis_server import RedisServer
@@ -124,6 +124,38 @@ def test_a_job_that_is_reopened_after_its_spider_closed_itself_has_processes_aga
         await slots.close("j1", 1)
         await announcer.announce([job])
         assert [await slots.claim(found), await slots.claim(found), await slots.claim(found)] == [0, 1, None]
+        writer.close()
+        await frontier.close()
+
+    with Store.open(tmp_path / "shoal.db") as store:
+        asyncio.run(reopen(store))
+
+
+def test_a_job_that_is_reopened_before_its_last_process_is_gone_has_processes_again(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    spec = JobSpec("map", scrapy="map", scrapy_run=ScrapyRun(str(tmp_path), {}, {}, processes=2))
+
+    async def reopen(store: Store) -> None:
+        create_job(store, "j1", lambda: spec, [], 1.0, fleet=True)
+        set_state(store, "j1", JobState.RUNNING, 2.0)
+        job = load_job(store, "j1")
+        frontier, writer = RedisFrontier(redis.url, PoolLimits(connections=1)), Writer(store)
+        announcer, slots = ScrapyAnnouncer(frontier, writer), ScrapySlots(frontier.connection, "w1")
+        await announcer.announce([job])
+        found = (await slots.jobs())["j1"]
+        # It ended and was reopened between two rounds of tend, and only then its processes are reported as closed.
+        assert await slots.claim(found) == 0
+        await slots.close("j1", 0)
+        assert await slots.claim(found) == 1
+        await announcer.announce([job])
+        await announcer.announce([job])
+        assert await slots.claim(found) is None
+        await slots.close("j1", 1)
+        for _ in range(2):
+            assert await slots.claim(found) is None
+            await announcer.announce([job])
+        assert await slots.claim(found) == 0
         writer.close()
         await frontier.close()
 

@@ -49,6 +49,7 @@ for i = 2, #KEYS do
     if redis.call('GET', KEYS[i]) == ARGV[2] then redis.call('DEL', KEYS[i]) end
 end
 """
+_REOPEN = "for _, key in ipairs(KEYS) do if redis.call('GET', key) == ARGV[1] then redis.call('DEL', key) end end"
 _FREE = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 log = EventLogger(__name__)
@@ -87,6 +88,8 @@ class ScrapyAnnouncer:
         self._frontier = frontier
         self._command = frontier.connection.command
         self._writer = writer
+        self._closed: set[str] = set()
+        """Jobs that had only closed processes in the last round."""
 
     async def announce(self, unfinished: Sequence[Job]) -> None:
         """Safe to repeat. Raises Unavailable."""
@@ -98,6 +101,24 @@ class ScrapyAnnouncer:
             await self._command("HSET", _JOBS, *(word for pair in changed.items() for word in pair))
         for id in known.keys() - wanted.keys():
             await self._withdraw(id, processes=json.loads(known[id])["run"]["processes"])
+        await self._reopen([job for job in managed.values() if job.state is JobState.RUNNING])
+
+    async def _reopen(self, running: Sequence[Job]) -> None:
+        """The last process that closes itself ends its job. If the job runs all the same, somebody reopened it before
+        that process was gone, and none would ever start. Two rounds: the job may have ended since it was read."""
+        closed = {job.id: job for job in running if await self._is_closed(job)}
+        for id in closed.keys() & self._closed:
+            slots = _slots(closed[id])
+            await self._command("EVAL", _REOPEN, len(slots), *slots, CLOSED)
+            log.info("scrapy_reopened", f"job {id} was reopened while its last process ended: it starts again", job=id)
+        self._closed = set(closed)
+
+    async def _is_closed(self, job: Job) -> bool:
+        found = await self._command("MGET", *_slots(job))
+        return all(holder == CLOSED.encode() for holder in found) and not await self._alive(job.id)
+
+    async def _alive(self, job: str) -> list[str]:
+        return await OwnWorkers(self._frontier.connection, job).alive()
 
     async def _withdraw(self, id: str, processes: int) -> None:
         """Its closed processes may start again if it is reopened. Claims stay: their processes may still run."""
@@ -157,6 +178,11 @@ class ScrapySlots:
         """Unless processes elsewhere work on it."""
         if not await OwnWorkers(self._connection, job).alive():
             await self._command("HSET", _FAILED, job, reason)
+
+
+def _slots(job: Job) -> list[str]:
+    assert job.spec.scrapy_run is not None
+    return [_slot(job.id, slot) for slot in range(job.spec.scrapy_run.processes)]
 
 
 def _slot(job: str, slot: int) -> str:
