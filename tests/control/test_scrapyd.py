@@ -392,6 +392,50 @@ def test_a_submitter_may_not_choose_code_or_politeness(news: Scrapyd, form: dict
     assert news.post("schedule", ADMIN, **asked)["status"] == "ok"
 
 
+def test_a_project_is_submitted_as_any_job(news: Scrapyd) -> None:
+    given = {"project": "news", "spider": "daily", "arguments": {"city": "Rome"}, "settings": {"LOG_LEVEL": "INFO"}}
+    order = {"scrapy": given, "max_pages": 5, "name": "romans", "lane": "slow"}
+    answered = news.api("POST", "/jobs", order, SUBMIT, headers={"Idempotency-Key": "k1"})
+    assert answered.status_code == 201, answered.text
+    assert news.api("POST", "/jobs", order, SUBMIT, headers={"Idempotency-Key": "k1"}).get_json() == answered.get_json()
+    id = answered.get_json()["id"]
+    spec = load_job(news.api.bridge.store, id).spec
+    run = spec.scrapy_run
+    assert (spec.scrapy, spec.name, spec.limits.pages, spec.lane.value) == ("daily", "romans", 5, "slow")
+    assert run is not None and run.package is not None and (run.processes, run.version) == (1, "1.0")
+    assert (run.arguments, run.settings) == ({"city": "Rome", "_job": id}, {"LOG_LEVEL": "INFO"})
+    assert news.get("status", job=id)["currstate"] == "pending"
+
+
+@pytest.mark.parametrize(
+    ("given", "more", "status", "said"),
+    [
+        ({"project": "sports"}, {}, 422, "this fleet has the projects afar, news, own"),
+        ({"project": "news", "version": "9"}, {}, 422, "version '9' not found"),
+        ({"spider": "weekly"}, {}, 422, "spider 'weekly' not found"),
+        ({}, {"rate": 2}, 422, "--rate: not for a Scrapy project"),
+        ({}, {"urls": []}, 422, "its own start URLs"),
+        ({"processes": 2}, {}, 403, "more than one process"),
+        ({"settings": {"ROBOTSTXT_OBEY": "0"}}, {}, 403, "ROBOTSTXT_OBEY"),
+        ({"arguments": {"download_delay": "0"}}, {}, 403, "download_delay"),
+    ],
+)
+def test_what_a_submitted_project_may_not_be(
+    news: Scrapyd, given: dict[str, Any], more: dict[str, Any], status: int, said: str
+) -> None:
+    order = {"scrapy": {"project": "news", "spider": "daily", **given}, **more}
+    answered = news.api("POST", "/jobs", order, SUBMIT)
+    assert answered.status_code == status and said in answered.text, answered.text
+
+
+def test_schedules_take_projects_of_the_operator(news: Scrapyd) -> None:
+    order = {"name": "nightly", "cron": "@daily", "job": {"scrapy": {"project": "own", "spider": "weekly"}}}
+    answered = news.api("POST", "/schedules", order, SUBMIT)
+    assert answered.status_code == 201 and answered.get_json()["job"]["spider"] == "weekly", answered.text
+    order["job"] = {"scrapy": {"project": "news", "spider": "daily"}}
+    assert "may be deleted" in news.api("POST", "/schedules", {**order, "name": "other"}, SUBMIT).text
+
+
 def test_several_processes_and_repeated_arguments(news: Scrapyd) -> None:
     jobid = news.schedule(setting=["SHOAL_PROCESSES=3", "A=b=c"], city=["Rome", "Oslo"])
     run = load_job(news.api.bridge.store, jobid).spec.scrapy_run

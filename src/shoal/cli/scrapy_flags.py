@@ -11,20 +11,18 @@ import click
 
 from shoal.cli.job_request import given_options
 from shoal.cli.numbers import Whole
+from shoal.cli.session import Session
 from shoal.errors import UsageError
 from shoal.model import JobSpec, ScrapyRun
-from shoal.model.options import OPTIONS
+from shoal.model.options import to_fields
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TAKEN = {
-    *("max_pages", "max_pages_per_host", "max_bytes", "max_seconds"),
-    *("lane", "priority", "name", "sink", "webhook", "webhook_secret", "argument", "max_failure_rate"),
-}
-"""Options of a job that mean the same for a Scrapy project."""
 _FLAGS = (
     click.option(
-        "--scrapy", metavar="DIR", help="Run a spider of this Scrapy project: a folder, or its settings module."
+        "--scrapy",
+        metavar="DIR",
+        help="Run a spider of this Scrapy project: a folder or its settings module; over an API its name there.",
     ),
     click.option("--spider", metavar="NAME", help="The spider of the Scrapy project."),
     click.option("-s", "--set", "settings", multiple=True, metavar="K=V", help="A setting of Scrapy; repeatable."),
@@ -53,9 +51,20 @@ class ScrapyFlags(NamedTuple):
 
         return scrapy_spec(self.spider, self.run, self.options)
 
+    def fields(self) -> dict[str, Any]:
+        """Of `POST /jobs`."""
+        run = self.run
+        named = {"project": run.project, "spider": self.spider, "arguments": run.arguments, "settings": run.settings}
+        return {**to_fields(self.options), "scrapy": {**named, "processes": run.processes}}
 
-def take_scrapy_flags(source: tuple[str, ...], dry_run: bool, options: dict[str, Any]) -> ScrapyFlags | None:
+
+def take_scrapy_flags(
+    session: Session, source: tuple[str, ...], dry_run: bool, options: dict[str, Any]
+) -> ScrapyFlags | None:
     """Takes them out of the options. None: the job is not one of Scrapy. Raises UsageError."""
+    # Only here: most commands submit no job of Scrapy.
+    from shoal.fleet.scrapy_spec import check_options
+
     context = click.get_current_context()
     project, spider = options.pop("scrapy"), options.pop("spider")
     settings, processes = options.pop("settings"), options.pop("processes")
@@ -70,10 +79,10 @@ def take_scrapy_flags(source: tuple[str, ...], dry_run: bool, options: dict[str,
     if not spider:
         raise UsageError("--scrapy needs the name of a spider: --spider NAME; `scrapy list` shows them")
     given = given_options(options)
-    if strange := [OPTIONS[name].flag if name in OPTIONS else f"--{name}" for name in given if name not in TAKEN]:
-        raise UsageError(f"{', '.join(strange)}: not for a Scrapy project, which has settings instead: -s NAME=VALUE")
     arguments = _pairs("-a", given.pop("argument", ()))
-    run = ScrapyRun(_project(project), arguments, _pairs("-s", settings), processes)
+    check_options(given)
+    place = _name(project) if session.settings.api_url else _project(project)
+    run = ScrapyRun(place, arguments, _pairs("-s", settings), processes)
     return ScrapyFlags(spider, run, given)
 
 
@@ -85,6 +94,15 @@ def _project(given: str) -> str:
         return str(folder.absolute())
     if os.sep in given or not all(part.isidentifier() for part in given.split(".")):
         raise UsageError(f"--scrapy {given!r}: there is no such folder; give the project's, or its settings module")
+    return given
+
+
+def _name(given: str) -> str:
+    if os.sep in given or Path(given).is_dir():
+        raise UsageError(
+            f"--scrapy {given!r} is a folder of this machine, and an API runs projects by their names: upload it with "
+            "scrapyd-deploy, or have the operator name it in SHOAL_SCRAPY_PROJECTS; then give --scrapy NAME"
+        )
     return given
 
 

@@ -41,7 +41,7 @@ class JobCalls(Transport):
         not create a second job. None in `urls` stands for a line of a list without a URL. With `urls_follow` a job
         without URLs waits for appended ones; otherwise it needs a URL, or a spider or rules with start URLs."""
         given = list(urls)
-        if not given and not urls_follow and options.keys().isdisjoint(("rules", "spider")):
+        if not given and not urls_follow and options.keys().isdisjoint(("rules", "spider", "scrapy")):
             raise UsageError("there is no URL to start from: give one, or set urls_follow=True and append them")
         named = {"urls": given} if given or urls_follow else {}
         return cast(Submitted, self._post("/jobs", {**named, **options}, key))

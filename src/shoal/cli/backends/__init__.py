@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from shoal.cli.output_file import OutputFile
     from shoal.cli.remote_job_request import RemoteJobRequest
+    from shoal.cli.scrapy_flags import ScrapyFlags
     from shoal.jobs.deployment import JobStatus
     from shoal.jobs.explain import Explanation
     from shoal.jobs.export_files import WrittenFiles
@@ -163,6 +164,8 @@ class Schedules(Protocol):
     def add(
         self, name: str, cron: str, zone: str, overlap: str, order: RemoteJobRequest, urls: list[str]
     ) -> Record: ...
+
+    def add_scrapy(self, name: str, cron: str, zone: str, overlap: str, flags: ScrapyFlags) -> Record: ...
 
     def all(self) -> list[Record]: ...
 

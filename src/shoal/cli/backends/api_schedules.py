@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from shoal.cli.backends import Record, no_schedule
 from shoal.cli.backends.api_errors import as_shoal_errors
 from shoal.cli.remote_job_request import RemoteJobRequest
+from shoal.cli.scrapy_flags import ScrapyFlags
 from shoal.client import Client
 
 
@@ -17,6 +18,9 @@ class ApiSchedules:
     def add(self, name: str, cron: str, zone: str, overlap: str, order: RemoteJobRequest, urls: list[str]) -> Record:
         job = {"urls": urls, **order.fields()}
         return dict(self._client.add_schedule(name, cron, job, zone=zone, overlap=overlap))
+
+    def add_scrapy(self, name: str, cron: str, zone: str, overlap: str, flags: ScrapyFlags) -> Record:
+        return dict(self._client.add_schedule(name, cron, flags.fields(), zone=zone, overlap=overlap))
 
     def all(self) -> list[Record]:
         return [dict(one) for one in self._client.schedules()]

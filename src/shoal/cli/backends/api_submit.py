@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, cast
 from shoal.cli.backends import SubmittedJob
 from shoal.cli.job_request import report_bad_lines
 from shoal.cli.remote_job_request import RemoteJobRequest, read_remote_request, url_of
+from shoal.cli.scrapy_flags import ScrapyFlags
 from shoal.cli.session import Session
 from shoal.client import Appended, Client, Submitted
 from shoal.errors import ApiError, Unavailable, UsageError
@@ -45,6 +46,12 @@ def submit_job(
         sum(answer["rejected_count"] for answer in answers),
         order.listed,
     )
+
+
+def submit_scrapy(session: Session, flags: ScrapyFlags) -> str:
+    """Returns the id of the job."""
+    with session.open_client() as client:
+        return client.submit(**flags.fields())["id"]
 
 
 class _Copies:

@@ -73,13 +73,10 @@ def add(
     shoal schedule add books --cron @daily --scrapy /srv/shop --spider books --processes 2
     """
     column, strict, dry_run = options.pop("column"), options.pop("strict"), options.pop("dry_run")
-    scrapy = take_scrapy_flags(source, dry_run, options)
+    scrapy = take_scrapy_flags(session, source, dry_run, options)
     if scrapy is not None:
-        session.refuse_api("schedule add --scrapy", "the database of the fleet")
-        from shoal.cli.backends.local_schedules import LocalSchedules
-
-        with LocalSchedules(session) as own:
-            made = own.add_scrapy(label, cron, zone, overlap, scrapy)
+        with session.open_schedules() as schedules:
+            made = schedules.add_scrapy(label, cron, zone, overlap, scrapy)
         _report(session, made, f"is added, next run {_next_run(made)}")
         return
     if dry_run:

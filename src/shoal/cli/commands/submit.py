@@ -31,7 +31,8 @@ def submit(
     file must exist on their machine, so use package.module:name with several machines or an API.
 
     With --scrapy, workers run a spider of a Scrapy project instead, in --processes processes. It takes -a as Scrapy
-    does, limits, --lane, --priority, --name, --sink and --webhook. Everything else is a setting of Scrapy.
+    does, limits, --lane, --priority, --name, --sink and --webhook. Everything else is a setting of Scrapy. An API runs
+    the projects that were uploaded to it, and those that its operator offers, by their names.
 
     \b
     shoal submit https://example.com
@@ -39,11 +40,12 @@ def submit(
     shoal watch $(shoal submit shops.books:books)
     shoal submit --scrapy /srv/shop --spider books -a category=fiction --processes 4
     """
-    scrapy = take_scrapy_flags(source, dry_run, options)
+    scrapy = take_scrapy_flags(session, source, dry_run, options)
     if scrapy is not None:
-        session.refuse_api("submit --scrapy", "the servers of the fleet")
-        from shoal.cli.backends.local_submit import submit_scrapy
-
+        if session.settings.api_url:
+            from shoal.cli.backends.api_submit import submit_scrapy
+        else:
+            from shoal.cli.backends.local_submit import submit_scrapy
         _report_scrapy(session, submit_scrapy(session, scrapy), scrapy)
         return
     if dry_run:

@@ -13,14 +13,17 @@ from shoal.control.auth import requester, require_for
 from shoal.control.cursor import cursor, place_of
 from shoal.control.idempotency import claimed_job_id
 from shoal.control.job_figures import figures_of
-from shoal.control.models.jobs import JobOrder, JobsQuery, RemovalQuery
+from shoal.control.models.jobs import JobOrder, JobsQuery, RemovalQuery, ScrapyGiven
 from shoal.control.ownership import owner
 from shoal.control.problems import conflict, has_ended
 from shoal.control.routes import READ, SUBMIT, Reply, Routes
+from shoal.control.scrapyd.project_runs import ordered_spec
 from shoal.errors import FrontierLost, UnknownJob
 from shoal.fleet.fleet import Fleet
+from shoal.fleet.scrapy_spec import no_sources
 from shoal.fleet.submit import Submitted, read_request
 from shoal.fleet.submit import submit as submit_to_fleet
+from shoal.jobs.job_id import new_job_id
 from shoal.model import ENDED, JobState
 from shoal.store.crawl.inputs import input_counts
 from shoal.store.job_removal import remove_job
@@ -36,14 +39,16 @@ def submit(body: JobOrder) -> Reply:
     """Submit a job.
 
     The job is stored with its URLs before the answer is sent. The answer lists URLs that cannot be fetched, with the
-    reason; the others are crawled. With `"urls": []` the job waits for appended URLs. With an Idempotency-Key a
-    repeated request does not create a second job.
+    reason; the others are crawled. With `"urls": []` the job waits for appended URLs. With `scrapy`, workers run a
+    spider of a Scrapy project. With an Idempotency-Key a repeated request does not create a second job.
     """
     options = body.options()
     require_for(options, body.rules)
     id = claimed_job_id()
     if id is not None and (made := _made_before(id)):
         return made, 201
+    if body.scrapy is not None:
+        return _submit_scrapy(body, body.scrapy, id or new_job_id()), 201
 
     async def make(fleet: Fleet) -> Submitted:
         given = body.urls, body.rules, body.spider
@@ -53,6 +58,12 @@ def submit(body: JobOrder) -> Reply:
     submitted = bridge().run_apart(make)
     rejected = [{"url": bad.spelt, "reason": bad.reason} for bad in submitted.bad]
     return _created(submitted.id, submitted.accepted, submitted.duplicates, rejected, submitted.rejected), 201
+
+
+def _submit_scrapy(body: JobOrder, given: ScrapyGiven, id: str) -> dict[str, Any]:
+    spec = ordered_spec(body, given, id)
+    bridge().run_apart(lambda fleet: submit_to_fleet(fleet, no_sources(), lambda: spec, id, owner()))
+    return _created(id, 0, 0, [], 0)
 
 
 @routes.get("/jobs", READ, answers={200: JobList}, query=JobsQuery)

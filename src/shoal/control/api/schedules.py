@@ -13,6 +13,7 @@ from shoal.control.models.schedules import ScheduleChange, ScheduleOrder
 from shoal.control.ownership import find_schedule, owner
 from shoal.control.problems import Problem, conflict
 from shoal.control.routes import READ, SUBMIT, Reply, Routes
+from shoal.control.scrapyd.project_runs import scheduled_run
 from shoal.errors import Unavailable, UsageError
 from shoal.fleet.schedule_view import schedule_record
 from shoal.fleet.schedules import Template, amend_schedule, make_schedule, run_now
@@ -107,4 +108,5 @@ def _given_by_admin(found: Schedule) -> list[str]:
 def _template(order: JobOrder) -> Template:
     options = order.options()
     require_for(options, order.rules)
-    return Template(order.urls, order.rules, order.spider, options, requester())
+    scrapy = None if order.scrapy is None else scheduled_run(order, order.scrapy)
+    return Template(order.urls, order.rules, order.spider, options, requester(), scrapy)

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
-from pydantic.config import JsonDict
+from pydantic.config import JsonDict, JsonValue
 
 from shoal.control.models.job_options import check_given_once, given_options, order_model
-from shoal.control.models.strict_models import Cursor, QueryModel, RequestBody, Text
+from shoal.control.models.strict_models import WHOLE, Cursor, QueryModel, RequestBody, Text
 from shoal.model import Lane
 
 _WITH_RULES: JsonDict = {"required": ["rules"], "properties": {"rules": {"type": "object"}}}
 _WITH_SPIDER: JsonDict = {"required": ["spider"], "properties": {"spider": {"type": "string"}}}
+_WITH_SCRAPY: JsonDict = {"required": ["scrapy"], "properties": {"scrapy": {"type": "object"}}}
+_KINDS = (_WITH_RULES, _WITH_SPIDER, _WITH_SCRAPY)
+_REFUSED: list[JsonValue] = [{"allOf": list(pair)} for pair in combinations(_KINDS, 2)]
+_REFUSED += [{"allOf": [_WITH_SCRAPY, {"required": ["urls"]}]}]
+"""What does not go together."""
+_Named = Annotated[dict[Annotated[str, Field(min_length=1, max_length=200)], Text], Field(max_length=200)]
+
+
+class ScrapyGiven(RequestBody):
+    """A spider of a Scrapy project that the workers run."""
+
+    project: Annotated[str, Field(min_length=1, max_length=200)] = Field(
+        description="One that was uploaded, or that the operator names in SHOAL_SCRAPY_PROJECTS."
+    )
+    spider: Annotated[str, Field(min_length=1, max_length=200)]
+    version: Text | None = Field(None, description="Of an uploaded project; the latest if there is none.")
+    arguments: _Named = Field({}, description="As `scrapy crawl -a` gives them.")
+    settings: _Named = Field({}, description="As `scrapy crawl -s` gives them. Most need an admin.")
+    processes: Annotated[int, Field(ge=1, le=1_000), WHOLE] = Field(1, description="More than one needs an admin.")
 
 
 class _Sources(RequestBody):
@@ -28,6 +48,11 @@ class _Sources(RequestBody):
         None,
         pattern=r"^[^\s:]+:[^\s:]+$",
         description="package.module:name, of a module in the operator's SHOAL_SPIDERS.",
+    )
+    scrapy: ScrapyGiven | None = Field(
+        None,
+        description="Instead of URLs, rules and a spider. With it, a job has only the options of limits, lane, "
+        "priority, name, sinks and webhook.",
     )
 
 
@@ -68,8 +93,8 @@ class JobOrder(_Options):  # type: ignore[misc,valid-type]
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [{"required": ["urls"]}, _WITH_RULES, _WITH_SPIDER],
-            "not": {"allOf": [_WITH_RULES, _WITH_SPIDER]},
+            "anyOf": [{"required": ["urls"]}, *_KINDS],
+            "not": {"anyOf": [*_REFUSED]},
         }
     )
 
@@ -85,6 +110,8 @@ class JobOrder(_Options):  # type: ignore[misc,valid-type]
     @model_validator(mode="after")
     def _once(self) -> Self:
         check_given_once(self)
+        if self.scrapy is not None and ("urls" in self.model_fields_set or self.rules or self.spider):
+            raise ValueError("a Scrapy spider has its own start URLs: leave urls, rules and spider out")
         return self
 
 

@@ -15,14 +15,14 @@ from shoal.control.scrapyd.arguments import Arguments
 from shoal.control.scrapyd.calls import READ, SUBMIT, Calls
 from shoal.control.scrapyd.files import file_urls
 from shoal.control.scrapyd.known_projects import Project, check_known, find_project
-from shoal.control.scrapyd.submitter_limits import check_submitters
+from shoal.control.scrapyd.project_runs import JOBID, project_run
 from shoal.errors import Unavailable, UsageError
 from shoal.fleet.scrapy_spec import no_sources, scrapy_spec
 from shoal.fleet.submit import submit
 from shoal.frontier.redis.own_workers import OwnWorkers
 from shoal.jobs.job_id import new_job_id
 from shoal.jobs.mask_secrets import without_secrets
-from shoal.model import ENDED, JobSpec, Requester, ScrapyRun
+from shoal.model import ENDED, JobSpec, ScrapyRun
 from shoal.model.options import bound_of
 from shoal.store.fleet.scrapyd_jobs import (
     count_scrapyd_jobs,
@@ -38,8 +38,6 @@ FINISHED_SHOWN = 100
 PROCESSES = "SHOAL_PROCESSES"
 """A setting that scrapyd does not know: how many processes run the spider."""
 JOBID_CHARS = 200
-JOBID = "_job"
-"""The argument by which scrapyd tells a spider the id of its job."""
 
 
 @calls.get("/daemonstatus.json", READ)
@@ -103,10 +101,8 @@ def _spec(found: Project, spider: str, jobid: str, given: Arguments) -> JobSpec:
     priority = bound_of("priority").nearest(round(given.number("priority")))
     settings = dict(_pair(text) for text in given.all("setting"))
     arguments = given.others()
-    if requester() is not Requester.ADMIN:
-        check_submitters(settings, arguments, bridge().settings.max_rate)
     processes = _processes(settings.pop(PROCESSES, "1"))
-    run = ScrapyRun(found.place, {**arguments, JOBID: jobid}, settings, processes, found.name, found.version, jobid)
+    run = project_run(found, arguments, settings, processes, jobid)
     return scrapy_spec(spider, run, {"priority": int(priority)}).with_fields({"asked_by": requester()})
 
 
