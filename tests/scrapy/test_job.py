@@ -6,13 +6,15 @@ import json
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from shoal.practice.process import Running
 from tests.cli.conftest import Here
-from tests.scrapy.crawling import Spider, eventually
+from tests.scrapy.crawling import DEADLINE_S, PROJECT, Spider, eventually
 
 
 def test_a_crawl_is_steered_by_commands(large_shop: Running, tmp_path: Path) -> None:
@@ -65,3 +67,17 @@ def test_items_go_to_sinks_while_the_crawl_runs(shop: Running, tmp_path: Path) -
     Spider("map", shop, tmp_path, SHOAL_SINKS=sink).wait()
     with closing(sqlite3.connect(tmp_path / "items.db")) as db:
         assert db.execute("SELECT count(DISTINCT url), count(*) FROM products").fetchone() == (30, 30)
+
+
+def test_commands_that_look_at_single_pages_are_no_crawls(shop: Running, tmp_path: Path) -> None:
+    url = shop.url("/about.html")
+    for words, said in {
+        ("check", "many"): "Ran 1 contract",
+        ("parse", "--spider", "many", "-c", "parse_about", url): "Scraped Items",
+        ("shell", "-c", "response.url", url): url,
+    }.items():
+        command = [sys.executable, "-m", "scrapy", *words]
+        env = {**os.environ, "SHOAL_HOME": str(tmp_path / "home")}
+        ran = subprocess.run(command, cwd=PROJECT, env=env, capture_output=True, text=True, timeout=DEADLINE_S)
+        assert ran.returncode == 0 and said in ran.stdout + ran.stderr, (words, ran.stdout, ran.stderr)
+    assert not (tmp_path / "home").exists()

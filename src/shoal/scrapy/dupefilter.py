@@ -8,8 +8,8 @@ from scrapy.dupefilters import BaseDupeFilter, RFPDupeFilter
 from scrapy.utils.misc import build_from_crawler, load_object
 
 
-class DupeFilter(BaseDupeFilter):
-    """For DUPEFILTER_CLASS. It does nothing by itself."""
+class DupeFilter(RFPDupeFilter):
+    """For DUPEFILTER_CLASS. Shoal's scheduler does not ask it; commands that use Scrapy's scheduler do."""
 
 
 def own_filter(crawler: Any) -> tuple[bool, Any]:

@@ -13,6 +13,18 @@ from scrapy.utils.project import get_project_settings
 
 from shoal.errors import UsageError
 
+_PROGRAMS = frozenset(("scrapy", "scrapy.cmdline", "scrapy.exe"))
+_PAGE_COMMANDS = frozenset(("bench", "check", "fetch", "parse", "shell", "view"))
+
+
+def runs_page_command(argv: Sequence[str]) -> bool:
+    """Whether this process is `scrapy shell` or its like, which looks at single pages and is no crawl.
+
+    `argv` is that of the interpreter: Scrapy takes the command out of its own.
+    """
+    at = next((place for place, word in enumerate(argv) if Path(word).name in _PROGRAMS), len(argv))
+    return next((word for word in argv[at + 1 :] if not word.startswith("-")), "") in _PAGE_COMMANDS
+
 
 class ScrapyProject(NamedTuple):
     settings: Any

@@ -6,11 +6,13 @@ The engine's three questions are answered from memory. A thread of its own talks
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from heapq import heappop, heappush
 from typing import Any
 
 from scrapy.core.scheduler import BaseScheduler
+from scrapy.core.scheduler import Scheduler as ScrapyScheduler
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
@@ -28,6 +30,7 @@ from shoal.scrapy.group_requests import FoundRequest, whole_fields
 from shoal.scrapy.held_request import SPIDER_ERROR, UNREADABLE, HeldRequest
 from shoal.scrapy.json_values import NotSerializable
 from shoal.scrapy.outbox import Outbox
+from shoal.scrapy.project import runs_page_command
 from shoal.scrapy.project_settings import crawl_plan, shoal_settings
 from shoal.scrapy.request_json import TOKEN, WHOLE, PackedRequest, pack, unpack
 
@@ -38,7 +41,10 @@ log = logging.getLogger("shoal.scrapy")
 
 class Scheduler(BaseScheduler):
     @classmethod
-    def from_crawler(cls, crawler: Any) -> Scheduler:
+    def from_crawler(cls, crawler: Any) -> Any:
+        if runs_page_command(sys.orig_argv):
+            # It must not join the spider's job, and its callbacks are functions, which no frontier can keep.
+            return ScrapyScheduler.from_crawler(crawler)
         return cls(crawler)
 
     def __init__(self, crawler: Any) -> None:
@@ -56,6 +62,7 @@ class Scheduler(BaseScheduler):
         self._rests = False
         self._rests_since: float | None = None
         self._timer: Any = None
+        self._is_open = False
 
     def open(self, spider: Any) -> Any:
         self._spider = spider
@@ -75,9 +82,13 @@ class Scheduler(BaseScheduler):
         self._closed: Any = Deferred()
         self._thread = FrontierThread(self, self._outbox, lambda: open_crawl(settings, plan))
         self._thread.start()
+        self._is_open = True
         return self._opened
 
     def close(self, reason: str) -> Any:
+        if not self._is_open:
+            # Scrapy closes it also if it could not be opened.
+            return None
         state, words = JobState.INTERRUPTED, None
         if reason not in INTERRUPTIONS and not self._crawler.settings["JOBDIR"]:
             state, words = JobState.LIMITED, f"Scrapy closed the spider: {reason}"
