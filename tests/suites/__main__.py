@@ -5,7 +5,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.suites import google_robots, html5lib_encoding, jsonpath, price_parser, robots_spec, wpt_encoding
+from tests.suites import (
+    google_robots,
+    html5lib_encoding,
+    jsonpath,
+    price_parser,
+    robots_spec,
+    scrapy_tests,
+    wpt_encoding,
+)
 from tests.suites.suite import Suite
 
 SUITES = (
@@ -14,6 +22,7 @@ SUITES = (
     Suite("robotstxt-spec-test", "google/robotstxt-spec-test", robots_spec.run, 389),
     Suite("price-parser", "scrapinghub/price-parser", price_parser.run, 1_146),
     Suite("html5lib-tests", "html5lib/html5lib-tests", html5lib_encoding.run, 82),
+    Suite("scrapy", "scrapy/scrapy", scrapy_tests.run, 2_288),
     Suite("wpt", "web-platform-tests/wpt", wpt_encoding.run, 72),
 )
 SHOWN = 20
