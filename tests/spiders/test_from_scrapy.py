@@ -9,6 +9,7 @@ import pytest
 
 from shoal.errors import UsageError
 from shoal.spiders.from_scrapy import Draft, draft, spiders_in
+from shoal.spiders.from_scrapy.callbacks import LOGS
 from shoal.spiders.load_spider import load_spider
 from shoal.spiders.page import Request
 from shoal.spiders.spider import Spider
@@ -288,6 +289,76 @@ def test_what_cannot_be_translated_stays_with_its_line(tmp_path: Path) -> None:
     assert "a form of the page" in form and "self.crawler" in crawler
     for line, text in lines.items():
         assert f"# line {line}: {text}" in made.text
+
+
+@pytest.mark.parametrize(
+    ("body", "result", "said"),
+    [
+        ('page = response.url.split("/")[-2]\nself.log(page)\nyield {"at": page}', [{"at": "shop"}], [LOGS]),
+        ("links = response.css('a')\nyield from response.follow_all(links, self.parse)", ["/a", "/b"], []),
+        ('item = scrapy.Item()\nitem["at"] = response.url\nreturn item', [{"at": "http://x.example/shop/"}], []),
+        ('yield scrapy.http.JsonRequest("/api", data={"q": 1})', ["/api"], []),
+        ('request = scrapy.Request("/a")\nrequest.meta["n"] = 1\nyield request', ["/a"], ["a request gets its meta"]),
+        ('yield {"n": response.meta["link_text"]}', [], ["response.meta['link_text'] is set by Scrapy"]),
+        (
+            "l = ItemLoader(response=response)\nl.add_css('t', 'h2::text')\n"
+            "l.add_css('t', 'p::text')\nl.add_value('u', response.url)\nyield l.load_item()",
+            [{"t": "12", "u": "http://x.example/shop/"}],
+            ["the processors of the item loader"],
+        ),
+    ],
+)
+def test_habits_of_spiders(body: str, result: list[object], said: list[str], tmp_path: Path) -> None:
+    made = with_parse(body)
+    expected = [f"http://x.example{one}" if isinstance(one, str) else one for one in result]
+    assert found(made, tmp_path) == expected
+    assert [note.text[: len(words)] for note, words in zip(made.notes, said, strict=True)] == said
+
+
+def test_a_start_method_that_decides_is_named() -> None:
+    made = drafted("""
+        class TagSpider(scrapy.Spider):
+            name = "tag"
+            handle_httpstatus_list = [404]
+
+            async def start(self):
+                url = "https://quotes.toscrape.com/"
+                if tag := getattr(self, "tag", None):
+                    url = url + "tag/" + tag
+                yield scrapy.Request(url, self.parse)
+
+            def parse(self, response):
+                yield {"url": response.url}
+        """)
+    assert [(note.line, note.text) for note in made.notes] == [
+        (10, "handle_httpstatus_list: give statuses= to page.request, see docs/reference/python.md"),
+        (14, "start decides what it requests: check the URLs in @spider"),
+    ]
+
+
+def test_rules_hold_beside_a_start_method_that_adds_to_them(tmp_path: Path) -> None:
+    made = drafted("""
+        class MapSpider(SitemapSpider):
+            name = "maps"
+            sitemap_urls = ["http://x.example/robots.txt"]
+            sitemap_rules = [("/shop/", "parse_shop")]
+
+            async def start(self):
+                async for one in super().start():
+                    yield one
+                yield scrapy.Request("http://x.example/about", self.parse_about)
+
+            def parse_shop(self, response):
+                yield {"shop": response.css("h1::text").get()}
+
+            def parse_about(self, response):
+                yield {"about": response.url}
+        """)
+    assert made.start == ("http://x.example/robots.txt",)
+    assert [note.text for note in made.notes] == [
+        "start adds requests to those of its base class: yield them from @NAME.on_start"
+    ]
+    assert found(made, tmp_path) == [{"shop": "Blue"}]
 
 
 def test_settings_scope_and_constants(tmp_path: Path) -> None:

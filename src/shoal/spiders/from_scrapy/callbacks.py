@@ -21,6 +21,7 @@ from shoal.spiders.from_scrapy.simplify import simplified
 _RESERVED = frozenset(("copy", "dict", "json", "schema", "construct", "validate", "model_config"))
 """Names that a field of an Item cannot have."""
 INDENT = "    "
+LOGS = "Shoal logs requests and errors itself"
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ class CallbackWriter:
             case ast.Expr(value=ast.Constant(value=str(text))):
                 return [repr(text) if '"' in text or "\\" in text else f'"""{text}"""']
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Attribute(attr="logger")))):
-                raise Untranslatable(statement, "Shoal logs requests and errors itself")
+                raise Untranslatable(statement, LOGS)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name("self"), attr="log"))):
+                raise Untranslatable(statement, LOGS)
             case ast.Expr(value=ast.Yield(value=value)) if value is not None:
                 return self._yielded(value)
             case ast.Return(value=ast.Call() | ast.Dict() as value):

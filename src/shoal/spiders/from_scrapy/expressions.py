@@ -24,6 +24,11 @@ OF_RESPONSE = {
 REQUESTS = ("Request", "FormRequest", "JsonRequest", "follow")
 _WHICH_FORM = {"formname", "formid", "formnumber", "formcss", "formxpath", "clickdata", "dont_click"}
 _FORM_FIELD = "each.attr('name'): each.attr('value') or ''"
+_OF_REQUEST = ("cb_kwargs", "meta", "priority", "dont_filter")
+"""Attributes of a request that Scrapy's users change after it is made."""
+_OF_SCRAPYS_META = frozenset(
+    ("depth", "download_latency", "download_slot", "link_text", "proxy", "redirect_urls", "rule")
+)
 _AS_GIVEN = ("headers", "cookies", "priority", "method")
 _DROPPED = {"dont_filter", "encoding"}
 
@@ -176,6 +181,9 @@ class Translate(ast.NodeTransformer):
             case ast.Subscript(value=ast.Attribute(value=ast.Name(id), attr="attrib"), slice=ast.Constant(str(name))):
                 if self.names.kinds.get(id) == NODE:
                     return _parsed(f"{id}.attr({name!r})")
+            case ast.Subscript(value=ast.Attribute(value=base, attr="meta"), slice=ast.Constant(str(name))):
+                if name in _OF_SCRAPYS_META and self.is_page(base):
+                    raise Untranslatable(node, f"response.meta[{name!r}] is set by Scrapy")
         return self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -184,6 +192,10 @@ class Translate(ast.NodeTransformer):
                 return self._of_spider(node)
             case ast.Attribute(value=ast.Name(id), attr="request") if node.attr == "url" and id in self.names.kinds:
                 return _parsed("page.url")
+            case ast.Name() if node.attr in _OF_REQUEST and not self.is_page(node.value):
+                raise Untranslatable(
+                    node, f"a request gets its {node.attr} where it is made: page.request(url, meta={{...}})"
+                )
             case ast.Name(id) if self.names.kinds.get(id) == PAGE:
                 if node.attr not in OF_RESPONSE:
                     raise Untranslatable(node, f"response.{node.attr} has no equivalent")
@@ -210,8 +222,10 @@ class Translate(ast.NodeTransformer):
                 made = self._of_variable(node, self.names.kinds[id], method)
                 if made is not None:
                     return made
-            case ast.Name() | ast.Attribute(value=ast.Name("scrapy" | "http")) if name in REQUESTS[:-1]:
+            case ast.Name() | ast.Attribute() if name in REQUESTS[:-1] and _is_of_scrapy(node.func):
                 return self.request(node, name)
+            case ast.Attribute(value=ast.Name("scrapy"), attr="Item") if not node.args and not node.keywords:
+                return ast.Dict([], [])
             case ast.Attribute(attr="from_response"):
                 return self.form(node)
             case ast.Name(id) if id in self.names.items and not node.args:
@@ -299,8 +313,9 @@ class Translate(ast.NodeTransformer):
             match given.get(kind):
                 case ast.Constant(str(text)):
                     return text
-        if (urls := given.get("urls")) is None:
+        if "urls" not in given:
             return None
+        urls = self.without_alias(given["urls"])
         found = value.selection if (value := value_in(urls)) is not None and value.many else selection_in(urls)
         if found is not None and isinstance(found.base, ast.Name) and self.names.kinds.get(found.base.id) == PAGE:
             return found.text
@@ -329,6 +344,11 @@ class Translate(ast.NodeTransformer):
             both = parts[0] if len(parts) == 1 else ast.Dict([None, None], parts)
             keywords.append(ast.keyword("meta", both))
         return keywords + [ast.keyword(name, self.of(given[name])) for name in _AS_GIVEN if name in given]
+
+
+def _is_of_scrapy(node: ast.expr) -> bool:
+    """`Request`, `scrapy.Request` and `scrapy.http.Request`."""
+    return isinstance(node, ast.Name) or ast.unparse(node).split(".")[0] in ("scrapy", "http")
 
 
 def _parsed(text: str) -> ast.expr:

@@ -124,8 +124,11 @@ def _is_below(host: str, domain: str) -> bool:
 def start_urls(spider: ScrapySpider) -> tuple[list[str], str]:
     """The start URLs, and the name of the callback that gets their pages."""
     for name in START_METHODS:
-        if name in spider.methods:
-            return _requested(spider, spider.methods[name])
+        if (method := spider.methods.get(name)) is None:
+            continue
+        if not _asks_base(method):
+            return _requested(spider, method)
+        spider.note(method, f"{name} adds requests to those of its base class: yield them from @NAME.on_start")
     attribute = "sitemap_urls" if spider.kind == "SitemapSpider" else "start_urls"
     found = spider.constant(attribute)
     if found is None and attribute in spider.attributes:
@@ -144,9 +147,27 @@ def _requested(spider: ScrapySpider, method: Method) -> tuple[list[str], str]:
             for keyword in node.keywords:
                 if keyword.arg not in ("url", "callback", "dont_filter", None):
                     spider.note(keyword.value, f"{keyword.arg}= of a start request: yield it from @NAME.on_start")
+    if urls and (logic := _logic_of(method)) is not None:
+        spider.note(logic, f"{method.name} decides what it requests: check the URLs in @spider")
     if not urls:
         spider.note(method, f"the URLs of {method.name} are not written out: name them in @spider")
     return list(dict.fromkeys(urls)), callbacks[0] if callbacks else "parse"
+
+
+def _asks_base(method: Method) -> bool:
+    """`super().start()`"""
+    return any(isinstance(node, ast.Call) and last_name(node.func) == "super" for node in ast.walk(method))
+
+
+def _logic_of(method: Method) -> ast.AST | None:
+    """The first part of the method that makes URLs, or chooses them."""
+    for node in ast.walk(method):
+        match node:
+            case ast.If() | ast.IfExp() | ast.BinOp() | ast.JoinedStr():
+                return node
+            case ast.Call(func=ast.Name("getattr")) | ast.Call(func=ast.Attribute(attr="format" | "urljoin")):
+                return node
+    return None
 
 
 def _url(node: ast.AST) -> str | None:

@@ -97,11 +97,11 @@ def _loaded(loader: str, call: ast.Call, rest: Sequence[ast.stmt]) -> tuple[int,
             ) if id == loader and place is not None:
                 if method in ("add_css", "add_xpath"):
                     chain = ast.Call(ast.Attribute(place, method.removeprefix("add_"), ast.Load()), [value], [])
-                    fields[name] = ast.Call(ast.Attribute(chain, "get", ast.Load()), [], [])
-                elif method == "add_value":
-                    fields[name] = value
-                else:
+                    value = ast.Call(ast.Attribute(chain, "get", ast.Load()), [], [])
+                elif method != "add_value":
                     return 0, None
+                # Of several selectors of a field the first that finds something counts.
+                fields[name] = ast.BoolOp(ast.Or(), [fields[name], value]) if name in fields else value
             case ast.Expr(value=ast.Yield(value=value)) if value is not None and _is_item(value, loader):
                 return number, ast.Expr(ast.Yield(_dict(fields)))
             case ast.Return(value=value) if value is not None and _is_item(value, loader):

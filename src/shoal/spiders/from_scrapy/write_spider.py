@@ -64,10 +64,9 @@ class _Writer:
         callbacks = [self._start(options), *self._further()]
         for name in sorted(_NOT_CALLBACKS & spider.methods.keys()):
             spider.note(spider.methods[name], f"{name}() has no equivalent here: write @{self._function}.on_finish")
-        unknown = spider.attributes.keys() - _KNOWN_ATTRIBUTES
-        for name in sorted(unknown & {"handle_httpstatus_list", "custom_feed", "rotate_user_agent"}):
+        if (statuses := spider.attributes.get("handle_httpstatus_list")) is not None:
             spider.note(
-                spider.attributes[name], f"{name} has no equivalent: see `statuses` in docs/reference/python.md"
+                statuses, "handle_httpstatus_list: give statuses= to page.request, see docs/reference/python.md"
             )
         parts = [*(one.code for one in self._classes), *callbacks]
         copied = copied_definitions(spider, parts, self._needs)
@@ -143,7 +142,9 @@ class _Writer:
         elif "response" in (one.arg for one in method.args.args):
             names.kinds["response"] = PAGE
         writer = CallbackWriter(names, self._source, self._classes, self._spider.notes)
-        body = writer.body(method.body, INDENT)
+        # The page is called `page` in the draft.
+        is_taken = is_callback and first.arg != "page"
+        body = writer.body([_renamed(one, "page", "page_") for one in method.body] if is_taken else method.body, INDENT)
         self._needs |= names.needs
         asynchronous = "async " if isinstance(method, ast.AsyncFunctionDef) else ""
         if not is_callback:
@@ -174,6 +175,15 @@ class _Writer:
     def _parameter(self, name: str) -> str:
         default = self._arguments().get(name, ast.Constant(None))
         return f"{name}: str" if default is None else f"{name}: str | None = {ast.unparse(default)}"
+
+
+def _renamed(statement: ast.stmt, name: str, new: str) -> ast.stmt:
+    """With another name for a variable."""
+    made = copy.deepcopy(statement)
+    for node in ast.walk(made):
+        if isinstance(node, ast.Name) and node.id == name:
+            node.id = new
+    return made
 
 
 def _parameters(method: Method) -> str:
