@@ -39,6 +39,19 @@ def test_spiders_read_their_start_urls_from_redis_and_push_their_items(
     assert redis.client.keys("*taken*") == []
 
 
+def test_a_spider_makes_requests_of_what_it_finds_and_keeps_its_settings(
+    shop: Running, tmp_path: Path, redis: RedisServer
+) -> None:
+    client = redis.client.from_url(redis.url.removesuffix("/0") + "/3")
+    client.sadd("ids:todo", *range(9), "none")
+    names = {"REDIS_ITEMS_KEY": "things of %(spider)s", "REDIS_ITEMS_SERIALIZER": "builtins.repr"}
+    port = int(redis.url.rpartition(":")[2].partition("/")[0])
+    given = {"REDIS_HOST": "127.0.0.1", "REDIS_PORT": port, "REDIS_PARAMS": {"db": 3}, **names}
+    assert run_spiders(["ids"], shop, tmp_path, **SETTINGS, **given)["ids"].total() == 9
+    assert sorted(client.lrange("things of ids", 0, -1)) == [b"{'id': '%d'}" % n for n in range(9)]
+    client.close()
+
+
 def _items(found: dict[str, int]) -> list[tuple[dict[str, object], int]]:
     return [(json.loads(text), n) for text, n in found.items()]
 

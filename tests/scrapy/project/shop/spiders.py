@@ -146,6 +146,18 @@ class QueueSpider(RedisSpider):  # type: ignore[misc]
         return {"url": response.url, "method": response.request.method, "note": response.meta.get("note")}
 
 
+class QueueOfIdsSpider(RedisSpider):  # type: ignore[misc]
+    name = "ids"
+    redis_key = "ids:todo"
+    redis_batch_size = 2
+
+    def make_request_from_data(self, data: bytes) -> Any:
+        return None if data == b"none" else Request(f"{self.site}/about.html?id={data.decode()}", dont_filter=True)
+
+    def parse(self, response: Any) -> dict[str, Any]:
+        return {"id": response.url.partition("=")[2]}
+
+
 class QueueRuleSpider(RedisCrawlSpider):  # type: ignore[misc]
     name = "queue_rules"
     redis_key = "urls of %(name)s"
