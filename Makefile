@@ -6,7 +6,7 @@ AXE := .venv/axe
 # Every command that the tests start would be compiled anew, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pytest servers azurite bench soak simulate openapi tenants suites docs screenshots bench-dashboard lint fmt clean
+.PHONY: demo test pytest servers azurite bench soak simulate openapi tenants suites docs schema screenshots bench-dashboard lint fmt clean
 
 demo: $(SETUP)
 	.venv/bin/shoal demo
@@ -84,6 +84,11 @@ docs: $(SETUP)
 # Pictures of the docs, from the practice site; takes four minutes.
 screenshots: $(SETUP) servers
 	$(PY) -m tests.dashboard.screenshots docs/images
+
+# The script that creates the tables of a new home, from src/shoal/store/tables/.
+schema: $(SETUP)
+	$(PY) -m shoal.store.database.sqlite_script > .venv/schema.sql
+	mv .venv/schema.sql src/shoal/store/database/sqlite_schema.sql
 
 lint: $(SETUP)
 	.venv/bin/ruff check .

@@ -22,8 +22,8 @@ import pytest
 from shoal.jobs.export_files import JobFile
 from shoal.jobs.files_tar import tar_of
 from shoal.store.archive.archive_folders import Archive
+from shoal.store.archive.file_paths import file_path
 from shoal.store.crawl.inputs import seed_targets
-from shoal.store.crawl.item_files import file_path
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import load_job

@@ -9,7 +9,8 @@ import pytest
 from shoal.errors import UnknownJob
 from shoal.model import Input, JobSpec, JobState
 from shoal.store.crawl.append_inputs import append_inputs
-from shoal.store.crawl.inputs import input_report, seed_targets
+from shoal.store.crawl.input_report import input_report
+from shoal.store.crawl.inputs import seed_targets
 from shoal.store.jobs import create_job, end_if_seeded, load_job, mark_seeded, set_state, set_state_unless_ended
 from shoal.store.store import Store
 from shoal.urls import Params, target

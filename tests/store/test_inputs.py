@@ -3,7 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.model import Input
-from shoal.store.crawl.inputs import input_report, inputs_of
+from shoal.store.crawl.input_report import input_report
+from shoal.store.crawl.inputs import inputs_of
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.results import columns
 from shoal.store.store import Store

@@ -19,7 +19,7 @@ import click
 
 from shoal.errors import UsageError
 from shoal.file_lock import try_lock
-from shoal.jobs.job_data import DataView
+from shoal.jobs.data_view import DataView
 from shoal.object_store.contract import ObjectStore
 from shoal.object_store.object_url import ObjectUrl, is_bucket_url
 from shoal.object_store.open_store import open_store

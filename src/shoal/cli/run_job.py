@@ -37,20 +37,18 @@ from shoal.cli.job_text import (
 from shoal.cli.no_items_text import no_items_line, unmatched_lines
 from shoal.cli.output_file import shown_path
 from shoal.cli.progress_line import ProgressLine, ProgressMeter, progress_record, until
-from shoal.cli.quality_table import quality_lines, quality_records
 from shoal.cli.request_failures import failure_lines
 from shoal.cli.request_line import request_line
 from shoal.cli.session import Session
 from shoal.cli.stdio import prints_to_stderr, until_reader_leaves
-from shoal.cli.stream_output import OutputStream, output_of
 from shoal.cli.terminal_text import safe
 from shoal.embedded.crawl import Crawl
 from shoal.embedded.home import Home
 from shoal.embedded.report import Report
 from shoal.engine.request_result import RequestResult
 from shoal.errors import CrawlCancelled, ShoalError, Unavailable, UsageError
+from shoal.jobs.data_view import default_data
 from shoal.jobs.failure_hints import failure_name
-from shoal.jobs.job_data import default_data
 from shoal.jobs.job_overview import Overview
 from shoal.jobs.job_quality import Quality, job_quality
 from shoal.jobs.run_summary import (
@@ -66,11 +64,12 @@ from shoal.jobs.run_summary import (
 from shoal.model import Drop, Figures, JobState, PageRecord
 from shoal.sinks import THREADS
 from shoal.spiders.run_event_loop import run_in_new_loop
-from shoal.store.jobs import load_job
+from shoal.store.jobs import Job, load_job
 from shoal.store.results.job_figures import stored_figures
 from shoal.urls import Exclusions
 
 if TYPE_CHECKING:
+    from shoal.cli.stream_output import OutputStream
     from shoal.spiders.spider import Spider
 
 JSON_EVERY_S = 5.0
@@ -92,8 +91,7 @@ def run_job(
     telemetry.set_up(session.verbose)
     threads, coroutines = set(threading.enumerate()), _coroutines_given_up()
     job = load_job(home.store, job_id)
-    file = output_of(job)
-    stream = None if file is None else OutputStream(home.store, job, file)
+    stream = None if job.spec.output is None else _stream_of(home, job)
     if stream is not None:
         try:
             stream.start()
@@ -123,6 +121,14 @@ def run_job(
             sys.stdout.flush()
             os._exit(exit_code(report.overview))
     return exit_code(report.overview)
+
+
+def _stream_of(home: Home, job: Job) -> OutputStream | None:
+    # Imported here only: it reads rows with SQLAlchemy, whose import takes longer than a small crawl.
+    from shoal.cli.stream_output import OutputStream, output_of
+
+    file = output_of(job)
+    return None if file is None else OutputStream(home.store, job, file)
 
 
 def _finish_output(session: Session, overview: Overview, stream: OutputStream) -> int | None:
@@ -276,8 +282,11 @@ def _report_as_json(session: Session, report: Report, quality: Quality) -> None:
             "sample": group.sample,
         }
         session.data({"type": "error", **error})
-    for record in quality_records(*quality):
-        session.data(record)
+    if any(quality):
+        from shoal.cli.quality_table import quality_records
+
+        for record in quality_records(*quality):
+            session.data(record)
     session.data(summary(report.overview))
     code = exit_code(report.overview)
     if code in (EXIT_NOTHING, EXIT_BLOCKED, EXIT_FAILURES):
@@ -302,8 +311,12 @@ def _report_as_text(session: Session, report: Report, quality: Quality, written:
     width = get_terminal_size().columns
     for line in (*trap_lines(overview, width, samples=1), *shape_lines(overview, width, samples=1)):
         session.say(line)
-    for line in quality_lines(*quality, get_terminal_size().columns):
-        session.say(line)
+    if any(quality):
+        # Imported here only: a job without items does not need it.
+        from shoal.cli.quality_table import quality_lines
+
+        for line in quality_lines(*quality, width):
+            session.say(line)
     for line in unmatched_lines(overview):
         session.say(line)
     for line in failure_lines(session, overview, GROUPS_SHOWN, further="job"):

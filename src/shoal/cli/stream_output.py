@@ -20,8 +20,8 @@ from shoal.cli.stdio import discard_output, until_reader_leaves
 from shoal.cli.write_data_file import write_data
 from shoal.engine.request_result import RequestResult
 from shoal.file_lock import try_lock
+from shoal.jobs.data_view import DataView, Row, default_data
 from shoal.jobs.follow_data import DataFollower
-from shoal.jobs.job_data import DataView, Row, default_data
 from shoal.model import Drop, PageRecord
 from shoal.store.jobs import Job
 from shoal.store.results.export import STDOUT

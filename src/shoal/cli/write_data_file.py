@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from shoal.cli.output_file import OutputFile, check_archive_name, check_columns, shown_path
-from shoal.jobs.job_data import DataView, job_data
+from shoal.jobs.data_view import DataView
+from shoal.jobs.job_data import job_data
 from shoal.object_store.object_url import ObjectUrl, is_bucket_url
 from shoal.object_store.open_store import open_store
 from shoal.store.jobs import Job, load_job

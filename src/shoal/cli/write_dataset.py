@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.cli.output_file import OutputFile, check_columns
-from shoal.jobs.job_data import DataView, job_data
+from shoal.jobs.data_view import DataView
+from shoal.jobs.job_data import job_data
 from shoal.store.jobs import Job
 from shoal.store.results.columns import PROVENANCE, iso_time
 from shoal.store.results.dataset import Partition, open_dataset, write_dataset

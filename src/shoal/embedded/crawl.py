@@ -17,8 +17,6 @@ from shoal.engine.active_job import JobResources
 from shoal.engine.engine import Engine, ignore
 from shoal.engine.job_finish import finish
 from shoal.engine.job_start import callbacks_of, make_active_job, seed_offers, seeds_of, terms_of_job
-from shoal.engine.proxies.job_exits import JobExits
-from shoal.engine.proxies.load_pool import ProxySettings, load_exits
 from shoal.engine.saving.result_saver import OnResult
 from shoal.errors import Busy, DiskFull, ObjectStoreAway, UsageError
 from shoal.fetch.address_guard import AddressGuard
@@ -29,16 +27,14 @@ from shoal.frontier.serialize import offer_of
 from shoal.jobs.job_overview import overview
 from shoal.model import ENDED, JobSpec, JobState, Render
 from shoal.store.archive.spools import ALONE, Spools
-from shoal.store.crawl.job_hooks import start_offers
 from shoal.store.crawl.robots_files import disclaim_all_robots
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
-from shoal.store.proxies.figures import prune_proxy_figures
-from shoal.store.results.time_series import MINUTE_S, record_series
 from shoal.store.writer import Writer
 from shoal.urls import Exclusions
 
 if TYPE_CHECKING:
     from shoal.browser.browser_fetcher import BrowserFetcher
+    from shoal.engine.proxies.job_exits import JobExits
     from shoal.engine.reading.spider_callbacks import SpiderCallbacks
     from shoal.sinks.run_sinks import JobSinks
     from shoal.spiders.spider import Spider
@@ -47,6 +43,7 @@ SECONDS_COUNTED_EVERY_S = 5.0
 WAITING_REPORTED_EVERY_S = 1.0
 KILLED_EVERY_S = 2.0
 SINKS_LOOKED_AT_EVERY_S = 0.5
+SERIES_EVERY_S = 60.0
 
 
 class Crawl:
@@ -70,7 +67,7 @@ class Crawl:
         self._spider = spider
         self._exclusions = exclusions
         self._secrets = secrets or {}
-        self._proxy_settings = ProxySettings(pools or {}, self._secrets)
+        self._pools = pools or {}
         self._sinks: JobSinks | None = None
         self._browser = browser
         self._browser_fetcher: BrowserFetcher | None = None
@@ -132,9 +129,7 @@ class Crawl:
     async def _run(self, job: Job, on_result: OnResult) -> Report:
         # Before any change: if the spider cannot be loaded, the job stays as it is.
         callbacks = callbacks_of(job.spec, self._spider)
-        if job.spec.has_proxies:
-            await self.engine.keep_trying(self._writer.run, prune_proxy_figures, time.time())
-        exits = load_exits(job.spec, job.id, self._home.store, self._proxy_settings)
+        exits = await self._load_exits(job) if job.spec.has_proxies else None
         if job.state not in ENDED:
             await self._prepare_browser(job.spec)
         if job.state in ENDED:
@@ -147,6 +142,14 @@ class Crawl:
             if shared is not None:
                 return await self._crawl(job, exits, callbacks, shared, on_result)
         return Report(await overview(self._home, job.id), 0.0, self._home.database)
+
+    async def _load_exits(self, job: Job) -> JobExits | None:
+        # Imported here only: few crawls have proxies.
+        from shoal.engine.proxies.load_pool import ProxySettings, load_exits
+        from shoal.store.proxies.figures import prune_proxy_figures
+
+        await self.engine.keep_trying(self._writer.run, prune_proxy_figures, time.time())
+        return load_exits(job.spec, job.id, self._home.store, ProxySettings(self._pools, self._secrets))
 
     async def _crawl(
         self,
@@ -272,7 +275,10 @@ class Crawl:
 
     async def _record_series(self, job_id: str) -> None:
         while True:
-            await asyncio.sleep(MINUTE_S)
+            await asyncio.sleep(SERIES_EVERY_S)
+            # Imported here only: a crawl of less than a minute does not need it.
+            from shoal.store.results.time_series import record_series
+
             figures = await self.engine.keep_trying(self._frontier.figures, job_id)
             queue = figures.queued + figures.leased
             await self.engine.keep_trying(self._writer.run, record_series, job_id, time.time(), queue)
@@ -322,8 +328,12 @@ class Crawl:
             await asyncio.sleep(0)
             if self.engine.stopping:
                 return False
-        if offers := start_offers(self._home.store, job.id):
-            await self.engine.offer([offer_of(job.id, text) for text in offers])
+        if job.spec.spider is not None:
+            # Imported here only: a crawl without a spider has no hooks.
+            from shoal.store.crawl.job_hooks import start_offers
+
+            if offers := start_offers(self._home.store, job.id):
+                await self.engine.offer([offer_of(job.id, text) for text in offers])
         await self.engine.keep_trying(self._writer.run, mark_seeded, job.id)
         return True
 

@@ -23,9 +23,6 @@ from shoal.model import ENDED, Figures, JobState
 from shoal.settings import SPOOL_BYTES, UP_FILE
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spool_transfer import adopt
-from shoal.store.crawl.job_hooks import on_finish_waits
-from shoal.store.crawl.sink_state import sinks_behind
-from shoal.store.job_removal import remove_job
 from shoal.store.jobs import Job, change_spec, load_job, set_state
 from shoal.store.store import Store
 
@@ -189,6 +186,10 @@ class Home:
 
     def has_ended(self, job: Job) -> bool:
         """Whether nothing is left to do: a kill may have left a spider's `on_finish`, or items for a sink."""
+        # Imported here only: a crawl need not know.
+        from shoal.store.crawl.job_hooks import on_finish_waits
+        from shoal.store.crawl.sink_state import sinks_behind
+
         if job.state not in ENDED or on_finish_waits(self.store, job.id):
             return False
         return not job.spec.sinks or not sinks_behind(self.store, job.id)
@@ -227,6 +228,9 @@ class Home:
         self._check_ours(job)
         if (worker := self.worker_on(job)) is not None:
             raise UsageError(f"process {worker.pid} crawls job {job.id}: `shoal cancel {job.id}` first")
+        # Imported here only: a crawl does not need it.
+        from shoal.store.job_removal import remove_job
+
         with self.at_rest(job):
             # The frontier does not know a job that never began.
             with suppress(FrontierLost):

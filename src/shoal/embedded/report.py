@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from shoal.embedded.data_frame import data_frame
 from shoal.jobs.job_overview import Overview
 from shoal.store.results.columns import PAGE
-from shoal.store.results.items import item_table
-from shoal.store.results.listings import list_pages
 from shoal.store.store import Store
+
+if TYPE_CHECKING:
+    from shoal.store.results.items import ItemTable
 
 
 class Report(NamedTuple):
@@ -33,12 +35,15 @@ class Report(NamedTuple):
 
     def items(self) -> Iterator[dict[str, Any]]:
         """The job's items in crawl order, with the same fields as in an export."""
-        with Store.open(self.database) as store, item_table(store, self.overview.job.id, {}) as rows:
+        with self._item_table() as rows:
             for row in rows:
                 yield dict(row)
 
     def pages(self) -> Iterator[dict[str, Any]]:
         """The job's page records, in crawl order."""
+        # Imported here only: not everybody who crawls reads.
+        from shoal.store.results.listings import list_pages
+
         with Store.open(self.database) as store:
             yield from map(dict, list_pages(store, self.overview.job.id, {}))
 
@@ -46,5 +51,12 @@ class Report(NamedTuple):
         """A DataFrame of the items or the pages, with the types of their fields. Raises UsageError without pandas."""
         if what == "pages":
             return data_frame(self.pages(), PAGE)
-        with Store.open(self.database) as store, item_table(store, self.overview.job.id, {}) as rows:
+        with self._item_table() as rows:
             return data_frame(rows, rows.columns)
+
+    @contextmanager
+    def _item_table(self) -> Iterator[ItemTable]:
+        from shoal.store.results.items import item_table
+
+        with Store.open(self.database) as store, item_table(store, self.overview.job.id, {}) as rows:
+            yield rows

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from shoal.engine.proxies.job_exits import JobExits
 from shoal.engine.reading.page_worth import SeenTexts
 from shoal.engine.robots.cache import RobotsCache
 from shoal.engine.session_jars import SessionJars
@@ -19,7 +18,6 @@ from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.given_cookies import GivenCookies
 from shoal.fetch.proxies.exits import Exit
-from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 from shoal.fetch.robots import product_token
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.model import ItemType, JobSpec, Lease, Render, RequestOptions, Target
@@ -31,11 +29,13 @@ from shoal.urls.file_types import FileTypes
 
 if TYPE_CHECKING:
     from shoal.browser.browser_fetcher import BrowserFetcher
+    from shoal.engine.proxies.job_exits import JobExits
     from shoal.engine.reading.archived_pages import ArchivedPages
     from shoal.engine.reading.auto_render import AutoRender
     from shoal.engine.reading.conditional_recrawl import KnownPage
     from shoal.engine.reading.soft_blocks import SoftBlocks
     from shoal.engine.reading.spider_callbacks import SpiderCallbacks
+    from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 
 SITEMAP = "#sitemap"
 """Callback of requests whose response is read as a sitemap. No spider's callback can have this name."""

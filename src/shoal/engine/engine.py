@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.engine.active_job import ActiveJob
 from shoal.engine.active_jobs import ActiveJobs, JobLoader
@@ -26,7 +26,6 @@ from shoal.engine.leasing.report_landings import LandingReporter
 from shoal.engine.malloc import keep_freed_memory
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.periodic_tasks import DRAIN_S, READING_GRACE_S, PeriodicTasks
-from shoal.engine.proxies.save_health import HealthChannel, ProxyHealth
 from shoal.engine.readers.pool import SECONDS, ReaderPool
 from shoal.engine.reading.conditional_recrawl import Refresh
 from shoal.engine.reading.crash_marker import CrashMarker
@@ -40,6 +39,9 @@ from shoal.frontier.contract import ALL_LANES, Frontier
 from shoal.model import Lane
 from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
+
+if TYPE_CHECKING:
+    from shoal.engine.proxies.save_health import HealthChannel
 
 BACKLOG_PER_FETCH = 4
 BACKLOG_BYTES = 32_000_000
@@ -145,7 +147,8 @@ class Engine:
         self._periodic_tasks = PeriodicTasks(
             frontier, self._active_jobs, self._held_leases, self._overflow, self._readers, self._outages
         )
-        self._proxy_health = ProxyHealth(writer, self._active_jobs, self._outages, channel)
+        self._writer = writer
+        self._channel = channel
         self._lanes: Sequence[Lane] = ALL_LANES if loader is None else ()
         self._leased_at = time.monotonic()
         self._ready_in_s: float | None = None
@@ -230,8 +233,9 @@ class Engine:
             periodic.end_at_time_limits(),
             periodic.reap(),
             periodic.offer_again(),
-            self._proxy_health.run(),
         ]
+        if any(active_job.exits is not None for active_job in self._active_jobs):
+            tasks.append(self._save_proxy_health())
         await self._work(until_all_finished(), [self._save(on_result), *tasks])
         return finished
 
@@ -244,7 +248,7 @@ class Engine:
                     await self._idle()
 
         periodic = self._periodic_tasks
-        health = self._proxy_health.run()
+        health = self._save_proxy_health()
         tasks = [self._save(on_result), periodic.extend_leases(), periodic.end_at_time_limits(), health]
         await self._work(until_stopped(), tasks)
 
@@ -297,6 +301,12 @@ class Engine:
             on_result(result)
 
         await self._saver.run(on_saved)
+
+    async def _save_proxy_health(self) -> None:
+        # Imported here only: few crawls have proxies.
+        from shoal.engine.proxies.save_health import ProxyHealth
+
+        await ProxyHealth(self._writer, self._active_jobs, self._outages, self._channel).run()
 
     async def _finish(self, background: list[asyncio.Task[None]], within_s: float) -> None:
         """Waits for requests in flight, and if the engine is stopped, at most `within_s` from then on."""

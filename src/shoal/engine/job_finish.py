@@ -9,7 +9,6 @@ from shoal.frontier.contract import Frontier
 from shoal.model import Figures, JobSpec, JobState, reached
 from shoal.store.jobs import Job, end_if_seeded, set_state
 from shoal.store.results.job_figures import has_callback_failures
-from shoal.store.results.quality import last_quality, measure_quality, verdict
 from shoal.store.store import Store
 
 SPIDER_FAILED = "the spider failed on every page that was fetched"
@@ -61,4 +60,7 @@ def _judge_quality(store: Store, job: Job) -> str | None:
     """Measures the items of a job, and returns what falls short of its quality requirements."""
     if job.spec.spider is None and job.spec.rules is None:
         return None
+    # Imported here only: a job without items does not need it.
+    from shoal.store.results.quality import last_quality, measure_quality, verdict
+
     return verdict(job.spec, measure_quality(store, job.id), last_quality(store, job.spec.name, job.id))

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
-from typing import NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from shoal.engine import request_result, unfetched_requests
 from shoal.engine.active_job import ActiveJob
@@ -21,7 +21,6 @@ from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.leasing.report_landings import LandingReporter
 from shoal.engine.leasing.start_times import LeaseTiming, StartTimes
 from shoal.engine.outage_retry import OutageRetry
-from shoal.engine.proxies.job_exits import JobExits
 from shoal.engine.readers.pool import JobReaders, ReaderPool, ReadFailed
 from shoal.engine.readers.scheduler import ReadAbandoned
 from shoal.engine.reading.big_bodies import Decompression, digest_in_thread
@@ -46,6 +45,9 @@ from shoal.frontier.contract import Frontier
 from shoal.model import Lease, Offer
 from shoal.telemetry import EventLogger
 from shoal.urls import origin_of
+
+if TYPE_CHECKING:
+    from shoal.engine.proxies.job_exits import JobExits
 
 WORTH_WAITING_S = 0.5
 """A lease that would have to wait longer for its start is returned instead."""

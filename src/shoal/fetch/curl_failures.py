@@ -8,6 +8,9 @@ from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_transfer import Fetch, Transfer
 from shoal.fetch.exchange import Failure, FailureKind
 
+REFUSED_HEAD = "Header without colon"
+"""libcurl's words for such a head."""
+
 # libcurl's own limits: all header lines of a response, and one of them.
 MAX_HEAD_BYTES = 300 * 1024
 MAX_HEAD_LINE_BYTES = 100 * 1024

@@ -12,23 +12,27 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pycurl
 
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.body_memory import BodyMemory
-from shoal.fetch.curl_failures import address_refusal, curl_failure
+from shoal.fetch.curl_failures import REFUSED_HEAD, address_refusal, curl_failure
 from shoal.fetch.curl_transfer import Fetch, Options, Transfer
 from shoal.fetch.decode_body import unpacked, unpacked_if_small
 from shoal.fetch.digest_auth import DigestChallenges
 from shoal.fetch.dns import KNOWN_S, DnsResolver, place_of
 from shoal.fetch.exchange import REDIRECTS, Exchange, Failure, FailureKind, final_head, is_complete_head, parse_head
-from shoal.fetch.lenient_http import REFUSED_HEAD, LenientFetcher
 from shoal.fetch.platform_multi import Multi
 from shoal.fetch.proxies.proxy_answers import is_from_proxy
 from shoal.fetch.tls_policy import USUAL, TlsPolicy
 from shoal.fetch.tls_probe import TlsProbe
 from shoal.urls import origin_of
+
+if TYPE_CHECKING:
+    from shoal.fetch.lenient_http import LenientFetcher
 
 CONNECT_TIMEOUT_S = 10
 PROXIED_NAME_S = 5.0
@@ -77,7 +81,8 @@ class Fetcher:
         """Origins that have answered over TLS."""
         self._malformed: set[str] = set()
         """Origins whose heads libcurl refuses."""
-        self._lenient = LenientFetcher(agent, guard, self._names, tls)
+        self._agent = agent
+        self._tls = tls
         self._digests = DigestChallenges()
         self._options: Options = [
             (pycurl.USERAGENT, agent),
@@ -93,6 +98,13 @@ class Fetcher:
             (pycurl.DNS_CACHE_TIMEOUT, int(2 * KNOWN_S)),
         ]
         self._tls_probe = TlsProbe(self._multi, guard, self._options, CONNECT_TIMEOUT_S)
+
+    @cached_property
+    def _lenient(self) -> LenientFetcher:
+        # Imported here only: few hosts need it.
+        from shoal.fetch.lenient_http import LenientFetcher
+
+        return LenientFetcher(self._agent, self._guard, self._names, self._tls)
 
     @property
     def is_full(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from urllib.parse import quote
 
@@ -231,6 +230,9 @@ def retry_after_s(value: str, now: float) -> float | None:
     if value.isascii() and value.isdecimal():
         return float(value[:12])
     try:
+        # Imported here only: few answers have such a date.
+        from email.utils import parsedate_to_datetime
+
         return max(0.0, parsedate_to_datetime(value).timestamp() - now)
     except (ValueError, OverflowError):
         return None

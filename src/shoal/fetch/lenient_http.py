@@ -25,8 +25,6 @@ from shoal.fetch.exchange import MOST_DIGITS, Exchange, Failure, FailureKind, He
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.urls.fingerprint import is_address
 
-REFUSED_HEAD = "Header without colon"
-"""libcurl's words for such a head."""
 MAX_HEAD_BYTES = 300 * 1024
 _READ_BYTES = 1 << 16
 _INTERIM = range(100, 200)

@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import NOTHING_SENT, Exchange, Failure, FailureKind, retry_after_s
-from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 from shoal.fetch.robots_rules import Rules
+
+if TYPE_CHECKING:
+    from shoal.fetch.proxies.provider_fetcher import ProviderFetcher
 
 MAX_REDIRECTS = 5
 MAX_ROBOTS_BYTES = 500 * 1024

@@ -12,8 +12,9 @@ from shoal.jobs.archived_bodies import read_archived
 from shoal.jobs.deployment import Deployment
 from shoal.object_store.contract import ObjectStore
 from shoal.object_store.wait_for_store import wait_for_store
+from shoal.store.archive.file_paths import file_path
 from shoal.store.archive.segment_table import require_segments
-from shoal.store.crawl.item_files import file_path, has_files, is_file
+from shoal.store.crawl.item_files import has_files, is_file
 from shoal.store.jobs import Job
 from shoal.store.tables import pages
 

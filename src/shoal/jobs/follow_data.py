@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from shoal.jobs.job_data import DataView, Row, ViewedItems, default_data, job_data
+from shoal.jobs.data_view import DataView, Row, default_data
+from shoal.jobs.job_data import ViewedItems, job_data
 from shoal.store.crawl.item_files import has_files
 from shoal.store.jobs import Job, load_job
 from shoal.store.results.columns import Columns, page_columns

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from shoal.errors import UsageError
+from shoal.jobs.data_view import ALL_FIELDS, DataView, Row
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.capture import Reference
 from shoal.store.archive.segment_table import require_segments
-from shoal.store.crawl.inputs import input_report, own_columns
+from shoal.store.crawl.input_report import input_report, own_columns
 from shoal.store.crawl.item_files import file_records
 from shoal.store.crawl.sink_state import list_refused
 from shoal.store.jobs import Job
-from shoal.store.results.columns import INPUT, PROVENANCE, REFUSED, REJECT, Columns, Kind, page_columns
+from shoal.store.results.columns import INPUT, REFUSED, REJECT, Columns, Kind, page_columns
 from shoal.store.results.items import ItemTable, item_table, list_rejects
 from shoal.store.results.listings import Where, list_pages_with_content
 from shoal.store.results.parquet import Rows
 from shoal.store.store import Store
-from shoal.wording import did_you_mean
-
-Row = Mapping[str, Any]
 
 
 class JobData:
@@ -34,44 +30,6 @@ class JobData:
     @cached_property
     def columns(self) -> Columns:
         return self._columns()
-
-
-@dataclass(frozen=True, slots=True)
-class DataView:
-    """What an export shows of the data."""
-
-    fields: tuple[str, ...] = ()
-    """Its columns in order; all if empty."""
-    provenance: bool = False
-    """Adds where each item comes from."""
-    may_lack: bool = False
-    """Accepts fields that no item has yet: what a Python spider finds is known only when it has found it."""
-
-    def check(self, what: str, columns: Columns, are_all_known: bool) -> None:
-        """Raises UsageError for a field that the data does not have; `columns` without provenance."""
-        if self.provenance and what != "items":
-            raise UsageError(f"provenance is for items, and these are {what}, which say where they come from")
-        unknown = self.lacking(columns) if are_all_known and not self.may_lack else []
-        if unknown:
-            raise UsageError(f"there is no field {unknown[0]}: choose from {', '.join(self._known(columns))}")
-
-    def lacking(self, columns: Columns) -> list[str]:
-        """The fields that are not among the columns, quoted, each with the nearest one that is."""
-        known = self._known(columns)
-        return [f"{name!r}{did_you_mean(name, known)}" for name in self.fields if name not in known]
-
-    def _known(self, columns: Columns) -> tuple[str, ...]:
-        return (*columns, *PROVENANCE) if self.provenance else tuple(columns)
-
-    def columns(self, columns: Columns) -> Columns:
-        shown = {**columns, **PROVENANCE} if self.provenance else columns
-        return {name: shown.get(name, Kind.TEXT) for name in self.fields} if self.fields else shown
-
-    def row(self, row: Row) -> Row:
-        return {name: row.get(name) for name in self.fields} if self.fields else row
-
-
-ALL_FIELDS = DataView()
 
 
 class ViewedItems:
@@ -85,11 +43,6 @@ class ViewedItems:
     def __iter__(self) -> Iterator[Row]:
         table, view = self._table, self._view
         return map(view.row, table.with_provenance(self._spider_version) if view.provenance else table)
-
-
-def default_data(job: Job) -> str:
-    """The main result of the job."""
-    return "items" if job.gives_items else "pages"
 
 
 @contextmanager

@@ -10,27 +10,25 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.jobs.deployment import Deployment, JobStatus
-from shoal.jobs.job_series import job_series
 from shoal.jobs.no_items import why_no_items
 from shoal.jobs.why_slow import why_slow
 from shoal.model import ENDED, Figures, JobState, ScopeKind
 from shoal.store.archive.segment_table import size_of
-from shoal.store.crawl.job_hooks import on_finish_failure
-from shoal.store.crawl.sink_state import sink_statuses
-from shoal.store.fleet.tokens import token_name
-from shoal.store.fleet.webhooks import LastDelivery, last_deliveries
 from shoal.store.jobs import Job, load_job
 from shoal.store.results.columns import iso_time
 from shoal.store.results.job_figures import Failures, StoredFigures, UnmatchedSelector, quick_figures, stored_figures
-from shoal.store.results.listings import nofollow_starts
-from shoal.store.results.time_series import Point
+from shoal.store.results.nofollow_starts import nofollow_starts
 from shoal.store.store import Store
 from shoal.telemetry.mask_secrets import masked
 from shoal.urls.traps import allowing
 from shoal.urls.url_shapes import allowing as allowing_shape
+
+if TYPE_CHECKING:
+    from shoal.store.fleet.webhooks import LastDelivery
+    from shoal.store.results.time_series import Point
 
 MOST_UNMATCHED = 20
 MOST_STARTS = 3
@@ -156,7 +154,7 @@ def with_stored(place: Deployment, status: JobStatus, stored: StoredFigures) -> 
         stored = stored_figures(store, job.id)
     starts = nofollow_starts(store, job.id, MOST_STARTS) if _follows_all_links(job) else []
     is_held = status.limiting and status.state not in ENDED
-    return _overview(place, status, stored, job_series(store, job) if is_held else (), starts)
+    return _overview(place, status, stored, _series(store, job) if is_held else (), starts)
 
 
 def uncounted(place: Deployment, status: JobStatus, series: Sequence[Point]) -> Overview:
@@ -176,17 +174,46 @@ def _overview(
         stored,
         size_of(store, place.archive, job.id),
         status.limiting,
-        last_deliveries(store, job.id) if job.spec.webhook else None,
-        None if job.owner is None else token_name(store, job.owner) or job.owner,
+        _last_deliveries(store, job) if job.spec.webhook else None,
+        None if job.owner is None else _owner_name(store, job.owner),
         status.pid,
-        on_finish_failure(store, job.id) if job.spec.spider else None,
+        _on_finish_failure(store, job) if job.spec.spider else None,
         nofollow,
         _sinks(store, job) if job.spec.sinks else [],
         why_slow(status, series) if status.limiting and status.state not in ENDED else None,
     )
 
 
+# The next functions import what they need: few jobs have it, and it takes longer than a small crawl.
+
+
+def _series(store: Store, job: Job) -> Sequence[Point]:
+    from shoal.jobs.job_series import job_series
+
+    return job_series(store, job)
+
+
+def _last_deliveries(store: Store, job: Job) -> LastDelivery | None:
+    from shoal.store.fleet.webhooks import last_deliveries
+
+    return last_deliveries(store, job.id)
+
+
+def _owner_name(store: Store, owner: str) -> str:
+    from shoal.store.fleet.tokens import token_name
+
+    return token_name(store, owner) or owner
+
+
+def _on_finish_failure(store: Store, job: Job) -> str | None:
+    from shoal.store.crawl.job_hooks import on_finish_failure
+
+    return on_finish_failure(store, job.id)
+
+
 def _sinks(store: Store, job: Job) -> list[SinkFigures]:
+    from shoal.store.crawl.sink_state import sink_statuses
+
     names = [masked(text) for text in job.spec.sinks]
     return [
         SinkFigures(names[one.place], one.behind, one.behind_s, one.delivered, one.refused, one.fault, one.stuck)

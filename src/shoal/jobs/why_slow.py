@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from shoal.jobs.deployment import JobStatus
 from shoal.model import JobState, Render
-from shoal.store.results.time_series import Point
 from shoal.wording import plural
+
+if TYPE_CHECKING:
+    from shoal.store.results.time_series import Point
 
 POINTS = 2
 """The rate and the latency are those of the last minute or two."""

@@ -8,17 +8,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, NamedTuple
-
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, insert, select, true, update
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.errors import UnknownJob, UsageError
 from shoal.model import ENDED, NEWEST, Input, JobSpec, JobState, Lane
 from shoal.store.crawl.inputs import add_inputs, last_seed_line
+from shoal.store.database.plain_sql import changes, first, for_update, insert_row, run, value
+from shoal.store.database.sqlite_script import columns_of
 from shoal.store.database.storable_text import storable
-from shoal.store.fleet.webhooks import add_delivery
+from shoal.store.fleet.add_delivery import add_delivery
 from shoal.store.store import Store
-from shoal.store.tables import jobs, scrapyd_jobs, sinks
+
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Row, Transaction
 
 _MOST_CANDIDATES = 10
 _READ_AHEAD = 20_000
@@ -27,6 +29,10 @@ _SHORT_CHARS = 16_000
 """Longer specs, with long rules or certificates, are not kept."""
 _MOST_NAMES = 200
 """Of so many jobs the name nearest to an unknown one is looked for."""
+_JOBS = f"SELECT {', '.join(columns_of('jobs').names)} FROM jobs"
+_OWNED = "(CAST(:owner AS TEXT) IS NULL OR owner = :owner)"
+"""Matches the jobs of this owner; all jobs if it is None."""
+_NEWEST_FIRST = "ORDER BY created_at DESC, id DESC LIMIT :most"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,51 +99,43 @@ def create_job(
     """
     # Read before the transaction: a slow reader must not keep other crawls from writing. Most lists end here.
     given = iter(inputs)
-    first = list(islice(given, _READ_AHEAD))
-    with store.write() as db:
-        add_inputs(db, id, chain(first, given))
+    begun = list(islice(given, _READ_AHEAD))
+    with store.write_plain() as db:
+        add_inputs(db, id, chain(begun, given))
         about = {"created_at": created_at, "fleet": fleet, "request_id": request_id, "owner": owner}
         _insert_job(db, id, spec(), about)
 
 
-def _insert_job(db: Connection, id: str, spec: JobSpec, about: Mapping[str, Any]) -> None:
-    # A job without inputs has nothing to offer until a client appends some; only a fleet allows that.
-    awaits_urls = about["fleet"] and not last_seed_line(db, id)
-    db.execute(
-        insert(jobs).values(
-            id=id,
-            name=storable(spec.name),
-            state=JobState.QUEUED,
-            spec=spec.to_json(),
-            seconds=0.0,
-            admitted="[]",
-            seeded=awaits_urls,
-            offered_line=0,
-            version=1,
-            told=1,
-            **about,
-        )
-    )
-    new = {"job": id, "cursor": "{}", "batch": 0, "delivered": 0, "stuck": False}
-    if spec.sinks:
-        db.execute(insert(sinks), [{**new, "place": place} for place in range(len(spec.sinks))])
-    if (run := spec.scrapy_run) is not None and run.name is not None:
-        named = {"project": storable(run.name), "jobid": storable(run.jobid or id)}
-        db.execute(insert(scrapyd_jobs).values(job=id, **named))
+def _insert_job(db: Transaction, id: str, spec: JobSpec, about: Mapping[str, Any]) -> None:
+    values = {
+        "id": id,
+        "name": storable(spec.name),
+        "state": JobState.QUEUED,
+        "spec": spec.to_json(),
+        "seconds": 0.0,
+        "admitted": "[]",
+        # A job without inputs has nothing to offer until a client appends some; only a fleet allows that.
+        "seeded": bool(about["fleet"] and not last_seed_line(db, id)),
+        "offered_line": 0,
+        "version": 1,
+        "told": 1,
+    }
+    insert_row(db, "jobs", {**values, **about})
+    for place in range(len(spec.sinks)):
+        new = {"job": id, "place": place, "cursor": "{}", "batch": 0, "delivered": 0, "stuck": False}
+        insert_row(db, "sinks", new)
+    if (scrapy := spec.scrapy_run) is not None and scrapy.name is not None:
+        named = {"project": storable(scrapy.name), "jobid": storable(scrapy.jobid or id)}
+        insert_row(db, "scrapyd_jobs", {"job": id, **named})
 
 
 def load_job(store: Store, id: str, owner: str | None = None) -> Job:
     """Raises UnknownJob also for another owner's job if an owner is given."""
-    with store.read() as db:
-        row = db.execute(select(jobs).where(jobs.c.id == storable(id), owned_by(owner))).one_or_none()
+    with store.read_plain() as db:
+        row = first(db, f"{_JOBS} WHERE id = :id AND {_OWNED}", {"id": storable(id), "owner": owner})
     if row is None:
         raise UnknownJob(f"there is no job {id!r}: `shoal jobs` lists them")
     return job_from_row(row)
-
-
-def owned_by(owner: str | None) -> ColumnElement[bool]:
-    """Matches the jobs of this owner; all jobs if it is None."""
-    return true() if owner is None else jobs.c.owner == owner
 
 
 def find_job(store: Store, name: str, owner: str | None = None, fleet_only: bool = False) -> Job:
@@ -151,15 +149,18 @@ def find_job(store: Store, name: str, owner: str | None = None, fleet_only: bool
         if not newest:
             raise UnknownJob("there is no job yet: `shoal crawl URL` starts one")
         return newest[0]
-    alike = select(jobs).where(jobs.c.id.startswith(storable(name), autoescape=True), owned_by(owner))
-    named = select(jobs).where(jobs.c.name == storable(name), owned_by(owner), jobs.c.fleet if fleet_only else true())
-    with store.read() as db:
-        rows = db.execute(alike.order_by(jobs.c.id).limit(_MOST_CANDIDATES)).all()
-        exact = [row for row in rows if row.id == name] or (rows if len(rows) == 1 else [])
-        found = exact or db.execute(_newest_first(named).limit(1)).all()
+    values = {"name": storable(name), "owner": owner, "fleet_only": fleet_only}
+    # Compared as it is: in a pattern of LIKE, some characters would stand for others.
+    begins = "substr(id, 1, length(CAST(:name AS TEXT))) = :name"
+    alike = f"{_JOBS} WHERE {begins} AND {_OWNED} ORDER BY id LIMIT {_MOST_CANDIDATES}"
+    named = f"{_JOBS} WHERE name = :name AND {_OWNED} AND (fleet OR NOT :fleet_only) {_NEWEST_FIRST}"
+    with store.read_plain() as db:
+        rows = [job_from_row(row) for row in run(db, alike, values)]
+        exact = [job for job in rows if job.id == name] or (rows if len(rows) == 1 else [])
+        found = exact or [job_from_row(row) for row in run(db, named, {**values, "most": 1})]
     if not found:
-        raise _not_one(name, [row.id for row in rows], list_jobs(store, _MOST_NAMES, owner))
-    return job_from_row(found[0])
+        raise _not_one(name, [job.id for job in rows], list_jobs(store, _MOST_NAMES, owner))
+    return found[0]
 
 
 def _not_one(name: str, candidates: list[str], newest: list[Job]) -> UsageError:
@@ -175,23 +176,20 @@ def _not_one(name: str, candidates: list[str], newest: list[Job]) -> UsageError:
     return UnknownJob(f"there is no job {name!r}; the newest are: {known}")
 
 
-def _newest_first(found: Select[*tuple[Any, ...]]) -> Select[*tuple[Any, ...]]:
-    return found.order_by(jobs.c.created_at.desc(), jobs.c.id.desc())
-
-
 def list_jobs(store: Store, limit: int, owner: str | None = None) -> list[Job]:
     """Newest first; only this owner's jobs if an owner is given."""
-    with store.read() as db:
-        return [
-            job_from_row(row) for row in db.execute(_newest_first(select(jobs).where(owned_by(owner))).limit(limit))
-        ]
+    return _jobs(store, f"WHERE {_OWNED} {_NEWEST_FIRST}", owner=owner, most=limit)
 
 
 def unfinished_jobs(store: Store, owner: str | None = None) -> list[Job]:
     """The fleet's jobs that have not ended, oldest first; only this owner's if an owner is given."""
-    open_jobs = select(jobs).where(jobs.c.fleet, jobs.c.state.not_in(ENDED), owned_by(owner))
-    with store.read() as db:
-        return [job_from_row(row) for row in db.execute(open_jobs.order_by(jobs.c.created_at, jobs.c.id))]
+    ended = ", ".join(f"'{state.value}'" for state in sorted(ENDED))
+    return _jobs(store, f"WHERE fleet AND state NOT IN ({ended}) AND {_OWNED} ORDER BY created_at, id", owner=owner)
+
+
+def _jobs(store: Store, where: str, **values: Any) -> list[Job]:
+    with store.read_plain() as db:
+        return [job_from_row(row) for row in run(db, f"{_JOBS} {where}", values)]
 
 
 class JobCounts(NamedTuple):
@@ -201,40 +199,38 @@ class JobCounts(NamedTuple):
 
 def count_jobs(store: Store, owner: str | None = None) -> JobCounts:
     """Counts the fleet's jobs; only this owner's if an owner is given."""
-    by_state = select(jobs.c.state, func.count()).where(jobs.c.fleet, owned_by(owner)).group_by(jobs.c.state)
-    with store.read() as db:
-        counts = {JobState(state): n for state, n in db.execute(by_state)}
+    by_state = f"SELECT state, count(*) FROM jobs WHERE fleet AND {_OWNED} GROUP BY state"
+    with store.read_plain() as db:
+        counts = {JobState(state): n for state, n in run(db, by_state, {"owner": owner})}
     return JobCounts(counts, dict(Counter(job.spec.lane for job in unfinished_jobs(store, owner))))
 
 
 def earlier_jobs(store: Store, id: str, limit: int) -> list[Job]:
     """The jobs of the same name and owner that are older than this one, newest first."""
-    this = jobs.alias("this")
-    same_name = (jobs.c.name == this.c.name) & jobs.c.owner.is_not_distinct_from(this.c.owner)
-    earlier = (this.c.id == id) & same_name & (jobs.c.created_at < this.c.created_at)
-    newest_first = select(jobs).join(this, earlier).order_by(jobs.c.created_at.desc()).limit(limit)
-    with store.read() as db:
-        return [job_from_row(row) for row in db.execute(newest_first)]
+    is_earlier = (
+        "EXISTS(SELECT 1 FROM jobs this WHERE this.id = :id AND jobs.name = this.name "
+        "AND coalesce(jobs.owner, '') = coalesce(this.owner, '') AND jobs.created_at < this.created_at)"
+    )
+    return _jobs(store, f"WHERE {is_earlier} {_NEWEST_FIRST}", id=id, most=limit)
 
 
 def set_state(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> None:
     """Running sets `started_at` once. An ended state sets `finished_at`; any other state clears it."""
-    with store.write() as db:
+    with store.write_plain() as db:
         _set_state(db, id, state, at, reason)
 
 
-def _set_state(db: Connection, id: str, state: JobState, at: float, reason: str | None) -> None:
+def _set_state(db: Transaction, id: str, state: JobState, at: float, reason: str | None) -> None:
     words = None if reason is None else storable(reason)
     add_delivery(db, id, state, at, words)
-    values: dict[str, Any] = {"state": state, "reason": words, "finished_at": at if state in ENDED else None}
+    _change(db, id, {"state": state, "reason": words, "finished_at": at if state in ENDED else None})
     if state is JobState.RUNNING:
-        values["started_at"] = func.coalesce(jobs.c.started_at, at)
-    db.execute(update(jobs).where(jobs.c.id == id).values(values))
+        run(db, "UPDATE jobs SET started_at = :at WHERE id = :id AND started_at IS NULL", {"id": id, "at": at})
 
 
 def set_state_unless_ended(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> bool:
     """Like `set_state`, for a command of a user. Returns False and changes nothing if the job has ended meanwhile."""
-    with store.write() as db:
+    with store.write_plain() as db:
         now = lock_state(db, id)
         if now not in ENDED:
             _set_state(db, id, state, at, reason)
@@ -242,14 +238,14 @@ def set_state_unless_ended(store: Store, id: str, state: JobState, at: float, re
 
 
 def fail_unless_ended(store: Store, id: str, at: float, reason: str) -> None:
-    with store.write() as db:
+    with store.write_plain() as db:
         if lock_state(db, id) not in ENDED:
             _set_state(db, id, JobState.FAILED, at, reason)
 
 
 def reopen_ended(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> bool:
     """Like `set_state`, for a job that has ended. Returns False and changes nothing if the job was cancelled."""
-    with store.write() as db:
+    with store.write_plain() as db:
         now = lock_state(db, id)
         if now in ENDED and now is not JobState.CANCELLED:
             _set_state(db, id, state, at, reason)
@@ -258,7 +254,7 @@ def reopen_ended(store: Store, id: str, state: JobState, at: float, reason: str 
 
 def start_queued_job(store: Store, id: str, at: float) -> JobState:
     """Sets a queued job to running. Returns the state, which may differ: a user may have changed it first."""
-    with store.write() as db:
+    with store.write_plain() as db:
         state = lock_state(db, id)
         if state is not JobState.QUEUED:
             return state
@@ -268,40 +264,40 @@ def start_queued_job(store: Store, id: str, at: float) -> JobState:
 
 def end_if_seeded(store: Store, id: str, state: JobState, at: float, reason: str | None) -> bool:
     """Like `set_state`. Returns False and changes nothing if URLs were appended after the job ran out of requests."""
-    with store.write() as db:
+    with store.write_plain() as db:
         # Locked: either a client that appends finds the job ended, or this finds the appended inputs.
-        row = db.execute(select(jobs.c.seeded, jobs.c.state).where(jobs.c.id == id).with_for_update()).one()
+        [(seeded, now)] = run(db, f"SELECT seeded, state FROM jobs WHERE id = :id {for_update(db)}", {"id": id})
         # If a user has ended the job, its state stays.
-        if row.seeded and row.state not in ENDED:
+        if seeded and now not in ENDED:
             _set_state(db, id, state, at, reason)
-    return bool(row.seeded)
+    return bool(seeded)
 
 
-def lock_state(db: Connection, id: str) -> JobState:
+def lock_state(db: Transaction, id: str) -> JobState:
     """Locks the job's state until the transaction ends and returns it. Raises UnknownJob if the job was removed."""
-    state = db.execute(select(jobs.c.state).where(jobs.c.id == id).with_for_update()).scalar()
+    state = value(db, f"SELECT state FROM jobs WHERE id = :id {for_update(db)}", {"id": id})
     if state is None:
         raise UnknownJob(f"there is no job {id!r} any more: somebody removed it")
     return JobState(state)
 
 
-def reopen(db: Connection, id: str, at: float) -> None:
+def reopen(db: Transaction, id: str, at: float) -> None:
     """Sets an ended job to running, in a transaction that has locked it."""
     _set_state(db, id, JobState.RUNNING, at, None)
 
 
 def add_seconds(store: Store, id: str, seconds: float) -> None:
-    _update(store, id, {"seconds": jobs.c.seconds + seconds})
+    with store.write_plain() as db:
+        run(db, "UPDATE jobs SET seconds = seconds + :more WHERE id = :id", {"id": id, "more": seconds})
 
 
 def mark_seeded(store: Store, id: str, line: int | None = None) -> None:
     """Records that inputs up to this line, or all, have been offered; clients may have appended more meanwhile."""
-    with store.write() as db:
+    with store.write_plain() as db:
         # Locked: a client appends either before this reads the last line or after.
-        db.execute(select(jobs.c.id).where(jobs.c.id == id).with_for_update())
+        run(db, f"SELECT id FROM jobs WHERE id = :id {for_update(db)}", {"id": id})
         last = last_seed_line(db, id)
-        values = {"seeded": line is None or line >= last, "offered_line": last if line is None else line}
-        db.execute(update(jobs).where(jobs.c.id == id).values(values))
+        _change(db, id, {"seeded": line is None or line >= last, "offered_line": last if line is None else line})
 
 
 def change_spec(
@@ -317,9 +313,9 @@ def change_spec(
     If a limit ended the job and the change raises it, the job gets the state `goes_on`. Raises UnknownJob, and
     UsageError for any other job that has ended.
     """
-    with store.write() as db:
+    with store.write_plain() as db:
         # Locked: if two callers change the spec at once, the second changes the result of the first.
-        row = db.execute(select(jobs).where(jobs.c.id == storable(id)).with_for_update()).one_or_none()
+        row = first(db, f"{_JOBS} WHERE id = :id {for_update(db)}", {"id": storable(id)})
         if row is None:
             raise UnknownJob(f"there is no job {id!r}")
         job = job_from_row(row)
@@ -330,8 +326,7 @@ def change_spec(
             _check_reopens(job, changed.spec)
             _set_state(db, job.id, goes_on, at, None)
             changed = replace(changed, state=goes_on, reason=None, finished_at=None)
-        values = {"spec": changed.spec.to_json(), "version": changed.version}
-        db.execute(update(jobs).where(jobs.c.id == job.id).values(values))
+        _change(db, job.id, {"spec": changed.spec.to_json(), "version": changed.version})
     return changed
 
 
@@ -353,28 +348,29 @@ def note_extraction(store: Store, id: str, spider: str, version: str) -> None:
 
 def add_spider_version(store: Store, id: str, version: str) -> None:
     """Keeps the versions that worked on the job before."""
-    with store.write() as db:
+    with store.write_plain() as db:
         # Locked: workers may load the spider at once.
-        known = select(jobs.c.spider_versions).where(jobs.c.id == id).with_for_update()
-        versions = json.loads(db.execute(known).scalar() or "[]")
+        known = value(db, f"SELECT spider_versions FROM jobs WHERE id = :id {for_update(db)}", {"id": id})
+        versions = json.loads(known or "[]")
         if version not in versions:
-            text = json.dumps([*versions, version])
-            db.execute(update(jobs).where(jobs.c.id == id).values(spider_versions=text))
+            _change(db, id, {"spider_versions": json.dumps([*versions, version])})
 
 
 def admit(store: Store, id: str, hosts: Iterable[str]) -> None:
     """Adds hosts to the scope and keeps those already in it."""
-    with store.write() as db:
+    with store.write_plain() as db:
         # Locked: otherwise, of two callers that admit hosts at once, one would overwrite the other.
-        known = select(jobs.c.admitted).where(jobs.c.id == id).with_for_update()
-        admitted = json.loads(db.execute(known).scalar_one())
-        joined = list(dict.fromkeys([*admitted, *hosts]))
-        db.execute(update(jobs).where(jobs.c.id == id).values(admitted=json.dumps(joined)))
+        admitted = value(db, f"SELECT admitted FROM jobs WHERE id = :id {for_update(db)}", {"id": id})
+        _change(db, id, {"admitted": json.dumps(list(dict.fromkeys([*json.loads(admitted), *hosts])))})
 
 
 def _update(store: Store, id: str, values: dict[str, Any]) -> None:
-    with store.write() as db:
-        db.execute(update(jobs).where(jobs.c.id == id).values(values))
+    with store.write_plain() as db:
+        _change(db, id, values)
+
+
+def _change(db: Transaction, id: str, values: dict[str, Any]) -> None:
+    run(db, f"UPDATE jobs SET {changes(values)} WHERE id = :id", {**values, "id": id})
 
 
 @lru_cache(_SPECS_KEPT)
@@ -383,24 +379,26 @@ def _known_spec(text: str) -> JobSpec:
     return JobSpec.from_json(text)
 
 
-def job_from_row(row: Row[*tuple[Any, ...]]) -> Job:
+def job_from_row(row: Row) -> Job:
+    """Takes a row of the whole table."""
+    found = dict(zip(columns_of("jobs").names, row, strict=True))
     return Job(
-        id=row.id,
-        spec=_known_spec(row.spec) if len(row.spec) <= _SHORT_CHARS else JobSpec.from_json(row.spec),
-        state=JobState(row.state),
-        created_at=row.created_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        seconds=row.seconds,
-        reason=row.reason,
-        admitted=tuple(json.loads(row.admitted)),
-        seeded=row.seeded,
-        offered_line=row.offered_line,
-        version=row.version,
-        frontier_version=row.told,
-        fleet=row.fleet,
-        request_id=row.request_id,
-        extracted_by=row.extracted_by,
-        spider_version=", ".join(json.loads(row.spider_versions)) if row.spider_versions else None,
-        owner=row.owner,
+        id=found["id"],
+        spec=_known_spec(found["spec"]) if len(found["spec"]) <= _SHORT_CHARS else JobSpec.from_json(found["spec"]),
+        state=JobState(found["state"]),
+        created_at=found["created_at"],
+        started_at=found["started_at"],
+        finished_at=found["finished_at"],
+        seconds=found["seconds"],
+        reason=found["reason"],
+        admitted=tuple(json.loads(found["admitted"])),
+        seeded=bool(found["seeded"]),
+        offered_line=found["offered_line"],
+        version=found["version"],
+        frontier_version=found["told"],
+        fleet=bool(found["fleet"]),
+        request_id=found["request_id"],
+        extracted_by=found["extracted_by"],
+        spider_version=", ".join(json.loads(found["spider_versions"])) if found["spider_versions"] else None,
+        owner=found["owner"],
     )

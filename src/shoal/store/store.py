@@ -8,20 +8,22 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
-from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-
-from shoal.errors import Unavailable, UsageError
+from shoal.errors import UsageError
 from shoal.store.database import schema
 from shoal.store.database.dialect import Database
 from shoal.store.database.sqlite import Sqlite
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from shoal.store.database.plain_sql import Transaction
+
 T = TypeVar("T")
+D = TypeVar("D")
 
 _PAUSE_S = (0.05, 0.15)
 
@@ -49,15 +51,19 @@ class Store:
         """Returns the revision that it found, None if the database was empty. Many processes may call this at once."""
         if self.is_current():
             return schema.HEAD
-        with self.write() as db:
+        with self.write_plain() as db:
             self._database.lock_schema(db)
             found = schema.revision(db)
-            schema.make_current(db, self._database, upgrade)
+            if schema.create(db, self._database):
+                return found
+        with self.write() as db:
+            self._database.lock_schema(db)
+            schema.upgrade(db, self._database, upgrade)
             return found
 
     def is_current(self) -> bool:
         """Whether the database has the tables of this version."""
-        with self.read() as db:
+        with self.read_plain() as db:
             return schema.is_current(db)
 
     def identity(self) -> str | None:
@@ -72,40 +78,58 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        with self._translated(), self._database.reading.begin() as db:
+        with self._translated(), self._database.read() as db:
             yield db
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        with self._translated(), self._database.writing.begin() as db:
+        with self._translated(), self._database.write() as db:
+            yield db
+
+    @contextmanager
+    def read_plain(self) -> Iterator[Transaction]:
+        """Like `read`, for statements of `plain_sql`: on SQLite it does without SQLAlchemy."""
+        with self._translated(), self._database.read_plain() as db:
+            yield db
+
+    @contextmanager
+    def write_plain(self) -> Iterator[Transaction]:
+        with self._translated(), self._database.write_plain() as db:
             yield db
 
     def change(self, work: Callable[[Connection], T]) -> T:
         """Runs `work` in a write transaction, and once more if another transaction got in its way."""
+        return self._repeated(self._database.write, work)
+
+    def change_plain(self, work: Callable[[Transaction], T]) -> T:
+        """Like `change`, for statements of `plain_sql`."""
+        return self._repeated(self._database.write_plain, work)
+
+    def _repeated(self, transaction: Callable[[], AbstractContextManager[D]], work: Callable[[D], T]) -> T:
         with self._translated():
             try:
-                with self._database.writing.begin() as db:
+                with transaction() as db:
                     return work(db)
-            except DBAPIError as error:
+            except Exception as error:
                 if not self._database.is_contention(error):
                     raise
             # An immediate retry might lock the same rows before the transaction that waits for them has woken up.
             time.sleep(random.uniform(*_PAUSE_S))
-            with self._database.writing.begin() as db:
+            with transaction() as db:
                 return work(db)
 
-    def lock_requests(self, db: Connection, job: str, fingerprints: Iterable[int]) -> None:
+    def lock_requests(self, db: Transaction, job: str, fingerprints: Iterable[int]) -> None:
         """Locks these requests against other writers until the transaction ends."""
         self._database.lock_requests(db, job, fingerprints)
 
-    def lock_files(self, db: Connection, job: str, alone: bool) -> None:
+    def lock_files(self, db: Transaction, job: str, alone: bool) -> None:
         """Until the transaction ends, no other one has the files of the job alone; if `alone`, none has them at all.
 
         To be taken before the locks of requests.
         """
         self._database.lock_files(db, job, alone)
 
-    def lock_free_part(self, db: Connection, job: str) -> int:
+    def lock_free_part(self, db: Transaction, job: str) -> int:
         """Locks a part of the job's tallies that no other writer uses, until the transaction ends, and returns it."""
         return self._database.lock_free_part(db, job)
 
@@ -115,7 +139,7 @@ class Store:
         return self._database.parts
 
     def close(self) -> None:
-        self._database.writing.dispose()
+        self._database.close()
 
     def __enter__(self) -> Self:
         return self
@@ -127,13 +151,11 @@ class Store:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except DBAPIError as error:
+        except Exception as error:
             ours = self._database.translate_error(error)
             if ours is None:
                 raise
             raise ours from error
-        except PoolTimeout as error:
-            raise Unavailable(f"{self.name}: all of this process's connections are in use; try again") from error
 
 
 def database_at(place: Path | str) -> Database:

@@ -18,9 +18,9 @@ from shoal.client import Job as JobResponse
 from shoal.client.responses.jobs import SeriesPoint
 from shoal.control.models.job_detail import ExplanationShown, JobShown, OverviewShown, QualityShown, ShapeShown
 from shoal.errors import UnknownHost, UnknownJob, UsageError
+from shoal.jobs.data_view import DataView
 from shoal.jobs.deployment import JobStatus
 from shoal.jobs.explain import Explanation
-from shoal.jobs.job_data import DataView
 from shoal.jobs.job_overview import Overview
 from shoal.model import Figures, JobState, Lane
 from shoal.model.options import to_fields

@@ -20,7 +20,6 @@ from shoal.errors import UsageError
 from shoal.jobs.job_id import new_job_id
 from shoal.store.jobs import create_job
 from shoal.store.results.columns import page_columns
-from shoal.store.results.items import item_columns
 from shoal.urls.exclusions import read_exclusions
 
 
@@ -86,6 +85,7 @@ def _with_output(request: JobRequest, file: OutputFile) -> JobRequest:
     file = file._replace(view=replace(file.view, provenance=request.spec.provenance))
     if request.spider is not None:
         from shoal.spiders.item_schema import declared_items, type_of
+        from shoal.store.results.items import item_columns
 
         columns, what = item_columns([type_of(cls) for cls in declared_items(request.spider)]), "items"
         file = file._replace(view=replace(file.view, may_lack=request.spider.rules is None))

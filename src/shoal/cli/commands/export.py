@@ -12,7 +12,7 @@ from shoal.cli.humanize import plural, size
 from shoal.cli.output_file import PROVENANCE, OutputFlags, archive_file, output_file, output_options, shown_path
 from shoal.cli.session import Command, Session
 from shoal.errors import UsageError
-from shoal.jobs.job_data import default_data
+from shoal.jobs.data_view import default_data
 from shoal.object_store.object_url import is_object_url
 from shoal.object_store.open_store import open_store
 from shoal.store.archive.spool import SEALED

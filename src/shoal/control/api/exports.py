@@ -16,9 +16,10 @@ from shoal.control.routes import READ, Reply, Routes
 from shoal.control.streamed_files import attachment
 from shoal.errors import UsageError
 from shoal.jobs.archived_bodies import archived_body
+from shoal.jobs.data_view import DataView, default_data
 from shoal.jobs.export_files import job_files
 from shoal.jobs.files_tar import tar_of
-from shoal.jobs.job_data import DataView, archive_chunks, default_data, job_data
+from shoal.jobs.job_data import archive_chunks, job_data
 from shoal.store.jobs import Job
 from shoal.store.results.job_diff import differences
 from shoal.store.results.row_formats import chunks

@@ -24,7 +24,7 @@ from shoal.fleet.fleet import Fleet
 from shoal.fleet.submit import Submitted, read_request, submit
 from shoal.jobs.archived_bodies import archived_body
 from shoal.model import JobSpec, Lane, ScopeKind
-from shoal.store.crawl.inputs import input_report
+from shoal.store.crawl.input_report import input_report
 from shoal.store.jobs import load_job
 from shoal.store.results.listings import list_pages_with_content
 from shoal.store.results.pagination import items_after

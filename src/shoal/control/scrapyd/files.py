@@ -15,7 +15,8 @@ from shoal.control.problems import Problem
 from shoal.control.scrapyd.calls import READ, add_rules, admit
 from shoal.control.streamed_files import SENT_AT_ONCE, attachment
 from shoal.fleet.scrapy_logs import scrapy_logs
-from shoal.jobs.job_data import DataView, job_data
+from shoal.jobs.data_view import DataView
+from shoal.jobs.job_data import job_data
 from shoal.store.fleet.scrapyd_jobs import scrapyd_jobs_of_id
 from shoal.store.jobs import Job
 from shoal.store.results.row_formats import chunks

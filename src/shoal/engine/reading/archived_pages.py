@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from shoal.errors import Unavailable
 from shoal.fetch.content_decoding import CannotDecode, DecodedTooLarge, decode
@@ -15,7 +16,9 @@ from shoal.fetch.exchange import Exchange, parse_head
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.capture import Reference
 from shoal.store.archive.warc import digest
-from shoal.store.crawl.earlier_pages import EarlierPage
+
+if TYPE_CHECKING:
+    from shoal.store.crawl.earlier_pages import EarlierPage
 
 
 class ArchivedPages:

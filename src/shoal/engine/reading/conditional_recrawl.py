@@ -8,16 +8,18 @@ assets need the body too, which the archive may have.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.engine.active_job import SITEMAP, ActiveJob
 from shoal.engine.active_jobs import ActiveJobs
 from shoal.engine.outage_retry import OutageRetry
 from shoal.extract.html_tags import HTML_TYPES
 from shoal.model import JobSpec, Lease
-from shoal.store.crawl.earlier_pages import EarlierPage, earlier_pages
 from shoal.store.jobs import earlier_jobs
 from shoal.store.writer import Writer
+
+if TYPE_CHECKING:
+    from shoal.store.crawl.earlier_pages import EarlierPage
 
 NOT_MODIFIED = 304
 CONDITION_REFUSED = frozenset({206, 400, 412})
@@ -48,6 +50,9 @@ class Refresh:
         return found
 
     async def _known_of(self, active_job: ActiveJob, leases: Sequence[Lease]) -> dict[int, KnownPage]:
+        # Imported here only: few jobs refresh.
+        from shoal.store.crawl.earlier_pages import earlier_pages
+
         if active_job.id not in self._specs:
             jobs = await self._keep_trying(self._writer.run, earlier_jobs, active_job.id, MOST_JOBS)
             self._specs[active_job.id] = {job.id: job.spec for job in jobs}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from shoal.engine import request_result
@@ -39,11 +40,13 @@ from shoal.model import (
 from shoal.model.content_change import NO, change_kind
 from shoal.model.request_options import identity_of
 from shoal.store.archive.warc import digest
-from shoal.store.crawl.earlier_pages import EarlierPage
 from shoal.store.crawl.save_batch import BROWSER
 from shoal.urls import fingerprint
 from shoal.urls.canonical import MAX_CHARS
 from shoal.urls.resolve_links import Link, PageLinks, targets_of
+
+if TYPE_CHECKING:
+    from shoal.store.crawl.earlier_pages import EarlierPage
 
 UNCHECKED = "http-insecure"
 """How a page of a job with --insecure was fetched."""

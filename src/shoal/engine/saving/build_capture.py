@@ -17,9 +17,9 @@ from shoal.fetch.rendered_page import PageCall, RenderedPage
 from shoal.model import PageRecord
 from shoal.model.request_options import OPEN_HEADERS
 from shoal.store.archive.capture import Capture, Resource
+from shoal.store.archive.file_paths import file_path
 from shoal.store.archive.recorder import DOM
 from shoal.store.archive.warc import digest
-from shoal.store.crawl.item_files import file_path
 from shoal.store.crawl.pack_content import pack
 from shoal.urls import origin_of
 

@@ -24,7 +24,6 @@ from shoal.store.archive.archive_and_save import archive_and_save
 from shoal.store.crawl.job_cookies import forget_cookies, save_cookies
 from shoal.store.crawl.save_batch import Batch
 from shoal.store.jobs import add_spider_version, admit
-from shoal.store.results.items import save_item_types
 from shoal.store.writer import Writer
 from shoal.urls.resolve_links import note_offered
 
@@ -114,6 +113,9 @@ class ResultSaver:
     async def _save_types(self, active_job: ActiveJob) -> None:
         """Before the items: an export of a running job knows the columns of every item it meets."""
         if active_job.new_types:
+            # Imported here only: a job without items does not need it.
+            from shoal.store.results.items import save_item_types
+
             types, active_job.new_types = active_job.new_types, []
             await self._keep_trying(self._writer.run, save_item_types, active_job.id, types)
         if active_job.new_spider_version is not None:

@@ -10,20 +10,21 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Column, ColumnElement, cast, delete, func, select, update
-
 from shoal.errors import Unavailable
 from shoal.store.archive.archive_folders import Archive
+from shoal.store.database.plain_sql import first, run, value
+from shoal.store.database.sqlite_script import columns_of
 from shoal.store.database.upsert import Upsert, replace
 from shoal.store.store import Store
-from shoal.store.tables import segments as table
-from shoal.store.tables import stored_files
 
 OPEN = "open"
 STORED = "stored"
 LOST = "lost"
 
-_UPSERT = Upsert(table, replace)
+_UPSERT = Upsert("segments", replace)
+_SEGMENTS = f"SELECT {', '.join(columns_of('segments').names)} FROM segments"
+_THIS = "job = :job AND segment = :segment"
+_STORED = f"UPDATE segments SET state = '{STORED}', bytes = :bytes, at = :at WHERE {_THIS}"
 
 
 class Segment(NamedTuple):
@@ -45,59 +46,52 @@ class Segment(NamedTuple):
 
 
 def save_segment(store: Store, segment: Segment) -> None:
-    with store.write() as db:
+    with store.write_plain() as db:
         _UPSERT.write(db, [segment])
 
 
 def open_segments(store: Store, process: str | None = None, job: str | None = None) -> list[Segment]:
     """All open segments, or only those of a process or a job."""
-    found = select(table).where(table.c.state == OPEN)
-    if process is not None:
-        found = found.where(table.c.process == process)
-    if job is not None:
-        found = found.where(table.c.job == job)
-    with store.read() as db:
-        return [Segment._make(row) for row in db.execute(found.order_by(table.c.segment))]
+    values = {name: of for name, of in (("process", process), ("job", job)) if of is not None}
+    these = "".join(f" AND {name} = :{name}" for name in values)
+    with store.read_plain() as db:
+        rows = run(db, f"{_SEGMENTS} WHERE state = '{OPEN}'{these} ORDER BY segment", values)
+    return [Segment._make(row) for row in rows]
 
 
 def note_stored(store: Store, archive: Archive, segments: Iterable[Segment]) -> list[Segment]:
     """Marks the segments that the archive has by now, and returns the others."""
     sizes = {segment: archive.stored_bytes(segment.name) for segment in segments}
-    with store.write() as db:
+    with store.write_plain() as db:
         for segment, size in sizes.items():
             if size is not None:
-                values = {"state": STORED, "bytes": size, "at": time.time()}
-                db.execute(update(table).where(*_is(segment)).values(values))
+                run(db, _STORED, {"job": segment.job, "segment": segment.segment, "bytes": size, "at": time.time()})
     return [segment for segment, size in sizes.items() if size is None]
 
 
 def mark_stored(store: Store, name: str, size: int) -> None:
     """The archive has this segment. Without effect if its job was deleted."""
     job, _, segment = name.partition("/")
-    with store.write() as db:
-        values = {"state": STORED, "bytes": size, "at": time.time()}
-        db.execute(update(table).where(table.c.job == job, table.c.segment == segment).values(values))
+    with store.write_plain() as db:
+        run(db, _STORED, {"job": job, "segment": segment, "bytes": size, "at": time.time()})
 
 
 def drop_empty(store: Store, segments: Iterable[Segment]) -> None:
     """Deletes the rows of those to which nothing was ever appended."""
-    with store.write() as db:
+    empty = f"DELETE FROM segments WHERE {_THIS} AND bytes = 0"
+    with store.write_plain() as db:
         for segment in segments:
-            db.execute(delete(table).where(*_is(segment), table.c.bytes == 0))
+            run(db, empty, {"job": segment.job, "segment": segment.segment})
 
 
 def archived_bytes(store: Store, job: str, but: str = "") -> int:
     """The size of the job's records and files, as last reported by the processes that write them. `but` excludes a
     segment, by its name without the job."""
-    records = select(_sum(table.c.bytes)).where(table.c.job == job, table.c.segment != but)
-    files = select(_sum(stored_files.c.bytes)).where(stored_files.c.job == job)
-    with store.read() as db:
-        return int(db.execute(select(records.scalar_subquery() + files.scalar_subquery())).scalar_one())
-
-
-def _sum(column: Column[int]) -> ColumnElement[int]:
     # PostgreSQL's sum is a decimal.
-    return cast(func.coalesce(func.sum(column), 0), BigInteger)
+    size = "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM"
+    both = f"({size} segments WHERE job = :job AND segment <> :but) + ({size} stored_files WHERE job = :job)"
+    with store.read_plain() as db:
+        return int(value(db, f"SELECT {both}", {"job": job, "but": but}))
 
 
 def size_of(store: Store, archive: Archive, job: str) -> int:
@@ -113,15 +107,16 @@ def require_segment(store: Store, archive: Archive, name: str) -> None:
     if archive.bytes_of(name) is not None:
         return
     job, _, segment = name.partition("/")
-    with store.read() as db:
-        row = db.execute(select(table).where(table.c.job == job, table.c.segment == segment)).one_or_none()
-    if row is not None and row.state == LOST:
+    with store.read_plain() as db:
+        row = first(db, f"{_SEGMENTS} WHERE {_THIS}", {"job": job, "segment": segment})
+    found = None if row is None else Segment._make(row)
+    if found is not None and found.state == LOST:
         raise Unavailable(
-            f"the archived responses in {name} are lost, because machine {row.machine} never came back: "
+            f"the archived responses in {name} are lost, because machine {found.machine} never came back: "
             "crawl the page again"
         )
-    if row is not None and row.state == OPEN:
-        raise Unavailable(_held(Segment._make(row)))
+    if found is not None and found.state == OPEN:
+        raise Unavailable(_held(found))
 
 
 def require_segments(store: Store, archive: Archive, job: str) -> None:
@@ -133,9 +128,9 @@ def require_segments(store: Store, archive: Archive, job: str) -> None:
 
 def machines_lost(store: Store, job: str) -> list[str]:
     """The machines whose loss took responses of this job with them."""
-    lost = select(table.c.machine).distinct().where(table.c.job == job, table.c.state == LOST)
-    with store.read() as db:
-        return sorted(db.execute(lost).scalars())
+    with store.read_plain() as db:
+        lost = run(db, f"SELECT DISTINCT machine FROM segments WHERE job = :job AND state = '{LOST}'", {"job": job})
+    return sorted(machine for (machine,) in lost)
 
 
 def _held(segment: Segment) -> str:
@@ -143,7 +138,3 @@ def _held(segment: Segment) -> str:
         f"{segment.name} is still on {segment.machine}, in the spool of process {segment.process}: try again in a "
         "minute; if that process has died, start a worker there"
     )
-
-
-def _is(segment: Segment) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return table.c.job == segment.job, table.c.segment == segment.segment

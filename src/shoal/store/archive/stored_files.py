@@ -12,18 +12,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
-
-from sqlalchemy import Connection, delete, select
+from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.store.archive.archive_folders import Archive, stored_path
 from shoal.store.archive.atomic_move import sync_folder, unwritable
 from shoal.store.archive.stored_segments import FILES
+from shoal.store.database.plain_sql import among, list_value, run
 from shoal.store.database.upsert import Upsert, replace
 from shoal.store.store import Store
-from shoal.store.tables import stored_files as table
 
-_UPSERT = Upsert(table, replace)
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Transaction
+
+_UPSERT = Upsert("stored_files", replace)
 _LOCKS = "files"
 """In the place of a job, when locks are taken."""
 _FREED_AT_ONCE = 200
@@ -40,11 +41,11 @@ class FreedFiles(NamedTuple):
 def note_use(store: Store, job: str, files: Mapping[str, int]) -> None:
     """The job uses the files with these paths, which have so many bytes."""
 
-    def write(db: Connection) -> None:
+    def write(db: Transaction) -> None:
         _lock(store, db, files)
         _UPSERT.write(db, [(job, path, files[path]) for path in sorted(files)])
 
-    store.change(write)
+    store.change_plain(write)
 
 
 def spool_files(folder: Path, files: Mapping[str, bytes]) -> None:
@@ -88,37 +89,38 @@ def free_files(store: Store, archive: Archive, job: str) -> FreedFiles:
     freed = FreedFiles(0, 0)
     while sizes := _files_of(store, job):
 
-        def free(db: Connection, sizes: dict[str, int] = sizes) -> Collection[str]:
+        def free(db: Transaction, sizes: dict[str, int] = sizes) -> Collection[str]:
             _lock(store, db, sizes)
-            db.execute(delete(table).where(table.c.job == job, table.c.path.in_(sizes)))
+            these = f"DELETE FROM stored_files WHERE job = :job AND {among(db, 'path', 'paths')}"
+            run(db, these, {"job": job, "paths": list_value(db, list(sizes))})
             return _remove_unused(db, archive, sizes)
 
-        removed = store.change(free)
+        removed = store.change_plain(free)
         freed = FreedFiles(freed.files + len(removed), freed.bytes + sum(sizes[path] for path in removed))
     return freed
 
 
 def _files_of(store: Store, job: str) -> dict[str, int]:
-    some = select(table.c.path, table.c.bytes).where(table.c.job == job).limit(_FREED_AT_ONCE)
-    with store.read() as db:
-        return {row.path: row.bytes for row in db.execute(some)}
+    some = f"SELECT path, bytes FROM stored_files WHERE job = :job LIMIT {_FREED_AT_ONCE}"
+    with store.read_plain() as db:
+        return dict(map(tuple, run(db, some, {"job": job})))
 
 
 def _free_unused(store: Store, archive: Archive, paths: list[str]) -> None:
     for start in range(0, len(paths), _LOOKED_UP_AT_ONCE):
         some = paths[start : start + _LOOKED_UP_AT_ONCE]
-        with store.read() as db:
+        with store.read_plain() as db:
             unused = _unused(db, some)
         if unused:
 
-            def free(db: Connection, unused: Collection[str] = unused) -> Collection[str]:
+            def free(db: Transaction, unused: Collection[str] = unused) -> Collection[str]:
                 _lock(store, db, unused)
                 return _remove_unused(db, archive, unused)
 
-            store.change(free)
+            store.change_plain(free)
 
 
-def _remove_unused(db: Connection, archive: Archive, paths: Collection[str]) -> Collection[str]:
+def _remove_unused(db: Transaction, archive: Archive, paths: Collection[str]) -> Collection[str]:
     """Within the transaction that holds their locks."""
     unused = _unused(db, paths)
     if unused:
@@ -126,12 +128,12 @@ def _remove_unused(db: Connection, archive: Archive, paths: Collection[str]) -> 
     return unused
 
 
-def _unused(db: Connection, paths: Collection[str]) -> list[str]:
-    used = set(db.execute(select(table.c.path).where(table.c.path.in_(paths))).scalars())
-    return sorted(set(paths) - used)
+def _unused(db: Transaction, paths: Collection[str]) -> list[str]:
+    known = f"SELECT path FROM stored_files WHERE {among(db, 'path', 'paths')}"
+    return sorted(set(paths) - {path for (path,) in run(db, known, {"paths": list_value(db, list(paths))})})
 
 
-def _lock(store: Store, db: Connection, paths: Iterable[str]) -> None:
+def _lock(store: Store, db: Transaction, paths: Iterable[str]) -> None:
     # By their folders: there are 256, and PostgreSQL's table of locks has room for some thousands.
     store.lock_requests(db, _LOCKS, {int(path[:2], 16) for path in paths})
 

@@ -26,14 +26,14 @@ from shoal.store.crawl.item_rows import Row
 from shoal.store.database.upsert import Upsert, add_count
 from shoal.store.results.listings import stream_rows
 from shoal.store.store import Store
-from shoal.store.tables import changes, items, sinks, tallies
+from shoal.store.tables import changes, items, sinks
 
 CHANGES = "changes"
 """The kind of the tally that counts the changed items of the log."""
 _MOST_ROWS = 200
 _PAGES_PER_ROW = 128
 _REMOVED_PER_ROW = 2_000
-_TALLIES = Upsert(tallies, add_count)
+_TALLIES = Upsert("tallies", add_count)
 
 Cursor = Mapping[int, int]
 """Part -> id of the last change."""
@@ -69,6 +69,10 @@ class ChangedItems(NamedTuple):
     def with_pages(self, more: Iterable[PageChange]) -> ChangedItems:
         known = {page.page for page in self.pages}
         return ChangedItems([*self.pages, *(page for page in more if page.page not in known)], self.removed)
+
+    @property
+    def tally(self) -> tuple[str, str]:
+        return CHANGES, ""
 
     @property
     def n(self) -> int:

@@ -1,58 +1,56 @@
-"""Inputs: each URL as the user wrote it, its position in the list, and the outcome of its request."""
+"""Inputs: each URL as the user wrote it, and its position in the list."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
-from typing import Any, NamedTuple
-
-from sqlalchemy import Connection, Row, func, select
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.model import Input, Target
-from shoal.store.crawl.outcome_lookup import StoredOutcome, stored_outcomes
+from shoal.store.database.plain_sql import run, value
 from shoal.store.database.storable_text import json_text, storable_row
 from shoal.store.database.upsert import Upsert, replace
 from shoal.store.store import Store
-from shoal.store.tables import inputs
+
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Row, Transaction
 
 _CHUNK = 1000
-_MOST_HOPS = 20
-_MOST_COLUMNS = 200
-"""Of a report: the objects of JSON lines may all have different keys."""
-_UPSERT = Upsert(inputs, replace)
-_IS_SEED = inputs.c.fingerprint.is_not(None) & inputs.c.duplicate_of.is_(None)
+_UPSERT = Upsert("inputs", replace)
+_IS_SEED = "fingerprint IS NOT NULL AND duplicate_of IS NULL"
+_INPUTS = "SELECT line, spelt, url, fingerprint, host, reason, duplicate_of, columns FROM inputs"
 
 
-def add_inputs(db: Connection, job: str, given: Iterable[Input]) -> None:
+def add_inputs(db: Transaction, job: str, given: Iterable[Input]) -> None:
     remaining = iter(given)
     while some := list(islice(remaining, _CHUNK)):
         _UPSERT.write(db, [_row(job, one) for one in some])
 
 
-def last_line(db: Connection, job: str) -> int:
+def last_line(db: Transaction, job: str) -> int:
     """0 if the job has no input."""
-    return db.execute(select(func.max(inputs.c.line)).where(inputs.c.job == job)).scalar_one() or 0
+    return value(db, "SELECT max(line) FROM inputs WHERE job = :job", {"job": job}) or 0
 
 
-def last_seed_line(db: Connection, job: str) -> int:
+def last_seed_line(db: Transaction, job: str) -> int:
     """The last line whose input is offered to the frontier; 0 if none is."""
-    backwards = select(inputs.c.line).where(inputs.c.job == job, _IS_SEED).order_by(inputs.c.line.desc())
-    return db.execute(backwards.limit(1)).scalar_one_or_none() or 0
+    last = f"SELECT line FROM inputs WHERE job = :job AND {_IS_SEED} ORDER BY line DESC LIMIT 1"
+    return value(db, last, {"job": job}) or 0
 
 
 def seed_targets(store: Store, job: str, after_line: int, limit: int) -> list[Input]:
     """The next inputs to offer, in order: only accepted ones, and each request once."""
-    wanted = select(inputs).where(inputs.c.job == job, inputs.c.line > after_line, _IS_SEED)
-    with store.read() as db:
-        return [_input(row) for row in db.execute(wanted.order_by(inputs.c.line).limit(limit))]
+    wanted = f"{_INPUTS} WHERE job = :job AND line > :after AND {_IS_SEED} ORDER BY line LIMIT :most"
+    with store.read_plain() as db:
+        return [_input(row) for row in run(db, wanted, {"job": job, "after": after_line, "most": limit})]
 
 
 def inputs_of(store: Store, job: str, fingerprint: int) -> list[Input]:
     """The inputs that name this request, in order."""
-    asking = select(inputs).where(inputs.c.job == job, inputs.c.fingerprint == fingerprint)
-    with store.read() as db:
-        return [_input(row) for row in db.execute(asking.order_by(inputs.c.line))]
+    asking = f"{_INPUTS} WHERE job = :job AND fingerprint = :fingerprint ORDER BY line"
+    with store.read_plain() as db:
+        return [_input(row) for row in run(db, asking, {"job": job, "fingerprint": fingerprint})]
 
 
 class InputCounts(NamedTuple):
@@ -63,85 +61,10 @@ class InputCounts(NamedTuple):
 
 
 def input_counts(store: Store, job: str) -> InputCounts:
-    taken = inputs.c.fingerprint.is_not(None)
-    counts = [taken & inputs.c.duplicate_of.is_(None), inputs.c.duplicate_of.is_not(None), ~taken]
-    wanted = select(*(func.count().filter(which) for which in counts)).where(inputs.c.job == job)
-    with store.read() as db:
-        return InputCounts._make(db.execute(wanted).one())
-
-
-def own_columns(store: Store, job: str, taken: Collection[str]) -> dict[str, str]:
-    """The columns of the lists that the inputs come from, in their order, each with its name in a report. A name that
-    is `taken` by the report gets `input_` before it."""
-    names: dict[str, None] = {}
-    rows = select(inputs.c.columns).where(inputs.c.job == job, inputs.c.columns.is_not(None)).order_by(inputs.c.line)
-    with store.read() as db:
-        for (columns,) in db.execution_options(yield_per=_CHUNK).execute(rows):
-            names.update(dict.fromkeys(json.loads(columns)))
-            if len(names) >= _MOST_COLUMNS:
-                break
-    return {name: f"input_{name}" if name in taken else name for name in islice(names, _MOST_COLUMNS)}
-
-
-def input_report(
-    store: Store, job: str, columns: Mapping[str, str] | None = None
-) -> Generator[dict[str, Any], None, None]:
-    """One row per input, in order, with the outcome of its request after all redirects, and with these columns of its
-    list."""
-    with store.read() as db:
-        after_line = -1
-        while chunk := _chunk(db, job, after_line):
-            after_line = chunk[-1].line
-            ends = _with_targets(db, job, {row.fingerprint for row in chunk if row.fingerprint is not None})
-            for row in chunk:
-                yield _report(row, ends) | (_own(row, columns) if columns else {})
-
-
-def _chunk(db: Connection, job: str, after_line: int) -> list[Row[*tuple[Any, ...]]]:
-    rest = select(inputs).where(inputs.c.job == job, inputs.c.line > after_line)
-    return list(db.execute(rest.order_by(inputs.c.line).limit(_CHUNK)))
-
-
-def _with_targets(db: Connection, job: str, fingerprints: set[int]) -> dict[int, StoredOutcome]:
-    """The outcomes of these requests and of those they redirect to."""
-    found: dict[int, StoredOutcome] = {}
-    for _ in range(_MOST_HOPS + 1):
-        found |= stored_outcomes(db, job, fingerprints)
-        fingerprints = {end.target for end in found.values() if end.target is not None} - found.keys()
-        if not fingerprints:
-            break
-    return found
-
-
-def _report(row: Row[*tuple[Any, ...]], ends: Mapping[int, StoredOutcome]) -> dict[str, Any]:
-    report = {"line": row.line, "url": row.spelt, "final_url": None, "status": None}
-    if row.fingerprint is None:
-        return {**report, "outcome": "rejected", "reason": row.reason, "duplicate_of": None}
-    end = _last(row.fingerprint, ends)
-    if end is None:
-        return {**report, "outcome": "queued", "reason": None, "duplicate_of": row.duplicate_of}
-    return {
-        **report,
-        "final_url": end.url,
-        "status": end.status,
-        "outcome": end.outcome,
-        "reason": end.reason,
-        "duplicate_of": row.duplicate_of,
-    }
-
-
-def _own(row: Row[*tuple[Any, ...]], columns: Mapping[str, str]) -> dict[str, Any]:
-    given = json.loads(row.columns) if row.columns else {}
-    return {shown: given.get(name) for name, shown in columns.items()}
-
-
-def _last(fingerprint: int, ends: Mapping[int, StoredOutcome]) -> StoredOutcome | None:
-    end = ends.get(fingerprint)
-    for _ in range(_MOST_HOPS):
-        if end is None or end.target is None:
-            break
-        end = ends.get(end.target)
-    return end
+    kinds = _IS_SEED, "duplicate_of IS NOT NULL", "fingerprint IS NULL"
+    counts = ", ".join(f"count(*) FILTER (WHERE {kind})" for kind in kinds)
+    with store.read_plain() as db:
+        return InputCounts._make(run(db, f"SELECT {counts} FROM inputs WHERE job = :job", {"job": job})[0])
 
 
 def _row(job: str, given: Input) -> tuple[Any, ...]:
@@ -151,7 +74,7 @@ def _row(job: str, given: Input) -> tuple[Any, ...]:
     return storable_row((job, given.line, given.spelt, url, fingerprint, host, *about))
 
 
-def _input(row: Row[*tuple[Any, ...]]) -> Input:
-    target = Target(row.url, row.fingerprint, row.host) if row.fingerprint is not None else None
-    columns = None if row.columns is None else json.loads(row.columns)
-    return Input(row.line, row.spelt, target, row.reason, row.duplicate_of, columns)
+def _input(row: Row) -> Input:
+    line, spelt, url, fingerprint, host, reason, duplicate_of, columns = row
+    target = Target(url, fingerprint, host) if fingerprint is not None else None
+    return Input(line, spelt, target, reason, duplicate_of, None if columns is None else json.loads(columns))

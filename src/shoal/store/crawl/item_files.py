@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from mimetypes import MimeTypes
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, exists, select, update
 
 from shoal.model import PageRecord
-from shoal.store.archive.archive_folders import stored_path
+from shoal.store.archive.file_paths import file_path
 from shoal.store.crawl.change_log import PageChange
 from shoal.store.database.storable_text import json_text, storable
 from shoal.store.database.upsert import Upsert, replace
@@ -24,12 +23,10 @@ from shoal.store.tables import dead, drops, files, items, pages, redirects
 
 T = TypeVar("T")
 
-_FILES = Upsert(files, replace)
+_FILES = Upsert("files", replace)
 _FIELDS = {"url", "path", "bytes", "digest", "content_type", "error"}
 """By these a file is known in the JSON of an item."""
 _AT_ONCE = 500
-_MIME = MimeTypes()
-"""Without the tables of the system: a path must not depend on the machine."""
 
 Fields = Mapping[str, Any]
 
@@ -110,12 +107,6 @@ def file_records(store: Store, job: str) -> Sequence[str]:
 def is_file() -> Any:
     """A condition on `pages`: an item refers to the page as its file."""
     return exists().where(files.c.job == pages.c.job, files.c.file == pages.c.fingerprint)
-
-
-def file_path(digest: str, content_type: str) -> str:
-    """Where the archive and an export of files have it. The digest has the name of its algorithm: `sha256:977c…`."""
-    name = digest.rpartition(":")[2]
-    return stored_path(f"{name}{_MIME.guess_extension(content_type) or ''}")
 
 
 def _store(db: Connection, job: str, links: Iterable[FileLink]) -> None:

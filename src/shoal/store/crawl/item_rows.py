@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Any, Protocol
-
-from sqlalchemy import Connection, Delete, Table, delete
+from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.model import ItemRecord, RejectRecord
-from shoal.store import tables
+from shoal.store.database.plain_sql import among, list_value, run
+from shoal.store.database.sqlite_script import columns_of
 from shoal.store.database.storable_text import json_text, storable, storable_json
 from shoal.store.database.upsert import Upsert, replace_unless_older, take_over_key
+
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Transaction
 
 Row = tuple[Any, ...]
 
 _TYPE, _KEY = 3, 4
 _type_and_key = itemgetter(_TYPE, _KEY)
-_ITEMS = Upsert(tables.items, take_over_key)
-_REJECTS = Upsert(tables.rejects, replace_unless_older)
+_ITEMS = Upsert("items", take_over_key)
+_REJECTS = Upsert("rejects", replace_unless_older)
 
 
 class PageItems(Protocol):
@@ -60,7 +62,7 @@ def reject_rows(page: PageItems) -> list[Row]:
     ]
 
 
-def write_items(db: Connection, rows: Iterable[Row]) -> list[Row]:
+def write_items(db: Transaction, rows: Iterable[Row]) -> list[Row]:
     """Call `clear_items` for these pages first. Returns the rows without those whose key occurs again."""
     alone: list[Row] = []
     keyed: list[Row] = []
@@ -71,28 +73,29 @@ def write_items(db: Connection, rows: Iterable[Row]) -> list[Row]:
     return written
 
 
-def write_rejects(db: Connection, rows: Sequence[Row]) -> None:
+def write_rejects(db: Transaction, rows: Sequence[Row]) -> None:
     _REJECTS.write(db, rows)
 
 
-def clear_items(db: Connection, job: str, pages: Sequence[int]) -> None:
+def clear_items(db: Transaction, job: str, pages: Sequence[int]) -> None:
     """Removes the items and rejects of these pages, but no item that another page has given since."""
     if pages:
-        for table in (tables.items, tables.rejects):
-            db.execute(_of_pages(table, job, pages))
+        for table in ("items", "rejects"):
+            _delete(db, table, job, pages)
 
 
-def take_items(db: Connection, job: str, pages: Sequence[int]) -> list[Row]:
+def take_items(db: Transaction, job: str, pages: Sequence[int]) -> list[Row]:
     """Like `clear_items`; returns the rows of the items."""
     if not pages:
         return []
-    taken = db.execute(_of_pages(tables.items, job, pages).returning(*tables.items.c)).all()
-    db.execute(_of_pages(tables.rejects, job, pages))
-    return [tuple(row) for row in taken]
+    taken = _delete(db, "items", job, pages, f"RETURNING {', '.join(columns_of('items').names)}")
+    _delete(db, "rejects", job, pages)
+    return taken
 
 
-def _of_pages(table: Table, job: str, pages: Sequence[int]) -> Delete:
-    return delete(table).where(table.c.job == job, table.c.page.in_(pages))
+def _delete(db: Transaction, table: str, job: str, pages: Sequence[int], returning: str = "") -> list[Row]:
+    of_pages = f"DELETE FROM {table} WHERE job = :job AND {among(db, 'page', 'pages')} {returning}"
+    return [tuple(row) for row in run(db, of_pages, {"job": job, "pages": list_value(db, pages)})]
 
 
 def _last_of_each_key(rows: Iterable[Row]) -> list[Row]:

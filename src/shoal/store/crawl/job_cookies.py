@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from sqlalchemy import and_, bindparam, delete, select
-
+from shoal.store.database.plain_sql import run
 from shoal.store.database.storable_text import storable_row
 from shoal.store.database.upsert import Upsert, replace
 from shoal.store.store import Store
-from shoal.store.tables import cookies
 
-_COOKIES = Upsert(cookies, replace)
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Transaction
+
+_COOKIES = Upsert("cookies", replace)
 _HTTP_ONLY = "#HttpOnly_"
 
 
@@ -20,26 +22,27 @@ def save_cookies(store: Store, job: str, lines: Mapping[str, Sequence[str]]) -> 
     found = (_cookie_row(job, session, line) for session, of_session in lines.items() for line in of_session)
     rows = {row[:5]: row for row in map(storable_row, found)}
     # In one order for all, or two workers that save some of the same would wait for each other.
-    store.change(lambda db: _COOKIES.write(db, [rows[key] for key in sorted(rows)]))
+    store.change_plain(lambda db: _COOKIES.write(db, [rows[key] for key in sorted(rows)]))
 
 
 def forget_cookies(store: Store, job: str, keys: Mapping[str, Sequence[tuple[str, str, str]]]) -> None:
     """By session; each by domain, path and name."""
-    c = cookies.c
-    columns = (c.job, c.session, c.domain, c.path, c.name)
-    names = [f"of_{column.name}" for column in columns]
-    these = and_(*(column == bindparam(name) for column, name in zip(columns, names, strict=True)))
+    names = ("job", "session", "domain", "path", "name")
+    these = " AND ".join(f"{name} = :{name}" for name in names)
     rows = [storable_row((job, session, *key)) for session, of_session in keys.items() for key in of_session]
-    wanted = [dict(zip(names, row, strict=True)) for row in sorted(rows)]
-    store.change(lambda db: db.execute(delete(cookies).where(these), wanted))
+
+    def forget(db: Transaction) -> None:
+        for row in sorted(rows):
+            run(db, f"DELETE FROM cookies WHERE {these}", dict(zip(names, row, strict=True)))
+
+    store.change_plain(forget)
 
 
 def load_cookies(store: Store, job: str) -> list[tuple[str, str]]:
     """Session and line; the session is empty for those of the job itself."""
-    of_job = select(cookies.c.session, cookies.c.line).where(cookies.c.job == job)
-    ordered = of_job.order_by(cookies.c.session, cookies.c.domain, cookies.c.path, cookies.c.name)
-    with store.read() as db:
-        return [(session, line) for session, line in db.execute(ordered)]
+    ordered = "SELECT session, line FROM cookies WHERE job = :job ORDER BY session, domain, path, name"
+    with store.read_plain() as db:
+        return [(session, line) for session, line in run(db, ordered, {"job": job})]
 
 
 def _cookie_row(job: str, session: str, line: str) -> tuple[str, ...]:

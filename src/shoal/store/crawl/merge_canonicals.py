@@ -7,17 +7,19 @@ shown nowhere.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-
-from sqlalchemy import Connection, select
+from typing import TYPE_CHECKING
 
 from shoal.model import PageRecord
+from shoal.store.database.plain_sql import among, list_value, run
 from shoal.store.database.upsert import Upsert, keep_first
-from shoal.store.tables import canonicals
 
-_CANONICALS = Upsert(canonicals, keep_first)
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Transaction
+
+_CANONICALS = Upsert("canonicals", keep_first)
 
 
-def merge(db: Connection, job: str, pages: Iterable[PageRecord], stored: Container[int]) -> None:
+def merge(db: Transaction, job: str, pages: Iterable[PageRecord], stored: Container[int]) -> None:
     """Sets `merged_into` of the pages that another one represents. `stored` are the requests that had an outcome."""
     # Of pages that are stored together, the one at the canonical URL comes first.
     keyed = sorted(
@@ -29,8 +31,8 @@ def merge(db: Connection, job: str, pages: Iterable[PageRecord], stored: Contain
         first.setdefault(key, page.fingerprint)
     # All writers use the same order: otherwise two writers with common keys would deadlock.
     _CANONICALS.write(db, [(job, key, first[key]) for key in sorted(first)])
-    owners = select(canonicals.c.canonical, canonicals.c.page).where(canonicals.c.job == job)
-    known: dict[int, int] = dict(db.execute(owners.where(canonicals.c.canonical.in_(first))).all())
+    owners = f"SELECT canonical, page FROM canonicals WHERE job = :job AND {among(db, 'canonical', 'keys')}"
+    known: dict[int, int] = dict(map(tuple, run(db, owners, {"job": job, "keys": list_value(db, list(first))})))
     for key, page in keyed:
         if known[key] == page.fingerprint:
             continue
@@ -38,6 +40,6 @@ def merge(db: Connection, job: str, pages: Iterable[PageRecord], stored: Contain
             page.merged_into = known[key]
 
 
-def _represents_others(db: Connection, job: str, page: int) -> bool:
-    owned = select(canonicals.c.page).where(canonicals.c.job == job, canonicals.c.page == page)
-    return db.execute(owned.limit(1)).first() is not None
+def _represents_others(db: Transaction, job: str, page: int) -> bool:
+    owned = "SELECT page FROM canonicals WHERE job = :job AND page = :page LIMIT 1"
+    return bool(run(db, owned, {"job": job, "page": page}))

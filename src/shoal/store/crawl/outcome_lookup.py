@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import CompoundSelect, Connection, Select, Table, bindparam, literal, null, select, union_all
+from shoal.store.database.plain_sql import among, is_postgres, list_value, run
+from shoal.store.database.sqlite_script import columns_of
 
-from shoal.store import tables
-from shoal.store.database.in_list import in_list
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Transaction
 
-OUTCOME_TABLES = {
-    "page": tables.pages,
-    "redirect": tables.redirects,
-    "dead": tables.dead,
-    "dropped": tables.drops,
-}
+OUTCOME_TABLES = {"page": "pages", "redirect": "redirects", "dead": "dead", "dropped": "drops"}
 
 # A fingerprint is bound once per table, and SQLite binds at most 32,766 values.
 _MOST_FINGERPRINTS = 1000
@@ -35,24 +31,29 @@ class StoredOutcome(NamedTuple):
     """The fingerprint of a redirect's target, if that is a request."""
 
 
-@cache
-def _lookup(dialect: str) -> CompoundSelect[*tuple[Any, ...]]:
-    return union_all(*(_lookup_in(table, outcome, dialect) for outcome, table in OUTCOME_TABLES.items()))
-
-
-def _lookup_in(table: Table, outcome: str, dialect: str) -> Select[*tuple[Any, ...]]:
-    optional = [table.c.get(name, null()) for name in ("status", "reason", "target_fingerprint")]
-    return select(literal(outcome), table.c.fingerprint, table.c.token, table.c.url, *optional).where(
-        table.c.job == bindparam("job"), in_list(dialect, table.c.fingerprint, "fingerprints")
-    )
-
-
-def stored_outcomes(db: Connection, job: str, fingerprints: Iterable[int]) -> dict[int, StoredOutcome]:
+def stored_outcomes(db: Transaction, job: str, fingerprints: Iterable[int]) -> dict[int, StoredOutcome]:
     """Maps fingerprints to outcomes; requests that have not ended are missing."""
     found = {}
     remaining = iter(fingerprints)
+    lookup = _lookup(among(db, "fingerprint", "fingerprints"), is_postgres(db))
     while some := list(islice(remaining, _MOST_FINGERPRINTS)):
-        for row in db.execute(_lookup(db.dialect.name), {"job": job, "fingerprints": some}):
+        for row in run(db, lookup, {"job": job, "fingerprints": list_value(db, some)}):
             outcome = StoredOutcome._make(row)
             found[outcome.fingerprint] = outcome
     return found
+
+
+@cache
+def _lookup(is_wanted: str, typed: bool) -> str:
+    """`typed`: a missing column needs its type."""
+    missing = {"status": "INTEGER", "reason": "TEXT", "target_fingerprint": "BIGINT"}
+
+    def lookup_in(outcome: str, table: str) -> str:
+        columns = columns_of(table).names
+        optional = [
+            name if name in columns else f"CAST(NULL AS {type})" if typed else "NULL" for name, type in missing.items()
+        ]
+        values = ", ".join([f"'{outcome}'", "fingerprint", "token", "url", *optional])
+        return f"SELECT {values} FROM {table} WHERE job = :job AND {is_wanted}"
+
+    return " UNION ALL ".join(lookup_in(outcome, table) for outcome, table in OUTCOME_TABLES.items())

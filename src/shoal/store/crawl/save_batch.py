@@ -10,15 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple
-
-from sqlalchemy import Connection, Table, delete, select, update
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
-from shoal.store import tables
 from shoal.store.archive.capture import Capture
-from shoal.store.crawl.change_log import CHANGES, changed_items, log_changes
-from shoal.store.crawl.item_files import fill_files, link_files
 from shoal.store.crawl.item_rows import (
     PageItems,
     Row,
@@ -33,11 +28,18 @@ from shoal.store.crawl.merge_canonicals import merge
 from shoal.store.crawl.offer_log import pack_offers, write_offers
 from shoal.store.crawl.outcome_lookup import OUTCOME_TABLES, StoredOutcome, stored_outcomes
 from shoal.store.crawl.pack_content import pack
+from shoal.store.database.plain_sql import among, for_update, list_value, run
+from shoal.store.database.sqlite_connections import SqliteTransaction
+from shoal.store.database.sqlite_script import columns_of
 from shoal.store.database.storable_text import storable, storable_row
 from shoal.store.database.upsert import Upsert, add_count, replace_unless_older
 from shoal.store.store import Store
 from shoal.urls.path_pattern import path_pattern
 from shoal.urls.traps import SAMPLES
+
+if TYPE_CHECKING:
+    from shoal.store.crawl.change_log import ChangedItems, PageChange
+    from shoal.store.database.plain_sql import Transaction
 
 Record = PageRecord | RedirectRecord | DeadLetter | Drop
 Found = dict[int, tuple[str, Record]]
@@ -132,15 +134,15 @@ class Batch:
         return found
 
 
-def _values_of(table: Table) -> attrgetter[tuple[Any, ...]]:
-    return attrgetter(*table.columns.keys())
+def _values_of(table: str) -> attrgetter[tuple[Any, ...]]:
+    return attrgetter(*columns_of(table).names)
 
 
 _UPSERTS = {
     outcome: (Upsert(table, replace_unless_older), _values_of(table)) for outcome, table in OUTCOME_TABLES.items()
 }
-_CONTENTS = Upsert(tables.contents, replace_unless_older)
-_TALLIES = Upsert(tables.tallies, add_count)
+_CONTENTS = Upsert("contents", replace_unless_older)
+_TALLIES = Upsert("tallies", add_count)
 _MOST_FILE_LOCKS = 1_000
 """A batch with more files is saved while no other one of its job that has files is."""
 
@@ -157,7 +159,7 @@ def save(store: Store, batch: Batch) -> None:
     items, rejects = _rows_of(newest, item_rows), _rows_of(newest, reject_rows)
     offers = pack_offers(batch.offers) if batch.offers else None
 
-    def write(db: Connection) -> None:
+    def write(db: Transaction) -> None:
         # Locked before the lookup: if two leases of a request are saved at once, it must not end up in two tables.
         _lock(store, db, batch, newest)
         stored = stored_outcomes(db, batch.job, newest)
@@ -176,26 +178,26 @@ def save(store: Store, batch: Batch) -> None:
         write_rejects(db, [row for page, rows in rejects.items() if page in told for row in rows])
         if offers is not None:
             write_offers(db, batch.job, offers)
-        changed = changed_items(old_items, new_items, fresh if batch.refreshes else ()) if batch.has_sinks else None
+        changed = _changed_items(batch, old_items, new_items, fresh)
         if batch.has_files:
-            saved = [record for _, record in fresh.values() if isinstance(record, PageRecord)]
-            filled = fill_files(store, db, batch.job, fresh, link_files(db, batch.job, saved))
+            filled = _fill_files(store, db, batch.job, fresh)
             changed = changed and changed.with_pages(filled)
         counts = _tally_counts(batch, fresh, stored)
         if changed is not None and changed.pages:
-            counts[CHANGES, ""] = (changed.n, None)
+            counts[changed.tally] = (changed.n, None)
         if counts:
             # Last, because all workers of a job share the parts, and the transaction keeps its row locks until the end.
             part = store.lock_free_part(db, batch.job)
             _TALLIES.write(db, [storable_row((batch.job, *name, part, *counts[name])) for name in sorted(counts)])
             _keep_samples(db, batch, part)
             if changed is not None and changed.pages:
-                log_changes(db, batch.job, part, changed)
+                _log(db, batch.job, part, changed)
 
-    store.change(write)
+    # What sinks and files need is written with SQLAlchemy.
+    (store.change if batch.has_sinks or batch.has_files else store.change_plain)(write)
 
 
-def _lock(store: Store, db: Connection, batch: Batch, newest: Found) -> None:
+def _lock(store: Store, db: Transaction, batch: Batch, newest: Found) -> None:
     """A file may end in one batch while another links it: both lock it."""
     files: set[int] = set()
     if batch.has_files:
@@ -208,7 +210,32 @@ def _lock(store: Store, db: Connection, batch: Batch, newest: Found) -> None:
     store.lock_requests(db, batch.job, {*newest, *files})
 
 
-def _merged(db: Connection, job: str, fresh: Found, stored: Mapping[int, StoredOutcome]) -> set[int]:
+def _changed_items(batch: Batch, old_items: list[Row], new_items: list[Row], fresh: Found) -> ChangedItems | None:
+    """None if the job has no sinks."""
+    if not batch.has_sinks:
+        return None
+    # Imported here only, like what else needs SQLAlchemy: its import takes longer than a small crawl.
+    from shoal.store.crawl.change_log import changed_items
+
+    return changed_items(old_items, new_items, fresh if batch.refreshes else ())
+
+
+def _log(db: Transaction, job: str, part: int, changed: ChangedItems) -> None:
+    from shoal.store.crawl.change_log import log_changes
+
+    assert not isinstance(db, SqliteTransaction)
+    log_changes(db, job, part, changed)
+
+
+def _fill_files(store: Store, db: Transaction, job: str, fresh: Found) -> list[PageChange]:
+    from shoal.store.crawl.item_files import fill_files, link_files
+
+    assert not isinstance(db, SqliteTransaction)
+    saved = [record for _, record in fresh.values() if isinstance(record, PageRecord)]
+    return fill_files(store, db, job, fresh, link_files(db, job, saved))
+
+
+def _merged(db: Transaction, job: str, fresh: Found, stored: Mapping[int, StoredOutcome]) -> set[int]:
     """Merges pages by their canonical URLs. Returns those that represent themselves: items of others are not kept."""
     keyed = [page for _, page in fresh.values() if isinstance(page, PageRecord) and page.merge_key is not None]
     if keyed:
@@ -229,7 +256,7 @@ def _rows_of(found: Found, rows_of: Callable[[PageItems], list[Row]]) -> dict[in
     return {fingerprint: rows_of(record) for fingerprint, record in with_items}
 
 
-def _clear(db: Connection, batch: Batch, fresh: Found, stored: Mapping[int, StoredOutcome]) -> list[Row]:
+def _clear(db: Transaction, batch: Batch, fresh: Found, stored: Mapping[int, StoredOutcome]) -> list[Row]:
     """Removes what the fresh records do not overwrite: rows in another table, old contents and old items.
 
     Returns the old items if the job has sinks.
@@ -240,7 +267,7 @@ def _clear(db: Connection, batch: Batch, fresh: Found, stored: Mapping[int, Stor
         moved = [old for old in overtaken if old.outcome == kind != fresh[old.fingerprint][0]]
         _delete(db, table, job, moved)
     pages = [old for old in overtaken if old.outcome == "page"]
-    _delete(db, tables.contents, job, pages)
+    _delete(db, "contents", job, pages)
     with_items = [old.fingerprint for old in overtaken if old.outcome in ("page", "dropped")]
     if batch.has_sinks:
         return take_items(db, job, with_items)
@@ -248,10 +275,11 @@ def _clear(db: Connection, batch: Batch, fresh: Found, stored: Mapping[int, Stor
     return []
 
 
-def _delete(db: Connection, table: Table, job: str, old: Sequence[StoredOutcome]) -> None:
+def _delete(db: Transaction, table: str, job: str, old: Sequence[StoredOutcome]) -> None:
     if old:
-        fingerprints = [outcome.fingerprint for outcome in old]
-        db.execute(delete(table).where(table.c.job == job, table.c.fingerprint.in_(fingerprints)))
+        fingerprints = list_value(db, [outcome.fingerprint for outcome in old])
+        these = f"DELETE FROM {table} WHERE job = :job AND {among(db, 'fingerprint', 'fingerprints')}"
+        run(db, these, {"job": job, "fingerprints": fingerprints})
 
 
 def _tally_counts(
@@ -285,16 +313,16 @@ def _is_new_page(fingerprint: int, fresh: Found, stored: Mapping[int, StoredOutc
     return fingerprint in fresh and not (fingerprint in stored and stored[fingerprint].outcome == "page")
 
 
-def _keep_samples(db: Connection, batch: Batch, part: int) -> None:
+def _keep_samples(db: Transaction, batch: Batch, part: int) -> None:
     """Stores samples with the tallies of their reasons, one per line: no URL contains a newline."""
     if not batch.samples:
         return
-    columns = tables.tallies.c
-    counted = (columns.job == batch.job, columns.kind == SKIPPED, columns.part == part)
-    reasons = select(columns.key, columns.sample).where(*counted, columns.key.in_(batch.samples))
-    for reason, sample in db.execute(reasons.order_by(columns.key).with_for_update()).all():
+    of_part = "job = :job AND kind = :kind AND part = :part"
+    known_values = {"job": batch.job, "kind": SKIPPED, "part": part, "keys": list_value(db, list(batch.samples))}
+    reasons = f"SELECT key, sample FROM tallies WHERE {of_part} AND {among(db, 'key', 'keys')} ORDER BY key"
+    for reason, sample in run(db, f"{reasons} {for_update(db)}", known_values):
         known = sample.split("\n") if sample else []
         first = list(dict.fromkeys([*known, *batch.samples[reason]]))[:SAMPLES]
         if len(first) > len(known):
-            of_reason = update(tables.tallies).where(*counted, columns.key == reason)
-            db.execute(of_reason.values(sample=storable("\n".join(first))))
+            values = {**known_values, "key": reason, "sample": storable("\n".join(first))}
+            run(db, f"UPDATE tallies SET sample = :sample WHERE {of_part} AND key = :key", values)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, cast, func, select
-
+from shoal.store.database.plain_sql import run
 from shoal.store.store import Store
-from shoal.store.tables import tallies
 
 USELESS_PAGES = "shape_useless"
 USEFUL_PAGES = "shape_useful"
@@ -14,9 +12,11 @@ USEFUL_PAGES = "shape_useful"
 
 def load_shape_counts(store: Store, job: str) -> dict[tuple[str, str], int]:
     """(kind, key) -> pages."""
-    c = tallies.c
     # PostgreSQL's sum is a decimal.
-    n = cast(func.sum(c.n), BigInteger)
-    counts = select(c.kind, c.key, n).where(c.job == job, c.kind.in_((USELESS_PAGES, USEFUL_PAGES)))
-    with store.read() as db:
-        return {(kind, key): n for kind, key, n in db.execute(counts.group_by(c.kind, c.key))}
+    counts = (
+        "SELECT kind, key, CAST(sum(n) AS BIGINT) FROM tallies WHERE job = :job AND kind IN (:useless, :useful) "
+        "GROUP BY kind, key"
+    )
+    with store.read_plain() as db:
+        rows = run(db, counts, {"job": job, "useless": USELESS_PAGES, "useful": USEFUL_PAGES})
+    return {(kind, key): n for kind, key, n in rows}

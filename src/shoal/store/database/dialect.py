@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
-
-from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol
 
 from shoal.errors import ShoalError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from shoal.store.database.plain_sql import Transaction
 
 
 class Database(Protocol):
     name: str
     """The name for messages, without a password."""
-    reading: Engine
-    """Its transactions see one snapshot and never wait for writers."""
-    writing: Engine
     upgrades_itself: bool
     """Whether `Store.open` upgrades an older schema, because no other process uses the database meanwhile."""
     parts: range
@@ -26,7 +26,21 @@ class Database(Protocol):
     how_to_change: str
     """Tells the user how to choose another database."""
 
-    def translate_error(self, error: DBAPIError) -> ShoalError | None:
+    def read(self) -> AbstractContextManager[Connection]:
+        """A transaction that sees one snapshot and never waits for writers."""
+        ...
+
+    def write(self) -> AbstractContextManager[Connection]: ...
+
+    def read_plain(self) -> AbstractContextManager[Transaction]:
+        """Like `read`, for statements of `plain_sql` only."""
+        ...
+
+    def write_plain(self) -> AbstractContextManager[Transaction]: ...
+
+    def close(self) -> None: ...
+
+    def translate_error(self, error: Exception) -> ShoalError | None:
         """Translates the driver's error into Shoal's; None if only a bug of ours can be the cause."""
         ...
 
@@ -34,22 +48,22 @@ class Database(Protocol):
         """Unique to this database and independent of its URL; None if it is unknown."""
         ...
 
-    def is_contention(self, error: DBAPIError) -> bool:
+    def is_contention(self, error: Exception) -> bool:
         """Whether another transaction got in the way, so that a retry will succeed."""
         ...
 
-    def lock_requests(self, db: Connection, job: str, fingerprints: Iterable[int]) -> None:
+    def lock_requests(self, db: Transaction, job: str, fingerprints: Iterable[int]) -> None:
         """Locks these requests against other writers until the transaction ends."""
         ...
 
-    def lock_files(self, db: Connection, job: str, alone: bool) -> None:
+    def lock_files(self, db: Transaction, job: str, alone: bool) -> None:
         """Until the transaction ends, no other one has the files of the job alone, or none has them at all."""
         ...
 
-    def lock_free_part(self, db: Connection, job: str) -> int:
+    def lock_free_part(self, db: Transaction, job: str) -> int:
         """Locks a part of the job's tallies that no other writer uses, until the transaction ends, and returns it."""
         ...
 
-    def lock_schema(self, db: Connection) -> None:
+    def lock_schema(self, db: Transaction) -> None:
         """Locks the schema until the transaction ends."""
         ...

@@ -8,13 +8,19 @@ tests a connection before use, gives up on a server that stands still within hal
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from shoal.errors import MissingExtra, ShoalError, Unavailable, UsageError
+from shoal.store.database.plain_sql import run, value
+
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Transaction
 
 _SETTING = "SHOAL_DATABASE_URL"
 _KEPT_CONNECTIONS = 3  # as many as a running crawl uses at once: one that writes, two that read
@@ -55,7 +61,7 @@ class Postgres:
         self.name = shown.render_as_string()
         defaults = {name: value for name, value in _CONNECTION.items() if name not in url.query}
         try:
-            self.writing = create_engine(
+            self._writing = create_engine(
                 url,
                 connect_args=defaults,
                 pool_size=_KEPT_CONNECTIONS,
@@ -65,14 +71,30 @@ class Postgres:
             )
         except ModuleNotFoundError as error:
             raise MissingExtra(f"{self.name}: PostgreSQL needs psycopg", "fleet") from error
-        event.listen(self.writing, "do_connect", _connect)
-        event.listen(self.writing, "connect", _set_up_connection)
-        self.reading: Engine = self.writing.execution_options(
+        event.listen(self._writing, "do_connect", _connect)
+        event.listen(self._writing, "connect", _set_up_connection)
+        self._reading: Engine = self._writing.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
         )
-        event.listen(self.reading, "begin", _begin_reading)
+        event.listen(self._reading, "begin", _begin_reading)
 
-    def translate_error(self, error: DBAPIError) -> ShoalError | None:
+    def read(self) -> AbstractContextManager[Connection]:
+        return self._reading.begin()
+
+    def write(self) -> AbstractContextManager[Connection]:
+        return self._writing.begin()
+
+    read_plain = read
+    write_plain = write
+
+    def close(self) -> None:
+        self._writing.dispose()
+
+    def translate_error(self, error: Exception) -> ShoalError | None:
+        if isinstance(error, PoolTimeout):
+            return Unavailable(f"{self.name}: all of this process's connections are in use; try again")
+        if not isinstance(error, DBAPIError):
+            return None
         message = str(error.orig).partition("\n")[0]
         state = getattr(error.orig, "sqlstate", None)
         if state is None and message.startswith("invalid connection option"):
@@ -92,33 +114,33 @@ class Postgres:
         query = f"SELECT concat_ws('/', system_identifier, {database}, current_schema()) FROM {_CONTROL}"
         return db.exec_driver_sql(query).scalar()
 
-    def is_contention(self, error: DBAPIError) -> bool:
-        return getattr(error.orig, "sqlstate", None) in _CONTENTION
+    def is_contention(self, error: Exception) -> bool:
+        return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in _CONTENTION
 
-    def lock_requests(self, db: Connection, job: str, fingerprints: Iterable[int]) -> None:
+    def lock_requests(self, db: Transaction, job: str, fingerprints: Iterable[int]) -> None:
         mark = _mark(job, 8)
         # All writers lock in the same order; otherwise two writers with common requests would deadlock.
         keys = sorted(fingerprint ^ mark for fingerprint in fingerprints)
-        db.exec_driver_sql("SELECT pg_advisory_xact_lock(key) FROM unnest(%s::bigint[]) AS key", (keys,))
+        run(db, "SELECT pg_advisory_xact_lock(key) FROM unnest(:keys::bigint[]) AS key", {"keys": keys})
 
-    def lock_files(self, db: Connection, job: str, alone: bool) -> None:
+    def lock_files(self, db: Transaction, job: str, alone: bool) -> None:
         lock = "pg_advisory_xact_lock" if alone else "pg_advisory_xact_lock_shared"
-        db.exec_driver_sql(f"SELECT {lock}(%s, {_FILES})", (_mark(job, 4),))
+        run(db, f"SELECT {lock}(:job, {_FILES})", {"job": _mark(job, 4)})
 
-    def lock_free_part(self, db: Connection, job: str) -> int:
+    def lock_free_part(self, db: Transaction, job: str) -> int:
         # Without parts, commits of one job would run one after the other: with commits of 50 ms, four processes made
         # 21 saves a second, not 54. The lowest free part is used, so there are as many as there were writers at once.
         parts = f"generate_series(1, {_PARTS}) AS part"
-        free = f"SELECT part FROM {parts} WHERE pg_try_advisory_xact_lock(%s, part) LIMIT 1"
-        part = db.exec_driver_sql(free, (_mark(job, 4),)).scalar()
+        free = f"SELECT part FROM {parts} WHERE pg_try_advisory_xact_lock(:job, part) LIMIT 1"
+        part = value(db, free, {"job": _mark(job, 4)})
         if part is None:
             # Writers of part 0 take turns.
-            db.exec_driver_sql("SELECT pg_advisory_xact_lock(%s, 0)", (_mark(job, 4),))
+            run(db, "SELECT pg_advisory_xact_lock(:job, 0)", {"job": _mark(job, 4)})
         return part or 0
 
-    def lock_schema(self, db: Connection) -> None:
-        db.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
-        if (encoding := db.exec_driver_sql("SHOW server_encoding").scalar()) != "UTF8":
+    def lock_schema(self, db: Transaction) -> None:
+        run(db, f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+        if (encoding := value(db, "SHOW server_encoding")) != "UTF8":
             raise UsageError(
                 f"the database {self.name} is encoded in {encoding}: create one with ENCODING 'UTF8' TEMPLATE template0"
             )

@@ -7,17 +7,24 @@ because another writer came first. Processes that write at the same time take tu
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError
+from typing import TYPE_CHECKING
 
 from shoal.errors import Busy, DiskFull, HomeError, ShoalError, Unavailable
 from shoal.sqlite_file import read_only_uri, use_write_ahead_log
+from shoal.store.database.sqlite_connections import SqliteConnections, SqliteTransaction
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+    from shoal.store.database.plain_sql import Transaction
 
 _BUSY_TIMEOUT_S = 5.0
+_STATEMENTS = 256
+"""Kept prepared by each connection."""
 
 
 class Sqlite:
@@ -33,15 +40,58 @@ class Sqlite:
             raise HomeError(f"cannot make the directory {path.parent}: {error.strerror}") from error
         self.name = str(path)
         self._path = path
-        uri = read_only_uri(path)
-        url = URL.create("sqlite", database=uri or str(path), query={"uri": "true"} if uri else {})
-        self.reading = create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT_S})
-        event.listen(self.reading, "connect", _set_up_connection if uri is None else _disable_driver_begin)
-        event.listen(self.reading, "begin", _begin)
-        self.writing: Engine = self.reading.execution_options(begin="BEGIN IMMEDIATE")
+        self._read_only = read_only_uri(path)
+        self._plain = SqliteConnections(self._connect)
 
-    def translate_error(self, error: DBAPIError) -> ShoalError | None:
-        full_code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    def read_plain(self) -> AbstractContextManager[SqliteTransaction]:
+        return self._plain.transaction("BEGIN")
+
+    def write_plain(self) -> AbstractContextManager[SqliteTransaction]:
+        return self._plain.transaction("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        with self._engine.begin() as db:
+            yield db
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        with self._engine.execution_options(begin="BEGIN IMMEDIATE").begin() as db:
+            yield db
+
+    def close(self) -> None:
+        self._plain.close()
+        if "_engine" in self.__dict__:
+            self._engine.dispose()
+
+    @cached_property
+    def _engine(self) -> Engine:
+        # Imported here only: a plain crawl does without it.
+        from sqlalchemy import QueuePool, create_engine, event
+
+        engine = create_engine("sqlite://", creator=self._connect, poolclass=QueuePool)
+        event.listen(engine, "begin", _begin)
+        return engine
+
+    def _connect(self) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            self._read_only or self._path,
+            timeout=_BUSY_TIMEOUT_S,
+            # The driver's own BEGIN takes the write lock too late.
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=_STATEMENTS,
+            uri=self._read_only is not None,
+        )
+        if self._read_only is None:
+            use_write_ahead_log(db, _BUSY_TIMEOUT_S)
+        return db
+
+    def translate_error(self, error: Exception) -> ShoalError | None:
+        cause = getattr(error, "orig", error)
+        if not isinstance(cause, sqlite3.Error):
+            return None
+        full_code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         # IOERR_SHMSIZE: the index of the log cannot grow. It is the only I/O error that free disk space cures.
         if full_code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE):
             return DiskFull(self._path)
@@ -50,7 +100,7 @@ class Sqlite:
         if code not in _ADVICE:
             return None
         kind, advice = _ADVICE[code]
-        return kind(f"{self.name}: {error.orig}: {advice}")
+        return kind(f"{self.name}: {cause}: {advice}")
 
     def identity(self, db: Connection) -> str | None:
         try:
@@ -59,20 +109,20 @@ class Sqlite:
             # Another process is replacing the file at this moment.
             return None
 
-    def is_contention(self, error: DBAPIError) -> bool:
+    def is_contention(self, error: Exception) -> bool:
         return False
 
-    def lock_requests(self, db: Connection, job: str, fingerprints: Iterable[int]) -> None:
+    def lock_requests(self, db: Transaction, job: str, fingerprints: Iterable[int]) -> None:
         """Nothing to do: SQLite has one writer at a time."""
 
-    def lock_files(self, db: Connection, job: str, alone: bool) -> None:
+    def lock_files(self, db: Transaction, job: str, alone: bool) -> None:
         """Nothing to do: SQLite has one writer at a time."""
 
-    def lock_free_part(self, db: Connection, job: str) -> int:
+    def lock_free_part(self, db: Transaction, job: str) -> int:
         """One part is enough: SQLite has one writer at a time."""
         return 0
 
-    def lock_schema(self, db: Connection) -> None:
+    def lock_schema(self, db: Transaction) -> None:
         """Nothing to do: SQLite has one writer at a time."""
 
 
@@ -84,15 +134,6 @@ _ADVICE: dict[int, tuple[type[HomeError | Unavailable], str]] = {
     sqlite3.SQLITE_BUSY: (Busy, "another process has locked it for too long; try again when it has ended"),
     sqlite3.SQLITE_IOERR: (Unavailable, "the disk fails to read or write; check it"),
 }
-
-
-def _disable_driver_begin(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # the driver's own BEGIN takes the write lock too late
-
-
-def _set_up_connection(connection: Any, record: object) -> None:
-    _disable_driver_begin(connection, record)
-    use_write_ahead_log(connection, _BUSY_TIMEOUT_S)
 
 
 def _begin(db: Connection) -> None:

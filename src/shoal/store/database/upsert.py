@@ -1,7 +1,6 @@
 """Inserts many rows in few statements, with one rule for rows that already exist.
 
-Only this module writes different statements for each database: SQLAlchemy's generic insert has no ON CONFLICT, and
-each driver has its own fast way to send many rows. No two rows of a call may have the same key.
+Each database has its own fast way to send many rows. No two rows of a call may have the same key.
 """
 
 from __future__ import annotations
@@ -10,10 +9,14 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, Table
+from shoal.store.database.plain_sql import is_postgres, run_text
+from shoal.store.database.sqlite_script import TableColumns, columns_of
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection, Dialect, Table
     from sqlalchemy.dialects import postgresql, sqlite
+
+    from shoal.store.database.plain_sql import Transaction
 
     Insert = sqlite.Insert | postgresql.Insert
 
@@ -24,63 +27,68 @@ _MOST_ROWS_AS_COLUMNS = 1000
 
 
 class Upsert:
-    """INSERT ... ON CONFLICT for a table; rows are tuples in the order of the table's columns."""
+    """INSERT ... ON CONFLICT for a table; rows are tuples in the order of the table's columns.
 
-    def __init__(self, table: Table, on_conflict: Callable[[Insert, Table], Insert]) -> None:
+    `on_conflict` gives the end of the statement.
+    """
+
+    def __init__(self, table: str, on_conflict: Callable[[TableColumns], str]) -> None:
         self._table = table
         self._on_conflict = on_conflict
         self._statements: dict[int, str] = {}
         self._statement_of_columns: str | None = None
 
-    def write(self, db: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-        if db.dialect.name == "postgresql":
+    def write(self, db: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
+        if is_postgres(db):
             self._write_as_columns(db, rows)
         else:
             self._write_as_rows(db, rows)
 
-    def _write_as_rows(self, db: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _write_as_rows(self, db: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
         start = 0
         while start < len(rows):
             # Only powers of two, so that a handful of statements stay prepared in the driver.
             size = min(_MOST_ROWS, 1 << (len(rows) - start).bit_length() - 1)
             values = tuple(chain.from_iterable(rows[start : start + size]))
-            db.exec_driver_sql(self._rows_statement(db, size), values)
+            run_text(db, self._rows_statement(size), values)
             start += size
 
-    def _rows_statement(self, db: Connection, size: int) -> str:
+    def _rows_statement(self, size: int) -> str:
         if size not in self._statements:
-            before, after = self._around_values(db)
-            one_row = f"({', '.join('?' * len(self._table.columns))})"
-            # Not by SQLAlchemy: it takes 12 ms to compile the 64 rows.
-            self._statements[size] = f"{before} VALUES {', '.join([one_row] * size)} {after}"
+            one_row = f"({', '.join('?' * len(columns_of(self._table).names))})"
+            self._statements[size] = self._statement(f"VALUES {', '.join([one_row] * size)}")
         return self._statements[size]
 
-    def _write_as_columns(self, db: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _write_as_columns(self, db: Transaction, rows: Sequence[tuple[Any, ...]]) -> None:
         """Sends one array per column, in binary: the statement is the same for any number of rows.
 
         A save of 40 pages with 20 items each takes 5 ms of our CPU time; rows of values took 18, arrays as text 14.
         """
+        if self._statement_of_columns is None:
+            self._statement_of_columns = self._statement(_rows_of_arrays(self._table))
         for start in range(0, len(rows), _MOST_ROWS_AS_COLUMNS):
             some = rows[start : start + _MOST_ROWS_AS_COLUMNS]
-            db.exec_driver_sql(self._columns_statement(db), tuple(map(list, zip(*some, strict=True))))
+            run_text(db, self._statement_of_columns, tuple(map(list, zip(*some, strict=True))))
 
-    def _columns_statement(self, db: Connection) -> str:
-        if self._statement_of_columns is None:
-            before, after = self._around_values(db)
-            types = (column.type.compile(dialect=db.dialect) for column in self._table.columns)
-            arrays = ", ".join(f"%b::{type}[]" for type in types)
-            self._statement_of_columns = f"{before} SELECT * FROM unnest({arrays}) {after}"
-        return self._statement_of_columns
+    def _statement(self, rows: str) -> str:
+        columns = columns_of(self._table)
+        return f"INSERT INTO {self._table} ({_listed(columns.names)}) {rows} {self._on_conflict(columns)}"
 
-    def _around_values(self, db: Connection) -> tuple[str, str]:
-        """The SQL before and after the values, in the database's dialect."""
-        insert = insert_into(db, self._table).values(dict.fromkeys(self._table.columns.keys(), 0))
-        statement = str(self._on_conflict(insert, self._table).compile(dialect=db.dialect))
-        before, _, values_and_after = statement.partition(" VALUES ")
-        return before, values_and_after[values_and_after.index("ON CONFLICT") :]
+
+def _rows_of_arrays(table: str) -> str:
+    # Imported here only: SQLite does without.
+    from sqlalchemy.dialects import postgresql
+
+    from shoal.store import tables
+
+    dialect: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    columns = {column.name: column.type.compile(dialect=dialect) for column in tables.metadata.tables[table].columns}
+    arrays = ", ".join(f"%b::{columns[name]}[]" for name in columns_of(table).names)
+    return f"SELECT * FROM unnest({arrays})"
 
 
 def insert_into(db: Connection, table: Table) -> Insert:
+    """SQLAlchemy's own insert, which knows ON CONFLICT."""
     # Imports only the dialect it needs: PostgreSQL's takes 20 ms.
     if db.dialect.name == "postgresql":
         from sqlalchemy.dialects import postgresql
@@ -91,41 +99,41 @@ def insert_into(db: Connection, table: Table) -> Insert:
     return sqlite.insert(table)
 
 
-def replace_unless_older(statement: Insert, table: Table) -> Insert:
+def replace_unless_older(columns: TableColumns) -> str:
     """The row of the newer lease wins; the same lease may write its row again."""
-    return statement.on_conflict_do_update(
-        index_elements=list(table.primary_key),
-        set_={name: statement.excluded[name] for name in _values(table)},
-        where=statement.excluded.token >= table.c.token,
-    )
+    return f"{replace(columns)} WHERE excluded.token >= {columns.table}.token"
 
 
-def take_over_key(statement: Insert, table: Table) -> Insert:
+def take_over_key(columns: TableColumns) -> str:
     """The newer lease's row replaces an older row with the same key, and belongs to its own page from then on."""
-    return statement.on_conflict_do_update(
-        index_elements=[table.c.job, table.c.type, table.c.key],
-        index_where=table.c.key.is_not(None),
-        set_={name: statement.excluded[name] for name in ("page", "ordinal", "data", "token")},
-        where=statement.excluded.token >= table.c.token,
-    )
+    changes = update_with({name: f"excluded.{name}" for name in ("page", "ordinal", "data", "token")})
+    return f"ON CONFLICT (job, type, key) WHERE key IS NOT NULL {changes} WHERE excluded.token >= {columns.table}.token"
 
 
-def replace(statement: Insert, table: Table) -> Insert:
-    return statement.on_conflict_do_update(
-        index_elements=list(table.primary_key),
-        set_={name: statement.excluded[name] for name in _values(table)},
-    )
+def replace(columns: TableColumns) -> str:
+    return on_same_key(columns, {name: f'excluded."{name}"' for name in columns.values})
 
 
-def keep_first(statement: Insert, table: Table) -> Insert:
-    return statement.on_conflict_do_nothing(index_elements=list(table.primary_key))
+def keep_first(columns: TableColumns) -> str:
+    return f"ON CONFLICT ({_listed(columns.key)}) DO NOTHING"
 
 
-def add_count(statement: Insert, table: Table) -> Insert:
-    return statement.on_conflict_do_update(
-        index_elements=list(table.primary_key), set_={"n": table.c.n + statement.excluded.n}
-    )
+def add_count(columns: TableColumns) -> str:
+    return on_same_key(columns, {"n": added(columns, "n")})
 
 
-def _values(table: Table) -> list[str]:
-    return [column.name for column in table.columns if not column.primary_key]
+def added(columns: TableColumns, name: str) -> str:
+    """The sum of the stored value and the new one."""
+    return f"{columns.table}.{name} + excluded.{name}"
+
+
+def on_same_key(columns: TableColumns, changes: dict[str, str]) -> str:
+    return f"ON CONFLICT ({_listed(columns.key)}) {update_with(changes)}"
+
+
+def update_with(changes: dict[str, str]) -> str:
+    return "DO UPDATE SET " + ", ".join(f'"{name}" = {value}' for name, value in changes.items())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from uuid import uuid4
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import func, select, update
 
-from shoal.model import JobSpec, JobState, Requester, Webhook
+from shoal.model import JobSpec, Requester, Webhook
 from shoal.store.database.storable_text import storable
 from shoal.store.store import Store
 from shoal.store.tables import deliveries as table
@@ -43,15 +42,6 @@ class LastDelivery:
     given_up: int
     fault: str | None
     """The fault of the last failed delivery."""
-
-
-def add_delivery(db: Connection, job: str, state: JobState, at: float, reason: str | None) -> None:
-    """Adds a delivery if the state changes; call it before the state is set, in the same transaction."""
-    found = db.execute(select(jobs.c.state, jobs.c.spec).where(jobs.c.id == job).with_for_update()).first()
-    if found is None or found.state == state or JobSpec.from_json(found.spec).webhook is None:
-        return
-    values = {"id": uuid4().hex, "job": job, "state": state, "before": found.state, "reason": reason}
-    db.execute(insert(table).values(**values, at=at, attempts=0, due_at=at))
 
 
 def claim_deliveries(store: Store, now: float, n: int) -> list[Delivery]:

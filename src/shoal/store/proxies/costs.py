@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy import BigInteger, Connection, cast, func, select
 
 from shoal.model import MILLION
-from shoal.store.database.upsert import Upsert
+from shoal.store.database.sqlite_script import TableColumns
+from shoal.store.database.upsert import Upsert, added, on_same_key
 from shoal.store.store import Store
 from shoal.store.tables import proxy_costs as table
 
 if TYPE_CHECKING:
-    from shoal.store.database.upsert import Insert
     from shoal.store.proxies.figures import ProxyFigures
 
 _DAY_S = 86_400
@@ -38,9 +38,8 @@ def cost_since(store: Store, pool: str, day: int) -> float:
     return millionths / MILLION
 
 
-def _add(statement: Insert, _: object) -> Insert:
-    more = table.c.millionths + statement.excluded.millionths
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_={"millionths": more})
+def _add(columns: TableColumns) -> str:
+    return on_same_key(columns, {"millionths": added(columns, "millionths")})
 
 
-_ADD = Upsert(table, _add)
+_ADD = Upsert("proxy_costs", _add)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import BigInteger, Row, and_, case, cast, delete, func, select
 
-from shoal.store.database.upsert import Upsert
+from shoal.store.database.sqlite_script import TableColumns
+from shoal.store.database.upsert import Upsert, added, on_same_key
 from shoal.store.proxies.costs import add_costs
 from shoal.store.store import Store
 from shoal.store.tables import proxy_figures as table
 from shoal.store.tables.proxies import LATENCY_CLASSES
-
-if TYPE_CHECKING:
-    from shoal.store.database.upsert import Insert
 
 _CURRENT = ("in_a_row", "cool_until", "reason", "updated_at")
 """Columns that the newest row replaces; the others are added up."""
@@ -110,15 +108,9 @@ def _figures(row: Row[tuple[object, ...]]) -> ProxyFigures:
     return ProxyFigures._make((*values[:9], values[9:end], *values[end:]))
 
 
-def _add(statement: Insert, _: object) -> Insert:
-    added = {
-        column.name: statement.excluded[column.name]
-        if column.name in _CURRENT
-        else table.c[column.name] + statement.excluded[column.name]
-        for column in table.columns
-        if not column.primary_key
-    }
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=added)
+def _add(columns: TableColumns) -> str:
+    newest = {name: f"excluded.{name}" for name in _CURRENT}
+    return on_same_key(columns, {name: newest.get(name) or added(columns, name) for name in columns.values})
 
 
-_ADD = Upsert(table, _add)
+_ADD = Upsert("proxy_figures", _add)

@@ -24,7 +24,7 @@ from shoal.store.store import Store
 
 TYPE_COLUMN = "_type"
 
-_UPSERT = Upsert(tables.item_types, replace)
+_UPSERT = Upsert("item_types", replace)
 
 
 def save_item_types(store: Store, job: str, types: Sequence[ItemType]) -> None:

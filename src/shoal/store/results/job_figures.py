@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-from sqlalchemy import BigInteger, Connection, Table, cast, false, func, select
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.model import MILLION, Figures
 from shoal.store.crawl.save_batch import (
@@ -21,12 +19,15 @@ from shoal.store.crawl.save_batch import (
     UNMATCHED,
     SelectorUse,
 )
-from shoal.store.results.time_series import Point
+from shoal.store.database.plain_sql import run, value
 from shoal.store.store import Store
-from shoal.store.tables import dead, drops, items, pages, redirects, rejects, tallies
 from shoal.urls.traps import PREFIX as TRAP
 from shoal.urls.traps import SAMPLES
 from shoal.urls.url_shapes import BRINGS_NOTHING, SHAPE
+
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Transaction
+    from shoal.store.results.time_series import Point
 
 MOST_SHAPES = 20
 """How many are listed."""
@@ -136,30 +137,28 @@ def brief_figures(store: Store, job: str) -> dict[str, Any]:
 
 
 def stored_figures(store: Store, job: str) -> StoredFigures:
-    c = pages.c
     # PostgreSQL's sum is a decimal. One pass over the pages for all that few values tell apart.
-    kinds = c.status, c.changed, c.change_kind, c.merged_into.is_not(None), func.coalesce(c.is_asset, false())
-    by_kind = select(*kinds, func.count(), cast(func.sum(c.bytes), BigInteger)).where(c.job == job).group_by(*kinds)
-    by_reason = select(drops.c.reason, func.count()).where(drops.c.job == job)
+    kinds = "status, changed, change_kind, merged_into IS NOT NULL, coalesce(is_asset, false)"
+    by_kind = f"SELECT {kinds}, count(*), CAST(sum(bytes) AS BIGINT) FROM pages WHERE job = :job GROUP BY 1, 2, 3, 4, 5"
     # PostgreSQL would sort all hosts for count(distinct).
-    hosts = select(func.count()).select_from(select(c.host).where(c.job == job).distinct().subquery())
-    with store.read() as db:
-        rows = [_PageCount(*row) for row in db.execute(by_kind)]
+    hosts = "SELECT count(*) FROM (SELECT DISTINCT host FROM pages WHERE job = :job) AS of_job"
+    with store.read_plain() as db:
+        rows = [_PageCount(*row) for row in run(db, by_kind, {"job": job})]
         counted = [one for one in rows if not one.is_asset]
         return StoredFigures(
             pages=sum(one.n for one in counted),
             assets=sum(one.n for one in rows if one.is_asset),
-            redirects=_count(db, redirects, job),
-            dead=_count(db, dead, job),
-            dropped=dict(db.execute(by_reason.group_by(drops.c.reason)).all()),
+            redirects=_count(db, "redirects", job),
+            dead=_count(db, "dead", job),
+            dropped=_dropped(db, job),
             shapes=_shapes(db, job),
-            items=_count(db, items, job),
-            rejected=_count(db, rejects, job),
+            items=_count(db, "items", job),
+            rejected=_count(db, "rejects", job),
             bytes=sum(one.bytes for one in rows),
-            hosts=db.execute(hosts).scalar_one(),
+            hosts=value(db, hosts, {"job": job}),
             by_status=_sums(counted, "status"),
             changed=sum(one.n for one in counted if one.changed),
-            unchanged=sum(one.n for one in counted if one.changed is False),
+            unchanged=sum(one.n for one in counted if one.changed is not None and not one.changed),
             changes=_sums(counted, "change_kind"),
             merged=sum(one.n for one in counted if one.is_merged),
             reject_reason=_reject_reason(db, job),
@@ -173,7 +172,7 @@ def quick_figures(store: Store, job: str, ended: Figures, series: Sequence[Point
     statuses: Counter[str] = Counter()
     for point in series:
         statuses.update(point.by_status or {})
-    with store.read() as db:
+    with store.read_plain() as db:
         return StoredFigures(
             pages=ended.pages,
             assets=ended.assets,
@@ -214,7 +213,7 @@ def _sums(counted: Sequence[_PageCount], name: str) -> dict[str, int]:
     return dict(sorted(sums.items()))
 
 
-def _tallied(db: Connection, job: str) -> dict[str, Any]:
+def _tallied(db: Transaction, job: str) -> dict[str, Any]:
     """The figures that were added up while the job ran."""
     skips = _tallies(db, job, SKIPPED)
     return {
@@ -239,37 +238,36 @@ class OutcomeCounts(NamedTuple):
 
 def outcome_counts(store: Store, job: str) -> OutcomeCounts:
     """How the requests of a job ended: a small part of `stored_figures`, which indexes alone answer."""
-    by_reason = select(drops.c.reason, func.count()).where(drops.c.job == job).group_by(drops.c.reason)
-    are_assets = select(func.count()).select_from(pages).where(pages.c.job == job, pages.c.is_asset)
-    with store.read() as db:
-        assets = db.execute(are_assets).scalar_one()
+    are_assets = "SELECT count(*) FROM pages WHERE job = :job AND is_asset"
+    with store.read_plain() as db:
+        assets = value(db, are_assets, {"job": job})
         return OutcomeCounts(
-            pages=_count(db, pages, job) - assets,
+            pages=_count(db, "pages", job) - assets,
             assets=assets,
-            redirects=_count(db, redirects, job),
-            dead=_count(db, dead, job),
-            dropped=dict(db.execute(by_reason).all()),
+            redirects=_count(db, "redirects", job),
+            dead=_count(db, "dead", job),
+            dropped=_dropped(db, job),
         )
 
 
 def has_callback_failures(store: Store, job: str) -> bool:
     """Whether a callback failed for any page that had been fetched."""
-    with store.read() as db:
+    with store.read_plain() as db:
         return any(key.startswith("callback ") for key, _, _ in _tallies(db, job, FAILED))
 
 
 def spent_by(store: Store, job: str) -> int:
     """What the job has spent on proxies, in millionths."""
-    with store.read() as db:
+    with store.read_plain() as db:
         return _spent(db, job)
 
 
-def _spent(db: Connection, job: str) -> int:
+def _spent(db: Transaction, job: str) -> int:
     return sum(n for _, n, _ in _tallies(db, job, SPENT))
 
 
 def trap_figures(store: Store, job: str) -> list[TrapFigures]:
-    with store.read() as db:
+    with store.read_plain() as db:
         return _trapped(_tallies(db, job, SKIPPED))
 
 
@@ -286,36 +284,43 @@ def _trapped(skips: list[Tally]) -> list[TrapFigures]:
     return [TrapFigures(rule, n, sample.split("\n") if sample else []) for rule, n, sample in traps]
 
 
-def _shapes(db: Connection, job: str) -> list[ShapeFigures]:
-    c, n = drops.c, func.count()
-    dropped = c.job == job, c.reason == SHAPE
-    found = db.execute(select(c.detail, c.host, n).where(*dropped).group_by(c.detail, c.host).order_by(n.desc())).all()
+def _shapes(db: Transaction, job: str) -> list[ShapeFigures]:
+    dropped = "FROM drops WHERE job = :job AND reason = :reason"
+    these = {"job": job, "reason": SHAPE}
+    found = run(db, f"SELECT detail, host, count(*) {dropped} GROUP BY detail, host ORDER BY count(*) DESC", these)
     # In the order of the primary key, so that the search ends at the first few of each shape.
-    samples = select(c.url).where(*dropped).order_by(c.fingerprint).limit(SAMPLES)
+    samples = f"SELECT url {dropped} AND detail = :detail AND host = :host ORDER BY fingerprint LIMIT {SAMPLES}"
     return [
         ShapeFigures(
             detail.removesuffix(BRINGS_NOTHING),
             host,
             requests,
-            sorted(db.execute(samples.where(c.detail == detail, c.host == host)).scalars()),
+            sorted(url for (url,) in run(db, samples, {**these, "detail": detail, "host": host})),
         )
         for detail, host, requests in found[:MOST_SHAPES]
     ]
 
 
-def _count(db: Connection, table: Table, job: str) -> int:
-    return db.execute(select(func.count()).select_from(table).where(table.c.job == job)).scalar_one()
+def _dropped(db: Transaction, job: str) -> dict[str, int]:
+    """Requests by the reason why they were dropped."""
+    by_reason = "SELECT reason, count(*) FROM drops WHERE job = :job GROUP BY reason"
+    return dict(map(tuple, run(db, by_reason, {"job": job})))
 
 
-def _tallies(db: Connection, job: str, kind: str) -> list[Tally]:
+def _count(db: Transaction, table: str, job: str) -> int:
+    return int(value(db, f"SELECT count(*) FROM {table} WHERE job = :job", {"job": job}))
+
+
+def _tallies(db: Transaction, job: str, kind: str) -> list[Tally]:
     # PostgreSQL's sum is a decimal.
-    n = cast(func.sum(tallies.c.n), BigInteger)
-    counts = select(tallies.c.key, n, func.min(tallies.c.sample)).where(tallies.c.job == job, tallies.c.kind == kind)
-    ordered = counts.group_by(tallies.c.key).order_by(n.desc(), tallies.c.key)
-    return [(key, n, sample) for key, n, sample in db.execute(ordered)]
+    counts = (
+        "SELECT key, CAST(sum(n) AS BIGINT), min(sample) FROM tallies WHERE job = :job AND kind = :kind "
+        "GROUP BY key ORDER BY 2 DESC, key"
+    )
+    return [(key, n, sample) for key, n, sample in run(db, counts, {"job": job, "kind": kind})]
 
 
-def _unmatched(db: Connection, job: str) -> list[UnmatchedSelector]:
+def _unmatched(db: Transaction, job: str) -> list[UnmatchedSelector]:
     tried = _tallies(db, job, UNMATCHED)
     matched = {key for key, _, _ in _tallies(db, job, MATCHED)} if tried else set()
     return [
@@ -323,9 +328,10 @@ def _unmatched(db: Connection, job: str) -> list[UnmatchedSelector]:
     ]
 
 
-def _reject_reason(db: Connection, job: str) -> str | None:
-    counts = select(rejects.c.reason).where(rejects.c.job == job).group_by(rejects.c.reason)
-    return db.execute(counts.order_by(func.count().desc(), rejects.c.reason).limit(1)).scalar()
+def _reject_reason(db: Transaction, job: str) -> str | None:
+    most = "SELECT reason FROM rejects WHERE job = :job GROUP BY reason ORDER BY count(*) DESC, reason LIMIT 1"
+    reason: str | None = value(db, most, {"job": job})
+    return reason
 
 
 def _failures(key: str, n: int, sample: str | None) -> Failures:

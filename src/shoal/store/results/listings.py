@@ -159,14 +159,6 @@ def redirect_targets(store: Store, job: str) -> Iterator[tuple[int, int]]:
     yield from stream(store, leading.order_by(redirects.c.fetched_at))
 
 
-def nofollow_starts(store: Store, job: str, limit: int) -> list[str]:
-    """Start pages that ask that none of their links be followed."""
-    pages = tables.pages
-    asking = pages.c.job == job, pages.c.depth == 0, pages.c.parent.is_(None), pages.c.nofollow
-    with store.read() as db:
-        return list(db.execute(select(pages.c.url).where(*asking).order_by(pages.c.fetched_at).limit(limit)).scalars())
-
-
 def redirects_to(store: Store, job: str, fingerprint: int, limit: int) -> list[RedirectRecord]:
     """The first redirects that lead to this request."""
     redirects = tables.redirects

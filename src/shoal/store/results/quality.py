@@ -27,7 +27,7 @@ MOST_FIELDS_NAMED = 3
 
 _JOINED = 50
 _ROWS = 20
-_UPSERT = Upsert(quality, replace)
+_UPSERT = Upsert("quality", replace)
 _ENDED_WELL = (JobState.DONE, JobState.LIMITED)
 
 

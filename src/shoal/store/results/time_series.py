@@ -11,20 +11,41 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import BigInteger, Connection, and_, case, cast, delete, func, select
-
+from shoal.store.database.plain_sql import first, run, value
+from shoal.store.database.sqlite_script import columns_of
 from shoal.store.database.upsert import Upsert
 from shoal.store.database.upsert import replace as replace_row
 from shoal.store.store import Store
-from shoal.store.tables import items, pages, series
+
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Row, Transaction
 
 MINUTE_S = 60
 MOST_ROWS = 480
 SETTLE_S = 10
 """A minute is recorded this long after its end: its last pages are saved by then."""
-_ROWS = Upsert(series, replace_row)
+_ROWS = Upsert("series", replace_row)
+_SERIES = f"SELECT {', '.join(columns_of('series').names)} FROM series WHERE job = :job ORDER BY at"
+# In whole milliseconds: both databases divide integers without rounding.
+_PERIOD = "CAST((pages.fetched_at - :since) * 1000 AS BIGINT) / :period_ms"
+_IN_TIME = "pages.job = :job AND pages.fetched_at >= :since AND pages.fetched_at < :until"
+_COUNTS = (
+    f"SELECT {_PERIOD}, pages.status, count(*), CAST(sum(pages.bytes) AS BIGINT) FROM pages WHERE {_IN_TIME} "
+    "GROUP BY 1, 2"
+)
+_LATENCIES = (
+    "SELECT period, min(CASE WHEN place * 2 >= total THEN duration_ms END), "
+    "min(CASE WHEN place * 100 >= total * 95 THEN duration_ms END) FROM ("
+    "SELECT period, duration_ms, row_number() OVER (PARTITION BY period ORDER BY duration_ms) AS place, "
+    f"count(*) OVER (PARTITION BY period) AS total FROM (SELECT {_PERIOD} AS period, duration_ms FROM pages "
+    f"WHERE {_IN_TIME}) AS in_time) AS ranked GROUP BY period"
+)
+_ITEMS = (
+    f"SELECT {_PERIOD}, count(*) FROM pages JOIN items ON items.job = pages.job AND items.page = pages.fingerprint "
+    f"WHERE {_IN_TIME} GROUP BY 1"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +72,7 @@ class Point:
 
 def record_series(store: Store, job: str, now: float, queue: int) -> None:
     """Records the time since the last call up to the last full minute. Call it about once a minute."""
-    with store.read() as db:
+    with store.read_plain() as db:
         since, seconds = _recorded(db, job)
         until = int(now - SETTLE_S) // seconds * seconds
         if since is None or until <= since:
@@ -63,15 +84,15 @@ def record_series(store: Store, job: str, now: float, queue: int) -> None:
         # A job that runs and fetches nothing has a row, too; one that did not run has none.
         points.append(Point(last, seconds, by_status={}))
     points[-1] = replace(points[-1], queue=queue)
-    with store.write() as db:
+    with store.write_plain() as db:
         _ROWS.write(db, [_row(job, point) for point in points])
         _merge_if_many(db, job)
 
 
 def read_series(store: Store, job: str, now: float) -> list[Point]:
     """Oldest first; the last one reaches to `now`, which is the end of a job that has ended."""
-    with store.read() as db:
-        stored = [_point(row) for row in db.execute(_rows_of(job))]
+    with store.read_plain() as db:
+        stored = [_point(row) for row in run(db, _SERIES, {"job": job})]
         since, seconds = _recorded(db, job)
         if since is None or now <= since:
             return stored
@@ -79,54 +100,38 @@ def read_series(store: Store, job: str, now: float) -> list[Point]:
     return stored + [replace(point, seconds=max(1, min(seconds, int(now) - point.at))) for point in tail]
 
 
-def _recorded(db: Connection, job: str) -> tuple[int | None, int]:
+def _recorded(db: Transaction, job: str) -> tuple[int | None, int]:
     """Where the next row begins, None before the first page; and how long it lasts."""
-    last = db.execute(_rows_of(job).order_by(None).order_by(series.c.at.desc()).limit(1)).one_or_none()
+    last = first(db, "SELECT at, seconds FROM series WHERE job = :job ORDER BY at DESC LIMIT 1", {"job": job})
     if last is not None:
-        return last.at + last.seconds, last.seconds
-    first = db.execute(select(func.min(pages.c.fetched_at)).where(pages.c.job == job)).scalar()
-    return (None if first is None else int(first) // MINUTE_S * MINUTE_S), MINUTE_S
+        at, seconds = last
+        return at + seconds, seconds
+    began = value(db, "SELECT min(fetched_at) FROM pages WHERE job = :job", {"job": job})
+    return (None if began is None else int(began) // MINUTE_S * MINUTE_S), MINUTE_S
 
 
-def _count(db: Connection, job: str, since: int, until: float, seconds: int) -> list[Point]:
+def _count(db: Transaction, job: str, since: int, until: float, seconds: int) -> list[Point]:
     """A point for each period with pages."""
-    in_time = and_(pages.c.job == job, pages.c.fetched_at >= since, pages.c.fetched_at < until)
-    # In whole milliseconds: both databases divide integers without rounding.
-    period = (cast((pages.c.fetched_at - since) * 1000, BigInteger) // (seconds * 1000)).label("period")
+    these = {"job": job, "since": since, "until": until, "period_ms": seconds * 1000}
     points: dict[int, Point] = {}
-    counts = select(period, pages.c.status, func.count(), cast(func.sum(pages.c.bytes), BigInteger)).where(in_time)
-    for nth, status, n, size in db.execute(counts.group_by("period", pages.c.status)):
+    for nth, status, n, size in run(db, _COUNTS, these):
         point = points.get(nth, Point(since + nth * seconds, seconds, by_status={}))
         statuses = {**(point.by_status or {}), str(status): n}
         points[nth] = replace(point, pages=point.pages + n, by_status=statuses, bytes=point.bytes + size)
-    for nth, p50, p95 in db.execute(_latencies(period, in_time)):
+    for nth, p50, p95 in run(db, _LATENCIES, these):
         points[nth] = replace(points[nth], p50_ms=p50, p95_ms=p95)
-    of_pages = select(period, func.count()).join(items, (items.c.job == pages.c.job) & _is_item_of_page)
-    for nth, n in db.execute(of_pages.where(in_time).group_by("period")):
+    for nth, n in run(db, _ITEMS, these):
         points[nth] = replace(points[nth], items=n)
     return [points[nth] for nth in sorted(points)]
 
 
-_is_item_of_page = items.c.page == pages.c.fingerprint
-
-
-def _latencies(period: Any, in_time: Any) -> Any:
-    rank = func.row_number().over(partition_by=period, order_by=pages.c.duration_ms)
-    total = func.count().over(partition_by=period)
-    ranked = select(period, pages.c.duration_ms.label("ms"), rank.label("rank"), total.label("total"))
-    of = ranked.where(in_time).subquery()
-    p50 = func.min(case((of.c.rank * 2 >= of.c.total, of.c.ms)))
-    p95 = func.min(case((of.c.rank * 100 >= of.c.total * 95, of.c.ms)))
-    return select(of.c.period, p50, p95).group_by(of.c.period)
-
-
-def _merge_if_many(db: Connection, job: str) -> None:
-    points = [_point(row) for row in db.execute(_rows_of(job))]
+def _merge_if_many(db: Transaction, job: str) -> None:
+    points = [_point(row) for row in run(db, _SERIES, {"job": job})]
     if len(points) <= MOST_ROWS:
         return
     while len(points) > MOST_ROWS:
         points = _merged(points)
-    db.execute(delete(series).where(series.c.job == job))
+    run(db, "DELETE FROM series WHERE job = :job", {"job": job})
     _ROWS.write(db, [_row(job, point) for point in points])
 
 
@@ -158,15 +163,11 @@ def sum_of(at: int, seconds: int, some: Sequence[Point]) -> Point:
     )
 
 
-def _rows_of(job: str) -> Any:
-    return select(series).where(series.c.job == job).order_by(series.c.at)
-
-
 def _row(job: str, point: Point) -> tuple[Any, ...]:
     counts = point.pages, json.dumps(point.by_status or {}), point.bytes, point.items
     return job, point.at, point.seconds, *counts, point.p50_ms, point.p95_ms, point.queue
 
 
-def _point(row: Any) -> Point:
-    values = {name: value for name, value in row._mapping.items() if name != "job"}
-    return Point(**{**values, "by_status": json.loads(values["by_status"])})
+def _point(row: Row) -> Point:
+    _, at, seconds, fetched, by_status, *rest = row
+    return Point(at, seconds, fetched, json.loads(by_status), *rest)
