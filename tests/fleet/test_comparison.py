@@ -11,6 +11,7 @@ import pytest
 
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.request_result import drop
+from shoal.engine.timed_event import TimedEvent
 from shoal.fleet.fleet import Fleet
 from shoal.fleet.job_lifecycle import JobLifecycle
 from shoal.frontier.contract import Caller
@@ -45,9 +46,7 @@ def restart(fleet: FleetShell) -> None:
 def tend_a_round(fleet: FleetShell) -> None:
     async def act(opened: Fleet) -> None:
         writer = Writer(opened.store)
-        care = JobLifecycle(
-            opened.frontier, writer, OutageRetry(asyncio.Event(), ()), f"tend-{time.time()}", lambda: None
-        )
+        care = JobLifecycle(opened.frontier, writer, OutageRetry(TimedEvent(), ()), f"tend-{time.time()}", lambda: None)
         await care.advance(unfinished_jobs(opened.store))
         await asyncio.gather(*care.running)
         writer.close()

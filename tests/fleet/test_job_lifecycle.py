@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.engine.outage_retry import OutageRetry
+from shoal.engine.timed_event import TimedEvent
 from shoal.fleet.fleet import Fleet
 from shoal.fleet.job_lifecycle import JobLifecycle
 from shoal.store.jobs import load_job, unfinished_jobs
@@ -28,7 +29,7 @@ def test_a_job_removed_during_a_round_leaves_nothing_and_other_jobs_continue(tmp
             await opened.frontier.mark_intact()
             writer = Writer(opened.store)
             lifecycle = JobLifecycle(
-                opened.frontier, writer, OutageRetry(asyncio.Event(), ()), f"tend-{time.time()}", lambda: None
+                opened.frontier, writer, OutageRetry(TimedEvent(), ()), f"tend-{time.time()}", lambda: None
             )
             jobs = unfinished_jobs(opened.store)
             await opened.cancel(load_job(opened.store, removed))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from sqlalchemy import update
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.outage_retry import OutageRetry
+from shoal.engine.timed_event import TimedEvent
 from shoal.fleet.load_frontier import FrontierRestorer
 from shoal.fleet.lost_machines import expire_lost_machines
 from shoal.frontier.redis import RedisFrontier
@@ -71,7 +71,7 @@ async def test_pages_of_a_lost_machine_are_fetched_again(redis_server: RedisServ
         await expire_lost_machines(writer, frontier, archive, set(), jobs)
         assert pages_in(store) == {}
 
-        outages = OutageRetry(asyncio.Event())
+        outages = OutageRetry(TimedEvent())
         frontier_client = FrontierClient(frontier, "tend", outages)
         await FrontierRestorer(frontier, frontier_client, Overflow(frontier_client, writer, outages), writer).rebuild(
             load_job(store, "job")

@@ -29,6 +29,7 @@ from shoal.model import ENDED, JobSpec, JobState, Render
 from shoal.store.archive.spools import ALONE, Spools
 from shoal.store.crawl.robots_files import disclaim_all_robots
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
+from shoal.store.results.time_series import MINUTE_S, record_series
 from shoal.store.writer import Writer
 from shoal.urls import Exclusions
 
@@ -43,7 +44,6 @@ SECONDS_COUNTED_EVERY_S = 5.0
 WAITING_REPORTED_EVERY_S = 1.0
 KILLED_EVERY_S = 2.0
 SINKS_LOOKED_AT_EVERY_S = 0.5
-SERIES_EVERY_S = 60.0
 
 
 class Crawl:
@@ -275,10 +275,7 @@ class Crawl:
 
     async def _record_series(self, job_id: str) -> None:
         while True:
-            await asyncio.sleep(SERIES_EVERY_S)
-            # Imported here only: a crawl of less than a minute does not need it.
-            from shoal.store.results.time_series import record_series
-
+            await asyncio.sleep(MINUTE_S)
             figures = await self.engine.keep_trying(self._frontier.figures, job_id)
             queue = figures.queued + figures.leased
             await self.engine.keep_trying(self._writer.run, record_series, job_id, time.time(), queue)
@@ -301,6 +298,7 @@ class Crawl:
         """Other crawls of this home may be killed at any time."""
         while True:
             await asyncio.sleep(KILLED_EVERY_S)
+            self.engine.is_alone = not self._home.has_other_crawls(self.job_id)
             if await self.engine.keep_trying(self._home.take_over_killed, self.job_id):
                 await self.engine.keep_trying(self._writer.run, disclaim_all_robots)
 
@@ -311,7 +309,8 @@ class Crawl:
         self._lock.keep_when_released()
         await self._home.take_over(job.id)
         await self._home.take_over_killed(job.id)
-        if not self._home.has_other_crawls(job.id):
+        self.engine.is_alone = not self._home.has_other_crawls(job.id)
+        if self.engine.is_alone:
             await self._writer.run(disclaim_all_robots)
         if job.spec.archive:
             await asyncio.to_thread(self._spools.check)

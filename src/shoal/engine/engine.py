@@ -34,8 +34,9 @@ from shoal.engine.request_result import RequestResult
 from shoal.engine.robots.check import RobotsCheck
 from shoal.engine.saving.result_queue import ResultQueue
 from shoal.engine.saving.result_saver import OnResult, ResultSaver
+from shoal.engine.timed_event import TimedEvent
 from shoal.errors import Busy, DiskFull, ObjectStoreAway, Unavailable
-from shoal.frontier.contract import ALL_LANES, Frontier
+from shoal.frontier.contract import ALL_LANES, HORIZON_S, Frontier
 from shoal.model import Lane
 from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
@@ -96,7 +97,7 @@ class Engine:
         self._crash_marker = crash_marker
         self._concurrency = concurrency
         self._browser_pages = browser_pages
-        self._stopping = asyncio.Event()
+        self._stopping = TimedEvent()
         self._wake = LeasingWake()
         self._outages = OutageRetry(self._stopping, (Unavailable,) if loader else (DiskFull, Busy, ObjectStoreAway))
         self.keep_trying = self._outages.keep_trying
@@ -151,6 +152,9 @@ class Engine:
         self._channel = channel
         self._lanes: Sequence[Lane] = ALL_LANES if loader is None else ()
         self._leased_at = time.monotonic()
+        self.is_alone = False
+        """No other process leases from the hosts of its jobs. Then it leases as far ahead as the frontier allows,
+        mostly when another lease ends. Otherwise it would always come before the others."""
         self._ready_in_s: float | None = None
         """Seconds until something may be leased, as of the last turn. None: only news can change that."""
         self.ended = 0
@@ -329,10 +333,13 @@ class Engine:
         fetchers = {active_job.fetcher for active_job in self._active_jobs}
         if any(fetcher.is_full for fetcher in fetchers):
             return 0
+        unsaved = BACKLOG_PER_FETCH * self._concurrency - len(self._results)
+        if not self._held_leases.is_busy:
+            # Enough, however many of them are slow.
+            return max(0, min(self._concurrency - self.in_flight, unsaved))
         slow = sum(fetcher.slow(SLOW_AFTER_S, SLOW_BYTES_PER_S) for fetcher in fetchers)
         # Pages that a reader process reads, or that wait for one, need no connection either.
         in_flight = self.in_flight - min(slow + len(self._readers), MOST_SLOW * self._concurrency)
-        unsaved = BACKLOG_PER_FETCH * self._concurrency - len(self._results)
         return max(0, min(self._concurrency - in_flight, unsaved))
 
     @property
@@ -353,7 +360,8 @@ class Engine:
         self._ready_in_s = None
         if not room or not self._lanes:
             return False
-        if not self._held_leases.is_busy and not await self._is_ready_within(LEAD_S):
+        lead_s = HORIZON_S if self.is_alone else LEAD_S
+        if not self._held_leases.is_busy and not await self._is_ready_within(lead_s):
             return False
         asked_at = time.monotonic()
         leases = await self._frontier_client.lease(room, self._lanes, self._browser_room)
@@ -361,7 +369,10 @@ class Engine:
         await self._held_leases.add(leases, asked_at)
         if leases and self._held_leases.is_busy:
             await asyncio.sleep(GATHER_S)
-        if not leases:
+        elif leases and len(leases) < room:
+            # Seldom: this was all.
+            return await self._is_ready_within(lead_s)
+        elif not leases:
             await self._is_ready_within(0.0)
         return bool(leases)
 

@@ -6,10 +6,10 @@ disk space and for other crawls in its home, and a missing server ends it. A wor
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import ParamSpec, TypeVar
 
+from shoal.engine.timed_event import TimedEvent
 from shoal.errors import DiskFull, FrontierLost, Unavailable
 
 P = ParamSpec("P")
@@ -22,7 +22,7 @@ ENOUGH_MB = 16
 
 
 class OutageRetry:
-    def __init__(self, stopping: asyncio.Event, retried_errors: tuple[type[Unavailable], ...] = (DiskFull,)) -> None:
+    def __init__(self, stopping: TimedEvent, retried_errors: tuple[type[Unavailable], ...] = (DiskFull,)) -> None:
         self._stopping = stopping
         self.retried_errors = retried_errors
         self._waiting = 0
@@ -69,12 +69,7 @@ class OutageRetry:
 
     async def stopped_within(self, seconds: float) -> bool:
         """Sleeps for `seconds`. Returns True at once when the engine stops."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._stopping.wait()
-        except TimeoutError:
-            return False
-        return True
+        return await self._stopping.set_within(seconds)
 
 
 def _reason(error: Unavailable) -> str:

@@ -46,6 +46,7 @@ class EpollMulti:
         self._due_at = _ASLEEP
         """When libcurl wants to be called, whatever its sockets do."""
         self._timer: asyncio.Handle | None = None
+        self._is_beginning = False
         self._timer_at = _ASLEEP
 
     async def perform(self, curl: pycurl.Curl) -> float | None:
@@ -54,14 +55,29 @@ class EpollMulti:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._loop.add_reader(self._epoll.fileno(), self._look)
-        self._multi.add_handle(curl)
         ended: asyncio.Future[float | None] = self._loop.create_future()
-        self._active[curl] = ended
+        self._begin(curl, ended)
         try:
             return await ended
         finally:
             if self._active.pop(curl, None) is not None:
                 self._multi.remove_handle(curl)
+
+    def _begin(self, curl: pycurl.Curl, ended: asyncio.Future[float | None]) -> None:
+        """libcurl asks to be called at once. It sends the request now, and not in another turn of the event loop."""
+        assert self._loop is not None
+        self._is_beginning = True
+        try:
+            self._multi.add_handle(curl)
+            self._active[curl] = ended
+            if self._due_at <= self._loop.time():
+                self._due_at = _ASLEEP
+                self._act(pycurl.SOCKET_TIMEOUT, 0)
+        finally:
+            self._is_beginning = False
+        self._end_transfers()
+        if self._due_at < self._timer_at:
+            self._set_timer()
 
     async def aclose(self) -> None:
         if self._epoll.closed:
@@ -111,15 +127,15 @@ class EpollMulti:
     def _wake_in(self, wait_ms: int) -> None:
         assert self._loop is not None
         self._due_at = _ASLEEP if wait_ms < 0 else self._loop.time() + wait_ms / 1000
-        if self._due_at >= self._timer_at:
+        if self._is_beginning or self._due_at >= self._timer_at:
             # It wakes early and is set again then: most waits are for time limits that are never reached.
             return
-        if self._timer is not None:
-            self._timer.cancel()
         self._set_timer()
 
     def _set_timer(self) -> None:
         assert self._loop is not None
+        if self._timer is not None:
+            self._timer.cancel()
         # Later: libcurl must not be called from its own callback.
         self._timer_at, self._timer = self._due_at, self._loop.call_at(self._due_at, self._wake)
 

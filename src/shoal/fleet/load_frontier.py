@@ -15,6 +15,7 @@ from shoal.engine.job_start import SEEDS_AT_ONCE, seed_offers, terms_of_job
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.outage_retry import OutageRetry
+from shoal.engine.timed_event import TimedEvent
 from shoal.errors import FrontierLost, UnknownJob
 from shoal.fleet.patch_job import send_terms
 from shoal.frontier.contract import Ended
@@ -38,7 +39,7 @@ OUTCOMES = {"page": Outcome.DONE, "redirect": Outcome.REDIRECT, "dead": Outcome.
 
 async def rebuild(frontier: RedisFrontier, store: Store, job: Job) -> None:
     """For `shoal rebuild`; a tend may do the same at the same time. Raises Unavailable."""
-    stopping = asyncio.Event()
+    stopping = TimedEvent()
     outages = OutageRetry(stopping, ())
     frontier_client = FrontierClient(frontier, f"rebuild-{uuid.uuid4().hex}", outages)
     writer = Writer(store)

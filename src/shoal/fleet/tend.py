@@ -17,6 +17,7 @@ from typing import Any
 from celery import Celery
 
 from shoal.engine.outage_retry import OutageRetry
+from shoal.engine.timed_event import TimedEvent
 from shoal.errors import FrontierFull, ShoalError, Unavailable
 from shoal.fleet import roster, slice_queue
 from shoal.fleet.deliver_sinks import FleetSinks
@@ -52,7 +53,7 @@ LOCK_S = 10.0
 log = EventLogger(__name__)
 
 
-async def tend(app: Celery, settings: Settings, stopping: asyncio.Event) -> None:
+async def tend(app: Celery, settings: Settings, stopping: TimedEvent) -> None:
     """Runs until `stopping` is set."""
     heartbeat = Heartbeat(settings.home, "tend")
     remove_dead(settings.home, "tend")
@@ -87,7 +88,7 @@ class Tend:
         writer: Writer,
         archive: Archive,
         heartbeat: Heartbeat,
-        stopping: asyncio.Event,
+        stopping: TimedEvent,
         schedules: Schedules,
         webhooks: Webhooks,
         sinks: FleetSinks,

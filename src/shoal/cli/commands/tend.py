@@ -32,11 +32,12 @@ def tend(session: Session) -> None:
 async def _tend(settings: Settings, configured: dict[str, Any]) -> None:
     from celery import Celery
 
+    from shoal.engine.timed_event import TimedEvent
     from shoal.fleet import tend
 
     app = Celery("shoal")
     app.conf.update(configured)
-    stopping = asyncio.Event()
+    stopping = TimedEvent()
     for name in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(name, stopping.set)
     await tend.tend(app, settings, stopping)

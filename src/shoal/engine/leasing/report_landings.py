@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from shoal.engine.leasing.frontier_client import FrontierClient
-from shoal.engine.leasing.leasing_wake import LATER_S, LeasingWake
+from shoal.engine.leasing.leasing_wake import LATER_S, SOON_S, LeasingWake
 from shoal.model import Landing
 
 
@@ -18,16 +18,20 @@ class LandingReporter:
         self._reporting = asyncio.Lock()
 
     def add(self, landing: Landing, gap_s: float = 0.0) -> None:
-        """If the host's next start is not due within LATER_S, because of its gap, the slot is not needed at once. Then
-        the landing is usually reported together with the end of its lease."""
+        """Because of the gap between the host's starts, the slot is not needed at once. So the landing is usually
+        reported together with the end of its lease."""
         self._landings.append(landing)
-        if landing.latency_s + landing.late_s + LATER_S < gap_s:
-            self._wake.later()
-        else:
+        if gap_s < SOON_S:
             self._wake.now()
+        else:
+            self._wake.later(min(LATER_S, max(SOON_S, gap_s - landing.latency_s - landing.late_s)))
+
+    def take(self) -> list[Landing]:
+        """For a caller that reports them itself."""
+        landings, self._landings = self._landings, []
+        return landings
 
     async def report(self) -> None:
         async with self._reporting:
-            landings, self._landings = self._landings, []
-            if landings:
+            if landings := self.take():
                 await self._frontier_client.landed(landings)
