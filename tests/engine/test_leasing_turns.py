@@ -21,7 +21,7 @@ PAGES = 20
 def calls(home: Home, verb: str) -> int:
     """How many calls of the verb were made. The frontier keeps the number of each caller's last one."""
     with closing(sqlite3.connect(home.path / "frontier.db")) as db:
-        (n,) = db.execute("SELECT sum(seq) FROM call WHERE verb = ?", (verb,)).fetchone()
+        (n,) = db.execute("SELECT coalesce(sum(seq), 0) FROM call WHERE verb = ?", (verb,)).fetchone()
     return int(n)
 
 
@@ -32,6 +32,9 @@ async def test_at_a_rate_an_engine_makes_no_lease_call_that_finds_nothing(crawle
     assert len(crawler.pages()) == PAGES
     # The host is slowed down at most now and then: a start that was moved costs another call.
     assert calls(crawler.home, "lease") <= PAGES + 4
+    # And each page ends with one call, or several with the same one.
+    assert 0 < calls(crawler.home, "settle") <= PAGES
+    assert calls(crawler.home, "complete") == calls(crawler.home, "offer") - 1 == 0
 
 
 async def test_pages_that_take_long_to_read_do_not_keep_the_slot_of_their_host(crawler: Field) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +69,29 @@ async def test_closing_waits_for_calls_in_progress(writer: Writer, store: Store)
     writer.close()
     assert stored_figures(store, JOB).pages == 1
     await pending
+
+
+async def test_a_small_save_waits_for_another_writer_in_the_thread(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "shoal.db") as store:
+        job_with(store)
+        writer = Writer(store)
+        with store.write_plain():
+            saving = asyncio.ensure_future(writer.save(Batch(JOB, pages=[page(1)])))
+            # The event loop goes on meanwhile.
+            for _ in range(5):
+                await asyncio.sleep(0)
+            assert not saving.done()
+        await saving
+        assert stored_figures(store, JOB).pages == 1
+        writer.close()
+
+
+async def test_a_small_save_needs_no_thread(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "shoal.db") as store:
+        job_with(store)
+        writer = Writer(store)
+        # No other task gets a turn.
+        with pytest.raises(StopIteration):
+            writer.save(Batch(JOB, pages=[page(1, content=None)])).send(None)
+        assert stored_figures(store, JOB).pages == 1
+        writer.close()

@@ -8,7 +8,7 @@ All times come from the frontier's own clock, never from a worker's.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from shoal.model import Completion, Figures, Landing, Lane, Lease, Offer, Outcome, Target, Trail
 
@@ -239,3 +239,13 @@ class Frontier(Protocol):
 
     async def host(self, name: str) -> HostState | None:
         """None if the host has no clock: it was not fetched lately, and no operator has set anything for it."""
+
+
+@runtime_checkable
+class SettlingFrontier(Frontier, Protocol):
+    """A frontier that always has room for offers. Where it may have none, they are stored before their lease ends."""
+
+    async def settle(
+        self, call: Call, offers: Sequence[Offer], landings: Sequence[Landing], completions: Sequence[Completion]
+    ) -> list[bool]:
+        """The same as `offer`, `landed` and `complete`, in this order and in one atomic step."""

@@ -105,6 +105,14 @@ class Store:
         """Like `change`, for statements of `plain_sql`."""
         return self._repeated(self._database.write_plain, work)
 
+    def change_at_once(self, work: Callable[[Transaction], None]) -> bool:
+        """Runs `work` in a write transaction that may begin without waiting. Returns False if there is none."""
+        with self._translated(), self._database.write_at_once() as db:
+            if db is None:
+                return False
+            work(db)
+        return True
+
     def _repeated(self, transaction: Callable[[], AbstractContextManager[D]], work: Callable[[D], T]) -> T:
         with self._translated():
             try:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from shoal.engine.outage_retry import OutageRetry
 from shoal.errors import FrontierLost
-from shoal.frontier.contract import HORIZON_S, Caller, Ended, Frontier, Offered
+from shoal.frontier.contract import HORIZON_S, Caller, Ended, Frontier, Offered, SettlingFrontier
 from shoal.model import Completion, Landing, Lane, Lease, Offer
 
 T = TypeVar("T")
@@ -21,6 +21,7 @@ T = TypeVar("T")
 class FrontierClient:
     def __init__(self, frontier: Frontier, caller: str, outages: OutageRetry) -> None:
         self._frontier = frontier
+        self._settling = frontier if isinstance(frontier, SettlingFrontier) else None
         self._outages = outages
         self._callers: defaultdict[str, Caller] = defaultdict(lambda: Caller(caller))
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -46,6 +47,18 @@ class FrontierClient:
     async def complete(self, completions: Sequence[Completion]) -> list[bool]:
         """False for leases that had expired."""
         return await self._numbered(self._frontier.complete, completions)
+
+    @property
+    def settles(self) -> bool:
+        """Whether it has `settle`."""
+        return self._settling is not None
+
+    async def settle(
+        self, offers: Sequence[Offer], landings: Sequence[Landing], completions: Sequence[Completion]
+    ) -> list[bool]:
+        """Like `offer`, `landed` and `complete`. False for leases that had expired."""
+        assert self._settling is not None
+        return await self._numbered(self._settling.settle, offers, landings, completions)
 
     async def touch(self, job: str) -> None:
         try:

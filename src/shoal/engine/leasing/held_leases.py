@@ -20,7 +20,7 @@ from shoal.engine.reading.conditional_recrawl import KnownPage, Refresh
 from shoal.engine.request_pipeline import RequestPipeline, ReturnLease
 from shoal.engine.saving.result_queue import ResultQueue
 from shoal.errors import ShoalError
-from shoal.model import Lease
+from shoal.model import Landing, Lease
 
 UNLOADABLE_WAIT_S = 2.0
 """How long other workers get to fetch from the hosts of a job that cannot be worked on here."""
@@ -108,6 +108,10 @@ class HeldLeases:
 
     async def report_landings(self) -> None:
         await self._landings.report()
+
+    def take_landings(self) -> list[Landing]:
+        """For a caller that reports them itself."""
+        return self._landings.take()
 
     async def return_leases(self, jobs: Collection[str]) -> None:
         """Stops fetching for these jobs and returns the leases to the frontier."""

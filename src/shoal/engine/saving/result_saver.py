@@ -85,20 +85,28 @@ class ResultSaver:
             await self._save_types(active_job)
             await self._keep_trying(self._save, batch)
             await self._save_changes(active_job)
-        for offers in offered_together(results):
-            await self._overflow.offer(offers)
+        offers = list(offered_together(results))
+        at_once = self._frontier_client.settles and len(offers) <= 1
+        if not at_once:
+            for together in offers:
+                await self._overflow.offer(together)
+            offers = []
+        await self._complete(results, offers[0] if offers else [], at_once)
         for result in results:
             note_offered(result.links)
-        # A landing that is reported after its lease completed would teach the host's clock nothing.
-        await self._held_leases.report_landings()
-        await self._complete(results)
 
-    async def _complete(self, results: list[RequestResult]) -> None:
+    async def _complete(self, results: list[RequestResult], offers: list[Offer], at_once: bool) -> None:
         for result in results:
             if exits := self._active_jobs[result.lease.job].exits:
                 # The store has counted it before.
                 result.completion.cost += exits.take_uncounted()
-        counted = await self._frontier_client.complete([result.completion for result in results])
+        completions = [result.completion for result in results]
+        if at_once:
+            counted = await self._frontier_client.settle(offers, self._held_leases.take_landings(), completions)
+        else:
+            # A landing that is reported after its lease completed would teach the host's clock nothing.
+            await self._held_leases.report_landings()
+            counted = await self._frontier_client.complete(completions)
         for result, is_counted in zip(results, counted, strict=True):
             if result.completion.cost and (exits := self._active_jobs[result.lease.job].exits):
                 exits.saved(result.completion.cost, is_counted)

@@ -103,14 +103,14 @@ class SqliteFrontier(SqliteInspection):
             self._db.execute("UPDATE job SET edition = edition + 1 WHERE id = ?", (self._job_id(job),))
 
     async def offer(self, call: Call, offers: Sequence[Offer]) -> Offered:
-        def take() -> int:
-            by_job: dict[str, list[Offer]] = {}
-            for offer in offers:
-                by_job.setdefault(offer.job, []).append(offer)
-            offering = Offering(self._db, self._seen, self._queue, self._host_id, self._clock())
-            return sum(offering.take(self._job_id(job), theirs) for job, theirs in by_job.items())
+        return Offered(self._once(call, "offer", lambda: self._take(offers)))
 
-        return Offered(self._once(call, "offer", take))
+    def _take(self, offers: Sequence[Offer]) -> int:
+        by_job: dict[str, list[Offer]] = {}
+        for offer in offers:
+            by_job.setdefault(offer.job, []).append(offer)
+        offering = Offering(self._db, self._seen, self._queue, self._host_id, self._clock())
+        return sum(offering.take(self._job_id(job), theirs) for job, theirs in by_job.items())
 
     async def lease(
         self,
@@ -189,14 +189,28 @@ class SqliteFrontier(SqliteInspection):
 
     async def complete(self, call: Call, completions: Sequence[Completion]) -> list[bool]:
         check_completions(completions)
+        return list(self._once(call, "complete", lambda: self._complete(completions)))
 
-        def end() -> list[bool]:
-            settling = LeaseOutcomes(self._db, self._queue, self._clock())
-            accepted = settling.complete(completions)
-            settling.write_counts()
-            return [completion.token in accepted for completion in completions]
+    def _complete(self, completions: Sequence[Completion]) -> list[bool]:
+        outcomes = LeaseOutcomes(self._db, self._queue, self._clock())
+        accepted = outcomes.complete(completions)
+        outcomes.write_counts()
+        return [completion.token in accepted for completion in completions]
 
-        return list(self._once(call, "complete", end))
+    async def settle(
+        self, call: Call, offers: Sequence[Offer], landings: Sequence[Landing], completions: Sequence[Completion]
+    ) -> list[bool]:
+        check_landings(landings)
+        check_completions(completions)
+
+        def settle() -> list[bool]:
+            if offers:
+                self._take(offers)
+            if landings:
+                LeaseOutcomes(self._db, self._queue, self._clock()).land(landings)
+            return self._complete(completions)
+
+        return list(self._once(call, "settle", settle))
 
     async def reap(self, blamed: Sequence[int] = (), gone: Sequence[str] = (), *, all_leases: bool = False) -> int:
         now = self._clock()

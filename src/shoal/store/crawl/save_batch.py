@@ -12,7 +12,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shoal.model import DeadLetter, Drop, PageRecord, RedirectRecord
+from shoal.model import DeadLetter, Drop, Packed, PageRecord, RedirectRecord
 from shoal.store.archive.capture import Capture
 from shoal.store.crawl.item_rows import (
     PageItems,
@@ -143,6 +143,10 @@ _UPSERTS = {
 }
 _CONTENTS = Upsert("contents", replace_unless_older)
 _TALLIES = Upsert("tallies", add_count)
+_FEW = 4
+_FEW_ITEMS = 20
+_SMALL_BYTES = 64_000
+"""Of a page's packed content."""
 _MOST_FILE_LOCKS = 1_000
 """A batch with more files is saved while no other one of its job that has files is."""
 
@@ -152,7 +156,29 @@ def failure_key(kind: str, status: int | None, host: str) -> str:
     return f"{kind} {status or '-'} {host}"
 
 
+def is_small(batch: Batch) -> bool:
+    """Whether it takes no longer than a page usually takes."""
+    if batch.has_sinks or batch.has_files or len(batch.redirects) + len(batch.dead) + len(batch.drops) > _FEW:
+        return False
+    few = len(batch.pages) <= _FEW and sum(len(page.items) for page in batch.pages) <= _FEW_ITEMS
+    return few and all(_is_packed_small(page) for page in batch.pages)
+
+
+def _is_packed_small(page: PageRecord) -> bool:
+    return page.content is None or (isinstance(page.content, Packed) and len(page.content) <= _SMALL_BYTES)
+
+
+def save_at_once(store: Store, batch: Batch) -> bool:
+    """Like `save`. Returns False and saves nothing if it would have to wait for another writer or for a server."""
+    return store.change_at_once(_writing(store, batch))
+
+
 def save(store: Store, batch: Batch) -> None:
+    # What sinks and files need is written with SQLAlchemy.
+    (store.change if batch.has_sinks or batch.has_files else store.change_plain)(_writing(store, batch))
+
+
+def _writing(store: Store, batch: Batch) -> Callable[[Transaction], None]:
     newest = batch.newest()
     # Packed before the transaction: the longest part of a save need not hold the write lock.
     packed = _packed_contents(newest)
@@ -193,8 +219,7 @@ def save(store: Store, batch: Batch) -> None:
             if changed is not None and changed.pages:
                 _log(db, batch.job, part, changed)
 
-    # What sinks and files need is written with SQLAlchemy.
-    (store.change if batch.has_sinks or batch.has_files else store.change_plain)(write)
+    return write
 
 
 def _lock(store: Store, db: Transaction, batch: Batch, newest: Found) -> None:

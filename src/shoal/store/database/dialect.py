@@ -38,6 +38,10 @@ class Database(Protocol):
 
     def write_plain(self) -> AbstractContextManager[Transaction]: ...
 
+    def write_at_once(self) -> AbstractContextManager[Transaction | None]:
+        """Like `write_plain`, but gives None if it would have to wait, for another writer or for a server."""
+        ...
+
     def close(self) -> None: ...
 
     def translate_error(self, error: Exception) -> ShoalError | None:

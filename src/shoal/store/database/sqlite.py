@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,12 +42,16 @@ class Sqlite:
         self._path = path
         self._read_only = read_only_uri(path)
         self._plain = SqliteConnections(self._connect)
+        self._impatient = SqliteConnections(partial(self._connect, 0.0))
 
     def read_plain(self) -> AbstractContextManager[SqliteTransaction]:
         return self._plain.transaction("BEGIN")
 
     def write_plain(self) -> AbstractContextManager[SqliteTransaction]:
         return self._plain.transaction("BEGIN IMMEDIATE")
+
+    def write_at_once(self) -> AbstractContextManager[SqliteTransaction | None]:
+        return self._impatient.transaction_unless_busy("BEGIN IMMEDIATE")
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -61,6 +65,7 @@ class Sqlite:
 
     def close(self) -> None:
         self._plain.close()
+        self._impatient.close()
         if "_engine" in self.__dict__:
             self._engine.dispose()
 
@@ -73,10 +78,10 @@ class Sqlite:
         event.listen(engine, "begin", _begin)
         return engine
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, patience_s: float = _BUSY_TIMEOUT_S) -> sqlite3.Connection:
         db = sqlite3.connect(
             self._read_only or self._path,
-            timeout=_BUSY_TIMEOUT_S,
+            timeout=patience_s,
             # The driver's own BEGIN takes the write lock too late.
             isolation_level=None,
             check_same_thread=False,

@@ -26,11 +26,26 @@ class SqliteConnections:
 
     @contextmanager
     def transaction(self, begin: str) -> Iterator[SqliteTransaction]:
-        db = self._take()
-        try:
+        with self._closed_after_failure() as db:
             db.execute(begin)
             yield SqliteTransaction(db)
             db.execute("COMMIT")
+
+    @contextmanager
+    def transaction_unless_busy(self, begin: str) -> Iterator[SqliteTransaction | None]:
+        """Gives None if another process or thread keeps it from beginning."""
+        with self._closed_after_failure() as db:
+            if not _has_begun(db, begin):
+                yield None
+                return
+            yield SqliteTransaction(db)
+            db.execute("COMMIT")
+
+    @contextmanager
+    def _closed_after_failure(self) -> Iterator[sqlite3.Connection]:
+        db = self._take()
+        try:
+            yield db
         except BaseException:
             # Rolls back, and nothing of a failed transaction remains.
             db.close()
@@ -46,3 +61,13 @@ class SqliteConnections:
             return self._idle.pop()
         except IndexError:
             return self._connect()
+
+
+def _has_begun(db: sqlite3.Connection, begin: str) -> bool:
+    try:
+        db.execute(begin)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True
