@@ -20,7 +20,7 @@ from tests.cli.test_sinks import exported, rows, write
 from tests.fleet.receiving import receiving
 from tests.frontier.redis_server import RedisServer
 
-SHOWN = re.findall(r'--sink "([^"]+)"', (Path(__file__).parents[2] / "docs" / "data.md").read_text())
+SHOWN: list[str] = re.findall(r'--sink "([^"]+)"', (Path(__file__).parents[2] / "docs" / "data.md").read_text())
 
 
 def shown(start: str) -> str:

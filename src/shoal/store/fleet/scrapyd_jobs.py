@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Select, func, select, true
 from shoal.model import ENDED, JobState
 from shoal.store.database.storable_text import storable
 from shoal.store.jobs import Job, job_from_row
+from shoal.store.owned_jobs import owned_by
 from shoal.store.store import Store
 from shoal.store.tables import jobs
 from shoal.store.tables import scrapyd_jobs as table
@@ -38,7 +39,7 @@ def scrapyd_jobs_of_id(store: Store, owner: str | None, jobid: str, project: str
 def count_scrapyd_jobs(store: Store, owner: str | None) -> tuple[int, int, int]:
     """How many have not begun, have begun, and have ended."""
     began = jobs.c.started_at.is_not(None)
-    counted = select(_HAS_ENDED, began, func.count()).select_from(_joined).where(_owned_by(owner), ~_WAS_WITHDRAWN)
+    counted = select(_HAS_ENDED, began, func.count()).select_from(_joined).where(owned_by(owner), ~_WAS_WITHDRAWN)
     with store.read() as db:
         rows = db.execute(counted.group_by(_HAS_ENDED, began)).all()
     pending = sum(n for ended, begun, n in rows if not ended and not begun)
@@ -50,16 +51,12 @@ def has_scrapyd_jobs(store: Store, owner: str | None, project: str) -> bool:
     return bool(_listed(store, _jobs(owner, project).limit(1)))
 
 
-def _owned_by(owner: str | None) -> ColumnElement[bool]:
-    return true() if owner is None else jobs.c.owner == owner
-
-
 _joined = jobs.join(table, table.c.job == jobs.c.id)
 
 
 def _jobs(owner: str | None, project: str | None) -> Select[*tuple[Any, ...]]:
     of_project: ColumnElement[bool] = true() if project is None else table.c.project == storable(project)
-    return select(jobs).select_from(_joined).where(_owned_by(owner), of_project)
+    return select(jobs).select_from(_joined).where(owned_by(owner), of_project)
 
 
 def _listed(store: Store, found: Select[*tuple[Any, ...]]) -> list[Job]:

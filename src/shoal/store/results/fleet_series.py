@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import JSON, BigInteger, Connection, Subquery, cast, func, or_, select, true
 
-from shoal.store.jobs import owned_by
+from shoal.store.owned_jobs import owned_by
 from shoal.store.results.time_series import Point
 from shoal.store.store import Store
 from shoal.store.tables import jobs, series
