@@ -408,6 +408,7 @@ CREATE INDEX deliveries_by_job ON deliveries (job, at);
 CREATE INDEX deliveries_by_time ON deliveries (due_at);
 CREATE INDEX inputs_by_fingerprint ON inputs (job, fingerprint);
 CREATE UNIQUE INDEX items_by_key ON items (job, type, key) WHERE key IS NOT NULL;
+CREATE INDEX jobs_by_time ON jobs (created_at, id);
 CREATE INDEX offers_by_job ON offers (job, id);
 CREATE INDEX pages_by_time ON pages (job, fetched_at);
 CREATE INDEX pages_that_are_assets ON pages (job) WHERE is_asset = 1;
