@@ -99,7 +99,7 @@ fmt: $(SETUP)
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
-$(SETUP): pyproject.toml
+$(SETUP): pyproject.toml hatch_build.py build_scanner.py src/shoal/extract/scan_page.c
 	python3 -m venv .venv
 	$(PY) -m pip install -q --disable-pip-version-check -e '.[dev]'
 	touch $(SETUP)

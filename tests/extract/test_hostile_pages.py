@@ -1,6 +1,7 @@
 """Pages written to hurt: nothing raises, and none costs more than its size allows.
 
-Each of the shapes takes under 0.3 s; lexbor alone takes from 4 s to minutes, or all memory there is.
+Each of the shapes takes under 0.3 s; lexbor alone takes from 4 s to minutes, or all memory there is. The libraries that
+parse pages where the scanner is not compiled are held to the same.
 """
 
 import time
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 
 from shoal.extract import read
 from shoal.extract.event_parser import EventParser
-from shoal.extract.page import MAX_HTML_BYTES, MAX_LINKS
-from shoal.extract.parser_choice import TREE_MAX_BYTES, TREE_MAX_TAGS, choose_parser
+from shoal.extract.library_parser import TREE_MAX_BYTES, TREE_MAX_TAGS, library_parser
+from shoal.extract.page import MAX_HTML_BYTES, MAX_LINKS, reading_of
+from shoal.extract.parser_choice import PageParser
+from shoal.extract.scan_parser import ScanParser
 from shoal.extract.tree_parser import TreeParser
 
 TAGS = ["a href=", "a ", "/a>", "b>", "p>", "table>", "svg>", "template>", "script>", "/script>", "!--", "title>"]
@@ -22,28 +25,31 @@ LOOSE = ["-->", ">", "<", "&", "&#xD800;", "'", '"', "=", "\0", "\ud800", "é"]
 MARKUP = st.sampled_from(["<" + tag for tag in TAGS + MORE_TAGS] + LOOSE)
 
 
-def seconds_to_read(html: bytes) -> float:
+PARSERS = (ScanParser, library_parser)
+
+
+def seconds_to_read(html: bytes, parser: Callable[[bytes], PageParser] = ScanParser) -> float:
     started = time.process_time()
-    read(html).text().encode()
+    reading_of(parser(html)).text().encode()
     return time.process_time() - started
 
 
 @given(st.binary(max_size=400))
 def test_arbitrary_bytes_are_read(html: bytes) -> None:
-    check_both(html)
+    check_all(html)
 
 
 @given(st.lists(MARKUP, max_size=60))
 def test_arbitrary_markup_is_read(parts: list[str]) -> None:
-    check_both("".join(parts).encode("utf-8", "surrogatepass"))
+    check_all("".join(parts).encode("utf-8", "surrogatepass"))
 
 
-def check_both(html: bytes) -> None:
-    for source in (TreeParser(html), EventParser(html)):
+def check_all(html: bytes) -> None:
+    for source in (ScanParser(html), TreeParser(html), EventParser(html)):
         source.title()
-        source.text().encode()
-        marks = [("a", link) for link in source.links()] + [("frame", frame) for frame in source.frames()]
-        for tag, attributes in [*marks, *source.sayings()]:
+        hrefs, rels = source.links()
+        "".join([source.text(), *hrefs, *rels.values(), *source.frames()]).encode()
+        for tag, attributes in source.sayings():
             "".join((tag, *attributes, *filter(None, attributes.values()))).encode()
 
 
@@ -88,21 +94,26 @@ def test_what_is_no_page_is_read_all_the_same(html: bytes) -> None:
         "links",
     ],
 )
-def test_the_shape_of_a_page_does_not_make_it_dear(make: Callable[[], bytes]) -> None:
-    assert seconds_to_read(make()) < 2
+@pytest.mark.parametrize("parser", PARSERS)
+def test_the_shape_of_a_page_does_not_make_it_dear(
+    make: Callable[[], bytes], parser: Callable[[bytes], PageParser]
+) -> None:
+    assert seconds_to_read(make(), parser) < 2
 
 
-def test_the_worst_small_page_is_bearable() -> None:
+def test_the_worst_small_page_is_bearable_without_the_scanner() -> None:
     half = TREE_MAX_TAGS // 2 - 1
     rebuilt = b"<p>" + b"".join(b"<b x=%d>" % n for n in range(half)) + b"<p>x" * half
-    assert isinstance(choose_parser(rebuilt), TreeParser)
-    assert seconds_to_read(rebuilt) < 2
+    assert isinstance(library_parser(rebuilt), TreeParser)
+    assert seconds_to_read(rebuilt, library_parser) < 2
 
 
-def test_links_are_kept_up_to_where_a_deep_page_is_given_up() -> None:
+def test_a_deep_page_is_given_up_at_some_time_without_the_scanner() -> None:
     deep = b"<a href=/near>x</a>" + b"<div>" * 2_000
-    assert read(deep + b" " * 200_000 + b"<a href=/far>").hrefs == ["/near", "/far"]
-    assert read(deep + b" " * 2_000_000 + b"<a href=/far>").hrefs == ["/near"]
+    short, long = deep + b" " * 200_000 + b"<a href=/far>", deep + b" " * 2_000_000 + b"<a href=/far>"
+    assert library_parser(short).links()[0] == ["/near", "/far"]
+    assert library_parser(long).links()[0] == ["/near"]
+    assert read(long).hrefs == ["/near", "/far"]
 
 
 def test_a_page_has_at_most_so_many_links_and_the_others_are_counted() -> None:

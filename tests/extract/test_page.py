@@ -1,4 +1,4 @@
-"""What a reading takes from honest pages, by either parser."""
+"""What a reading takes from honest pages, by each parser."""
 
 from collections.abc import Callable
 
@@ -6,24 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.extract import PageReading, read
+from shoal.extract import PageReading
 from shoal.extract.event_parser import EventParser
-from shoal.extract.page import MAX_DESCRIPTION, MAX_TEXT, MAX_TITLE
-from shoal.extract.parser_choice import TREE_MAX_BYTES, choose_parser
+from shoal.extract.library_parser import TREE_MAX_BYTES, library_parser
+from shoal.extract.page import MAX_DESCRIPTION, MAX_TEXT, MAX_TITLE, reading_of
+from shoal.extract.parser_choice import choose_parser
+from shoal.extract.scan_parser import ScanParser
 from shoal.extract.tree_parser import TreeParser
 
-PADDING = "<!-- -->" * (TREE_MAX_BYTES // 8)
 ReadPage = Callable[..., PageReading]
 
 
-@pytest.fixture(params=["", PADDING], ids=["tree", "stream"])
+@pytest.fixture(params=[ScanParser, TreeParser, EventParser])
 def read_page(request: pytest.FixtureRequest) -> ReadPage:
-    return lambda html, header_robots="": read((html + request.param).encode(), header_robots)
+    return lambda html, header_robots="": reading_of(request.param(html.encode()), header_robots)
 
 
-def test_padding_decides_which_parser_reads() -> None:
-    assert isinstance(choose_parser(b"<p>"), TreeParser)
-    assert isinstance(choose_parser(b"<p>" + PADDING.encode()), EventParser)
+def test_the_scanner_reads_every_page_and_without_it_the_size_decides() -> None:
+    small, big = b"<p>", b"<p>".ljust(TREE_MAX_BYTES + 1)
+    assert isinstance(choose_parser(small, True), ScanParser) and isinstance(choose_parser(big, True), ScanParser)
+    assert isinstance(library_parser(small), TreeParser) and isinstance(library_parser(big), EventParser)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +138,6 @@ def test_hrefs_of_a_generated_page_come_back(hrefs: list[str]) -> None:
     def quoted(href: str) -> str:
         return href.replace("&", "&amp;").replace('"', "&quot;")
 
-    html = "".join(f'<p class="x"><a id=y href="{quoted(href)}">z</a></p>' for href in hrefs)
-    assert read(html.encode()).hrefs == hrefs
-    assert read((html + PADDING).encode()).hrefs == hrefs
+    html = "".join(f'<p class="x"><a id=y href="{quoted(href)}">z</a></p>' for href in hrefs).encode()
+    for parser in (ScanParser, TreeParser, EventParser):
+        assert reading_of(parser(html)).hrefs == hrefs

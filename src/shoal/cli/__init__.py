@@ -106,8 +106,21 @@ class Shoal(click.Group):
         return super().resolve_command(ctx, args)
 
 
+_VERSION_HELP = "Show the version, and what reads pages, and exit."
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
+        # Imported here: other commands may not need it.
+        from shoal.extract.parser_choice import HAS_SCANNER
+
+        without = "lexbor and libxml2 (no compiler was there at the installation)"
+        click.echo(f"shoal {__version__}\npages are read by {'the compiled scanner' if HAS_SCANNER else without}")
+        ctx.exit()
+
+
 @click.command(cls=Shoal, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="shoal", message="%(prog)s %(version)s")
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version, help=_VERSION_HELP)
 @global_options
 def shoal(**_: Any) -> None:
     """Shoal is a web crawler: it is polite to sites, resumes after any interruption, and writes clean data.

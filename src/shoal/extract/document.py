@@ -9,9 +9,9 @@ from selectolax.lexbor import LexborNode
 
 from shoal.extract.elements import Element, attribute_of, element_of, node_of, text_of, text_of_element, whole_tree
 from shoal.extract.extract_errors import UnparsablePage
+from shoal.extract.library_parser import TREE_MAX_BYTES, TREE_MAX_TAGS
 from shoal.extract.nesting_check import nesting_problem
 from shoal.extract.page import MAX_HTML_BYTES
-from shoal.extract.parser_choice import TREE_MAX_BYTES, TREE_MAX_TAGS
 from shoal.extract.selectors import css, xpath
 
 

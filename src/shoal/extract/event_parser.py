@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shoal.extract.html_tags import FRAMES, LINKS, MARKED, SAYING, UNSEEN
+from shoal.extract.tree_parser import hrefs_and_rels
 
 _PIECE_BYTES = 16 * 1024
 # An end tag that closes nothing is sought through all open elements, so a deep page must be a short one: reading stops
@@ -31,11 +32,11 @@ class EventParser:
     def sayings(self) -> list[tuple[str, Mapping[str, str]]]:
         return [(tag, attributes) for tag, attributes in self._seen.marks if tag in SAYING]
 
-    def links(self) -> list[Mapping[str, str]]:
-        return [attributes for tag, attributes in self._seen.marks if tag in LINKS]
+    def links(self) -> tuple[list[str], dict[int, str]]:
+        return hrefs_and_rels(attributes for tag, attributes in self._seen.marks if tag in LINKS)
 
-    def frames(self) -> list[Mapping[str, str]]:
-        return [attributes for tag, attributes in self._seen.marks if tag in FRAMES]
+    def frames(self) -> list[str]:
+        return [src for tag, attributes in self._seen.marks if tag in FRAMES and (src := attributes.get("src"))]
 
     def title(self) -> str | None:
         return "".join(self._seen.title) if self._seen.title else None

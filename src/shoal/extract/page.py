@@ -5,16 +5,16 @@ Reading never raises, whatever the bytes. Anything beyond a limit is left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-from selectolax.lexbor import LexborNode
+from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.extract.html_tags import FOLLOWED_RELS, FOLLOWED_TYPES
 from shoal.extract.parser_choice import Attributes, PageParser, choose_parser
 from shoal.extract.robots_directives import AGENT, refresh_target, robots_of_header, robots_of_meta
-from shoal.extract.tree_parser import HeadParser
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
 
 MAX_HTML_BYTES = 10_000_000
 MAX_LINKS = 100_000
@@ -67,25 +67,31 @@ class PageReading:
         return _fold(self._source.text(), MAX_TEXT)
 
     def raw_text(self) -> str:
-        """Visible text with the original white space. Collapsing costs more than everything here except parsing."""
+        """Visible text, with white space as its parser gives it: collapsing it may cost as much as parsing."""
         return self._source.text()[:MAX_TEXT]
 
 
-def read(html: bytes, header_robots: str = "", obey: bool = True, agent: str = AGENT) -> PageReading:
+def read(
+    html: bytes, header_robots: str = "", obey: bool = True, agent: str = AGENT, has_text: bool = True
+) -> PageReading:
     """`html` is UTF-8; `header_robots` the X-Robots-Tag headers of the answer, one a line.
 
     Without `obey` what the page asks of crawlers is noted, but every link is given. What it asks of others than
-    `agent`, a name in lower case, is not for us.
+    `agent`, a name in lower case, is not for us. Without `has_text` its text may not be asked for.
     """
-    return _reading(choose_parser(html[:MAX_HTML_BYTES]), header_robots, obey, agent)
+    return reading_of(choose_parser(html[:MAX_HTML_BYTES], has_text), header_robots, obey, agent)
 
 
 def read_head(root: LexborNode, header_robots: str = "", agent: str = AGENT) -> PageReading:
     """Title, metadata and directives of a page that is parsed already: its links and text are not read."""
-    return _reading(HeadParser(root), header_robots, False, agent)
+    # Imported here: its library is needed only where something has parsed the page.
+    from shoal.extract.tree_parser import HeadParser
+
+    return reading_of(HeadParser(root), header_robots, False, agent)
 
 
-def _reading(source: PageParser, header_robots: str, obey: bool, agent: str) -> PageReading:
+def reading_of(source: PageParser, header_robots: str = "", obey: bool = True, agent: str = AGENT) -> PageReading:
+    """What `read` takes of a page, however it is parsed."""
     header = robots_of_header(header_robots, agent)
     reading = PageReading(header.noindex, header.nofollow, source)
     reading.title = _fold(source.title() or "", MAX_TITLE) or None
@@ -97,9 +103,8 @@ def _reading(source: PageParser, header_robots: str, obey: bool, agent: str) -> 
             _note_meta(reading, attributes, agent)
         else:
             reading.base = reading.base or attributes.get("href")
-    _note_links(reading, source.links(), obey)
-    for frame in source.frames():
-        _note_link(reading, frame.get("src"))
+    _note_links(reading, *source.links(), obey)
+    reading.hrefs += source.frames()
     _note_link(reading, reading.refresh)
     if reading.nofollow and obey:
         reading.nofollowed += len(reading.hrefs)
@@ -109,15 +114,12 @@ def _reading(source: PageParser, header_robots: str, obey: bool, agent: str) -> 
     return reading
 
 
-def _note_links(reading: PageReading, links: Sequence[Attributes], obey: bool) -> None:
-    """A page may have hundreds of links. Plain ones, which are most, need no function call."""
-    followed = [link for link in links if "rel" not in link or not _is_nofollow(link)] if obey else links
-    reading.nofollowed += len(links) - len(followed)
-    reading.hrefs += [href for link in followed if (href := link.get("href"))]
-
-
-def _is_nofollow(link: Attributes) -> bool:
-    return bool(link.get("href")) and "nofollow" in (link["rel"] or "").lower().split()
+def _note_links(reading: PageReading, hrefs: list[str], rels: Mapping[int, str], obey: bool) -> None:
+    nofollow = {place for place, rel in rels.items() if "nofollow" in rel.lower().split()} if obey else ()
+    if nofollow:
+        reading.nofollowed += len(nofollow)
+        hrefs = [href for place, href in enumerate(hrefs) if place not in nofollow]
+    reading.hrefs += hrefs
 
 
 def _note_link(reading: PageReading, href: str | None) -> None:

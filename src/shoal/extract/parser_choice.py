@@ -1,23 +1,9 @@
-"""Which of two parsers reads a page.
+"""Which parser reads a page: our own compiled scanner, or libraries where no compiler was when Shoal was installed."""
 
-lexbor builds the tree a browser would and is the faster of the two, but a page can be written so that the tree
-costs far more than the page: time grows with the square of open elements or of attributes, and unclosed
-formatting elements are copied into every paragraph (27 KB become 4,000,000 nodes and 1.7 GB). No cheap look at
-the bytes tells such a page from an honest one, so lexbor gets the pages whose worst case is small, and libxml2's
-events, which keep no tree and take 1.4 times as long, get the rest.
-"""
+from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
-
-from shoal.extract.event_parser import EventParser
-from shoal.extract.tree_parser import TreeParser
-
-# The worst pages within these limits take lexbor 0.7 s (21,000 attributes in one tag) and 190 MB (700 formatting
-# elements over 700 paragraphs).
-TREE_MAX_BYTES = 64 * 1024
-TREE_MAX_TAGS = 1_400
-
 
 Attributes = Mapping[str, str | None]
 
@@ -31,18 +17,26 @@ class PageParser(Protocol):
     def sayings(self) -> Iterable[tuple[str, Attributes]]:
         """Tag and attributes of each element in SAYING."""
 
-    def links(self) -> Sequence[Attributes]:
-        """The tag and attributes of each element in LINKS, in page order."""
+    def links(self) -> tuple[list[str], Mapping[int, str]]:
+        """The hrefs of the elements in LINKS, in page order, and the rel of each that has one, by its place."""
 
-    def frames(self) -> Sequence[Attributes]: ...
+    def frames(self) -> list[str]:
+        """The sources of the elements in FRAMES."""
 
     def title(self) -> str | None: ...
 
     def text(self) -> str:
-        """Visible text with unfolded whitespace; words of neighbouring elements are kept apart."""
+        """Visible text; words of neighbouring elements are kept apart. White space may be as in the page."""
 
 
-def choose_parser(html: bytes) -> PageParser:
-    if len(html) <= TREE_MAX_BYTES and html.count(b"<") <= TREE_MAX_TAGS:
-        return TreeParser(html)
-    return EventParser(html)
+choose_parser: Callable[[bytes, bool], PageParser]
+"""The parser of a page. Without text, the second argument, it may take less time, and its text may be empty."""
+
+try:
+    from shoal.extract.scan_parser import ScanParser
+except ImportError:
+    from shoal.extract.library_parser import library_parser
+
+    choose_parser, HAS_SCANNER = library_parser, False
+else:
+    choose_parser, HAS_SCANNER = ScanParser, True

@@ -4,6 +4,8 @@ Elements are looked up by tag, one tag after the other: that is a walk over the 
 as much, a quarter of the parse.
 """
 
+from collections.abc import Iterable, Mapping
+
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from shoal.extract.html_tags import FRAMES, LINKS, SAYING, UNSEEN
@@ -25,11 +27,11 @@ class TreeParser:
     def sayings(self) -> list[tuple[str, dict[str, str | None]]]:
         return [(tag, node.attributes) for tag in SAYING for node in self._parser.tags(tag)]
 
-    def links(self) -> list[dict[str, str | None]]:
-        return [node.attributes for node in self._any_of(LINKS)]
+    def links(self) -> tuple[list[str], dict[int, str]]:
+        return hrefs_and_rels(node.attributes for node in self._any_of(LINKS))
 
-    def frames(self) -> list[dict[str, str | None]]:
-        return [node.attributes for node in self._any_of(FRAMES)]
+    def frames(self) -> list[str]:
+        return [src for node in self._any_of(FRAMES) if (src := node.attributes.get("src"))]
 
     def title(self) -> str | None:
         for node in self._parser.tags("title"):
@@ -52,6 +54,18 @@ class TreeParser:
         return found[0] if found else []
 
 
+def hrefs_and_rels(links: Iterable[Mapping[str, str | None]]) -> tuple[list[str], dict[int, str]]:
+    """From the attributes of links: the hrefs, and the rels by the place of their href."""
+    hrefs: list[str] = []
+    rels: dict[int, str] = {}
+    for link in links:
+        if href := link.get("href"):
+            if rel := link.get("rel"):
+                rels[len(hrefs)] = rel
+            hrefs.append(href)
+    return hrefs, rels
+
+
 class HeadParser:
     """The head of a page that is parsed already. It has no links and no text."""
 
@@ -68,10 +82,10 @@ class HeadParser:
         children = head.iter() if head else ()
         return [(tag, node.attributes) for node in children if (tag := node.tag) in SAYING]
 
-    def links(self) -> list[dict[str, str | None]]:
-        return []
+    def links(self) -> tuple[list[str], dict[int, str]]:
+        return [], {}
 
-    def frames(self) -> list[dict[str, str | None]]:
+    def frames(self) -> list[str]:
         return []
 
     def title(self) -> str | None:

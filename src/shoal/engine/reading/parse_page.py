@@ -68,7 +68,7 @@ def read_part(body: bytes) -> bytes:
 
 def read_page(ask: ParseRequest, body: bytes) -> ParsedPage:
     html = to_utf8(body, ask.content_type)
-    reading = read(html, ask.header_robots, ask.obey_nofollow, ask.agent)
+    reading = read(html, ask.header_robots, ask.obey_nofollow, ask.agent, ask.keep_text)
     offer_log = ask.keep_text and not (reading.noindex and ask.obey_noindex)
     return ParsedPage(
         reading.head,

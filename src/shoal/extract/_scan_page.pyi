@@ -1,0 +1,4 @@
+def scan(
+    html: bytes, most_marks: int, most_text: int
+) -> tuple[str | None, str | None, list[tuple[str, dict[str, str]]], list[str], dict[int, str], list[str], str]:
+    """Language, title, sayings, hrefs, the rels of some of them by their place, frames, and text."""
