@@ -40,6 +40,13 @@ def as_installed(folder: Path, *extras: str) -> dict[str, str]:
     return {"PYTHONPATH": f"{folder}:{Path(shoal.__file__).parents[1]}"}
 
 
+def without_scanner(folder: Path) -> dict[str, str]:
+    """The environment of an interpreter for which no compiler was: libraries parse pages, big ones in a reader."""
+    folder.mkdir(exist_ok=True)
+    (folder / "sitecustomize.py").write_text('import sys\nsys.modules["shoal.extract._scan_page"] = None\n')
+    return {"PYTHONPATH": f"{folder}:{Path(shoal.__file__).parents[1]}"}
+
+
 def asked_for(extra: str) -> set[str]:
     """The distributions that it names itself."""
     return {canonicalize_name(wanted.name) for wanted in _wanted([extra])}

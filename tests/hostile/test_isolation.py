@@ -1,4 +1,7 @@
-"""Pages that crash what reads them, judged from outside: each takes at most a process with it and is blamed alone."""
+"""Pages that crash what reads them, judged from outside: each takes at most a process with it and is blamed alone.
+
+Pages that our scanner reads crash nothing. Where it is not compiled, libraries read them, big ones in a reader process.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from tests.cli.conftest import Here, Ran, Shell, assert_balanced
 from tests.cli.crawling import WITHIN_S, until
 from tests.hostile.processes import is_gone, reader_of
 from tests.hostile.rates import assert_kept
+from tests.installed import without_scanner
 
 LINKS = "/twisted/links/"
 HEAVY = (LINKS, "/twisted/attributes.html", "/twisted/ways.html", "/twisted/depth.html")
@@ -74,7 +78,8 @@ def test_a_page_that_ends_its_reader_is_blamed_alone(
     shoal = Here(tmp_path)
     good = {site.url(f"/good/{number}.html") for number in range(1, 21)}
     asked = ("--scope", "listed", "--allow-private", "--rate", "0", "--json")
-    with shoal.start("crawl", site.url(LINKS), *good, *asked) as process:
+    env = without_scanner(tmp_path / "site")
+    with shoal.start("crawl", site.url(LINKS), *good, *asked, env=env) as process:
         reader = reader_of(process.pid)
         os.kill(reader, signal.SIGSTOP)
         job = until(lambda: [job for job in shoal("jobs", "--json").lines if job["pages"] >= len(good)])[0]["id"]
@@ -91,7 +96,8 @@ def test_a_page_that_ends_its_reader_is_blamed_alone(
 
 
 def test_readers_do_not_outlive_a_crawl_that_is_killed(site: Running, tmp_path: Path) -> None:
-    with Shell(tmp_path).start("crawl", site.url(LINKS), "--allow-private", "--rate", "0") as process:
+    asked, env = ("--allow-private", "--rate", "0"), without_scanner(tmp_path / "site")
+    with Shell(tmp_path).start("crawl", site.url(LINKS), *asked, env=env) as process:
         reader = reader_of(process.pid)
         process.kill()
         process.wait(WITHIN_S)
@@ -100,7 +106,8 @@ def test_readers_do_not_outlive_a_crawl_that_is_killed(site: Running, tmp_path: 
 
 def test_ctrl_c_ends_readers_without_a_word_from_them(site: Running, tmp_path: Path) -> None:
     asked = ("--allow-private", "--rate", "0", "--retries", "0")
-    with Shell(tmp_path).start("crawl", site.url(LINKS), *asked, start_new_session=True) as process:
+    env = without_scanner(tmp_path / "site")
+    with Shell(tmp_path).start("crawl", site.url(LINKS), *asked, env=env, start_new_session=True) as process:
         reader = reader_of(process.pid)
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=WITHIN_S)

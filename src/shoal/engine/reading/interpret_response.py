@@ -14,7 +14,7 @@ from shoal.engine.reading.auto_render import render_again
 from shoal.engine.reading.conditional_recrawl import CONDITION_REFUSED, NOT_MODIFIED, KnownPage
 from shoal.engine.reading.http_validators import entity_tag, modified_at
 from shoal.engine.reading.page_worth import FOUND_BY, GONE, learn_from_page, worth_of_page
-from shoal.engine.reading.parse_page import BIG_BYTES, ParsedPage, ParseRequest, read_page, read_part
+from shoal.engine.reading.parse_page import BIG_BYTES, ParsedPage, ParseRequest, is_read_here, read_page, read_part
 from shoal.engine.reading.redirects import follow_redirect
 from shoal.engine.reading.retry_policy import retry_wait_s, verdict
 from shoal.engine.reading.sitemap_requests import listing_of
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
 UNCHECKED = "http-insecure"
 """How a page of a job with --insecure was fetched."""
 
-RESOLVED_AT_ONCE = 200
-"""Links of a big page that are resolved at a time. A new link takes 6 to 20 us, while all other hosts wait."""
+RESOLVED_AT_ONCE = 1_000
+"""Links of a page that are resolved at a time. A new link takes 6 to 20 us, while all other hosts wait."""
 
 MOST_KEPT = 4 * MAX_CHARS
 """Maximum length of a stored link. Longer ones are not pages: for example a picture in a data: URL."""
@@ -61,7 +61,7 @@ MOST_KEPT = 4 * MAX_CHARS
 def is_big(active_job: ActiveJob, answer: Exchange | Failure) -> bool:
     """Whether its host waits until it is read. A job with formats or items waits by itself."""
     plain = active_job.callbacks is None and not active_job.spec.formats
-    return isinstance(answer, Exchange) and len(answer.body) > BIG_BYTES and plain
+    return isinstance(answer, Exchange) and not is_read_here(answer.body) and plain
 
 
 async def interpret_response(
@@ -240,11 +240,11 @@ async def _keep_content(
 
 
 async def _read(ask: ParseRequest, answer: Exchange, readers: JobReaders) -> ParsedPage:
-    """Reads here only what takes time in proportion to its size."""
-    if len(answer.body) <= BIG_BYTES and not (ask.formats and ask.keep_text):
-        return read_page(ask, answer.body)
+    """Formats take more time than the size of a page says."""
     # It may wait a while, so only the part that will be read stays in memory.
     answer.body = read_part(answer.body)
+    if is_read_here(answer.body) and not (ask.formats and ask.keep_text):
+        return read_page(ask, answer.body)
     return await readers.page(ask, answer.body)
 
 
@@ -265,10 +265,11 @@ def _ask(active_job: ActiveJob, record: PageRecord, answer: Exchange) -> ParseRe
 async def _extract(
     active_job: ActiveJob, done: RequestResult, record: PageRecord, answer: Exchange, readers: JobReaders
 ) -> None:
-    is_long = len(answer.body) > BIG_BYTES
     page = await _read(_ask(active_job, record, answer), answer, readers)
     links = (
-        await _resolved_in_parts(active_job, done, page) if is_long else _resolved(active_job, done, page, page.hrefs)
+        await _resolved_in_parts(active_job, done, page)
+        if len(page.hrefs) > RESOLVED_AT_ONCE
+        else _resolved(active_job, done, page, page.hrefs)
     )
     _note_missing(done, page, answer)
     add_skips(done, {"nofollow": page.nofollowed, "link_type": page.for_programs, "too_many_links": page.beyond})

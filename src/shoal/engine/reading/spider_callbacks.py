@@ -16,7 +16,7 @@ from shoal.engine.readers.pool import JobReaders, ReadFailed
 from shoal.engine.reading.conditional_recrawl import NOT_MODIFIED
 from shoal.engine.reading.file_requests import offer_files
 from shoal.engine.reading.interpret_response import note_head, page_record
-from shoal.engine.reading.parse_page import BIG_BYTES
+from shoal.engine.reading.parse_page import is_read_here
 from shoal.engine.reading.read_by_rules import findings_of, rules_question
 from shoal.engine.reading.redirects import is_same_origin
 from shoal.engine.request_result import RequestResult, add_links, add_refusal, add_skips
@@ -90,7 +90,7 @@ class SpiderCallbacks:
         page.shared = active_job.shared
         try:
             findings, head = await self._findings(lease.trail.callback, page, readers, active_job.token)
-            if head is None and active_job.spec.canonical is Canonical.MERGE and len(page.body) <= BIG_BYTES:
+            if head is None and active_job.spec.canonical is Canonical.MERGE and is_read_here(page.body):
                 # Items of pages with the same canonical URL count once, however the callback reads the page.
                 head = page.reading.head if record.content_type in HTML_TYPES else None
             if head is not None:
