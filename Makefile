@@ -6,7 +6,7 @@ AXE := .venv/axe
 # Every command that the tests start would be compiled anew, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pytest servers azurite bench soak simulate openapi tenants suites docs schema screenshots bench-dashboard lint fmt clean
+.PHONY: demo test pytest servers azurite bench soak simulate openapi tenants suites fuzz docs schema screenshots bench-dashboard lint fmt clean
 
 demo: $(SETUP)
 	.venv/bin/shoal demo
@@ -75,6 +75,14 @@ tenants: $(SETUP)
 # DIR=folder: test suites of other projects, whose checkouts are in that folder (docs/conformance.md).
 suites: $(SETUP)
 	$(PY) -m tests.suites $(DIR)
+
+# SECONDS=60: how long the scanner, with sanitizers, reads mutated pages. Ends with the first fault.
+fuzz: export ASAN_OPTIONS := detect_leaks=0
+fuzz: export PYTHONMALLOC := malloc
+fuzz: $(SETUP)
+	mkdir -p build/fuzz
+	$(PY) build_scanner.py --into build/fuzz -g -fsanitize=address,undefined -fno-sanitize-recover=all
+	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) $(PY) -m tests.extract.fuzz_scanner build/fuzz $(if $(SECONDS),--seconds $(SECONDS))
 
 # The documentation as a site in build/site. To read it: python -m http.server -d build/site
 docs: $(SETUP)

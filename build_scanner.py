@@ -1,17 +1,19 @@
 """Compiles src/shoal/extract/scan_page.c: `python build_scanner.py`, with the compiler of $CC if it is set.
 
-Further arguments go to the compiler. Writes where the compiled module is, or exits with 1 and why there is none: then
-libraries parse the pages.
+`--into FOLDER` puts the module elsewhere, and further arguments go to the compiler. Writes where the module is,
+or exits with 1 and why there is none: then libraries parse the pages.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shlex
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from html.entities import html5
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,24 +21,20 @@ from tempfile import TemporaryDirectory
 EXTRACT = Path(__file__).resolve().parent / "src" / "shoal" / "extract"
 
 
-def compiled_scanner() -> Path:
-    """Where the compiled module belongs, for the Python that runs this."""
-    return EXTRACT / f"_scan_page{sysconfig.get_config_var('EXT_SUFFIX')}"
-
-
-def compile_scanner(*options: str) -> str | None:
-    """None, or why the scanner could not be compiled."""
-    compiled_scanner().unlink(missing_ok=True)
+def compile_scanner(into: Path, options: Sequence[str]) -> tuple[Path, str | None]:
+    """The compiled module for the Python that runs this; and why there is none, if it could not be compiled."""
+    module = into / f"_scan_page{sysconfig.get_config_var('EXT_SUFFIX')}"
+    module.unlink(missing_ok=True)
     with TemporaryDirectory() as folder:
         (Path(folder) / "character_references.h").write_text(_character_references(), encoding="ascii")
         try:
-            ran = subprocess.run(_command(folder, options), capture_output=True, text=True, check=False)
+            ran = subprocess.run(_command(folder, module, options), capture_output=True, text=True, check=False)
         except OSError as error:
-            return str(error)
-    return ran.stderr or f"exit status {ran.returncode}" if ran.returncode else None
+            return module, str(error)
+    return module, ran.stderr or f"exit status {ran.returncode}" if ran.returncode else None
 
 
-def _command(folder: str, options: tuple[str, ...]) -> list[str]:
+def _command(folder: str, module: Path, options: Sequence[str]) -> list[str]:
     # How extensions of this Python are linked: on some systems more than "cc -shared".
     linker = shlex.split(sysconfig.get_config_var("LDSHARED") or "cc -shared")
     compiler = shlex.split(os.environ.get("CC", "")) or linker[:1]
@@ -44,7 +42,7 @@ def _command(folder: str, options: tuple[str, ...]) -> list[str]:
     return [
         *(*compiler, *linker[1:], "-O2", "-fPIC", "-std=c11", *options),
         *(f"-I{header}" for header in (folder, *headers)),
-        *(str(EXTRACT / "scan_page.c"), "-o", str(compiled_scanner())),
+        *(str(EXTRACT / "scan_page.c"), "-o", str(module)),
     ]
 
 
@@ -62,9 +60,13 @@ def _literal(text: str) -> str:
 
 
 def main() -> None:
-    if failure := compile_scanner(*sys.argv[1:]):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--into", type=Path, default=EXTRACT)
+    asked, options = parser.parse_known_args()
+    module, failure = compile_scanner(asked.into.resolve(), options)
+    if failure:
         sys.exit(failure)
-    print(compiled_scanner())
+    print(module)
 
 
 if __name__ == "__main__":

@@ -133,6 +133,7 @@ def test_both_know_every_number_of_a_character(number: int) -> None:
         b"<math><annotation-xml encoding=text/html><style>a<p></style>b</annotation-xml><![CDATA[<p>]]></math>",
         b"<math><annotation-xml><svg><desc><style>a<p></style>b</desc></svg></annotation-xml></math>",
         b"<a href=/a\r\nb&#13;c>",
+        b"<a href='/&lt\0&\0x&am\0p;'>",
     ],
 )
 def test_both_read_these_alike(html: bytes) -> None:

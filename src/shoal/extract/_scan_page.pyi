@@ -1,4 +1,6 @@
+from typing_extensions import Buffer
+
 def scan(
-    html: bytes, most_marks: int, most_text: int
+    html: Buffer, most_marks: int, most_text: int
 ) -> tuple[str | None, str | None, list[tuple[str, dict[str, str]]], list[str], dict[int, str], list[str], str]:
     """Language, title, sayings, hrefs, the rels of some of them by their place, frames, and text."""

@@ -150,7 +150,8 @@ static int lower_bound(int low, int high, int place, int c) {
 static int named_reference(const Byte **at, const Byte *end, bool in_attribute, Byte *out) {
     const Byte *p = *at;
     int low = 0, high = CHARACTER_REFERENCE_COUNT, found = -1, size = 0;
-    for (int place = 0; p + place < end; place++) {
+    /* A zero would go on behind the ends of names. */
+    for (int place = 0; p + place < end && p[place]; place++) {
         Byte c = p[place];
         low = lower_bound(low, high, place, c);
         high = lower_bound(low, high, place, c + 1);
@@ -933,12 +934,13 @@ static bool scan_page(Page *page) {
 static PyObject *or_none(PyObject *value) { return value ? value : Py_None; }
 
 static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    PyObject *html, *result = NULL;
+    Py_buffer html;
+    PyObject *result = NULL;
     Page page = {0};
-    if (!PyArg_ParseTuple(arguments, "Snn", &html, &page.marks_left, &page.most_text))
+    if (!PyArg_ParseTuple(arguments, "y*nn", &html, &page.marks_left, &page.most_text))
         return NULL;
-    page.at = (const Byte *)PyBytes_AS_STRING(html);
-    page.end = page.at + PyBytes_GET_SIZE(html);
+    page.at = html.buf;
+    page.end = page.at + html.len;
     page.sayings = PyList_New(0);
     page.hrefs = PyList_New(0);
     page.rels = PyDict_New();
@@ -957,6 +959,7 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *arguments) {
     Py_XDECREF(page.frames);
     PyMem_RawFree(page.text.start);
     PyMem_RawFree(page.buffer.start);
+    PyBuffer_Release(&html);
     return result;
 }
 
