@@ -60,16 +60,16 @@ async def test_a_link_that_the_frontier_has_is_not_offered_again(active_job: Act
     assert (offered(first), offered(again)) == (["a", "b"], ["c"])
 
 
-async def test_links_are_kept_as_they_are_written_but_against_a_base_as_what_they_lead_to(
+async def test_links_are_kept_as_written_without_fragments_but_against_a_base_as_what_they_lead_to(
     active_job: ActiveJob,
 ) -> None:
     plain, based = (
-        await read(active_job, "", "/a", "b#c", "d" * 40_000),
+        await read(active_job, "", "/a", "b#c", "b#d", "/a", "d" * 40_000),
         await read(active_job, "2", "/a", "b#c", base="/deep/"),
     )
     offer_log = [done.record.content for done in (plain, based) if isinstance(done.record, PageRecord)]
     hrefs = [content.hrefs for content in offer_log if isinstance(content, PageContent)]
-    assert hrefs == [["/a", "b#c"], [f"{SEED}a", f"{SEED}deep/b"]]
+    assert hrefs == [["/a", "b"], [f"{SEED}a", f"{SEED}deep/b"]]
 
 
 async def test_a_link_whose_offer_may_yet_fail_is_offered_by_every_page(active_job: ActiveJob) -> None:

@@ -50,7 +50,7 @@ class PageReading:
     canonical: str | None = None
     refresh: str | None = None
     hrefs: list[str] = field(default_factory=list)
-    """Links to follow, including repeats: link relations, links in page order, frames, meta refresh."""
+    """Links to follow, with repeats: link relations, links in page order without fragments, frames, meta refresh."""
     nofollowed: int = 0
     """The number of nofollow links, by their own rel or by the page's directives."""
     for_programs: int = 0

@@ -18,7 +18,10 @@ class PageParser(Protocol):
         """Tag and attributes of each element in SAYING."""
 
     def links(self) -> tuple[list[str], Mapping[int, str]]:
-        """The hrefs of the elements in LINKS, in page order, and the rel of each that has one, by its place."""
+        """The hrefs of the elements in LINKS, in page order, and the rel of each that has one, by its place.
+
+        Without fragments, which name no other page: `without_fragment` has the exceptions.
+        """
 
     def frames(self) -> list[str]:
         """The sources of the elements in FRAMES."""

@@ -664,15 +664,34 @@ static void leave_foreign(Page *page) {
 
 /* ---- What is taken ---- */
 
-static PyObject *value_of(Page *page, const Tag *tag, enum Attribute attribute) {
+/* The value of an attribute, decoded; a NULL start after an error. It is valid until the next one is decoded. */
+static Slice value_of(Page *page, const Tag *tag, enum Attribute attribute) {
     Slice value = tag->values[attribute];
     bool is_plain = true;
     for (Py_ssize_t i = 0; i < value.size && is_plain; i++)
         is_plain = value.start[i] != '&' && value.start[i] != '\r' && value.start[i] != 0;
     if (is_plain)
-        return decoded(value.start, value.size);
+        return value;
     page->buffer.size = 0;
-    return append_value(&page->buffer, value) ? decoded(page->buffer.start, page->buffer.size) : NULL;
+    if (!append_value(&page->buffer, value))
+        return (Slice){NULL, 0};
+    return (Slice){page->buffer.start, page->buffer.size};
+}
+
+static PyObject *text_of(Slice slice) { return slice.start ? decoded(slice.start, slice.size) : NULL; }
+
+/* As `without_fragment` of Shoal's URLs: an index has thousands of fragments of a few pages. */
+static Slice without_fragment(Slice href) {
+    const Byte *end = href.start ? href.start + href.size : NULL;
+    const Byte *hash = href.start ? find('#', href.start, end) : NULL;
+    if (hash == end)
+        return href;
+    for (const Byte *at = href.start; at < end; at++)
+        if (*at >= 0x80)
+            return href;
+    if (hash > href.start && (hash[-1] <= ' ' || hash[-1] == ':'))
+        return href;
+    return (Slice){href.start, hash > href.start ? hash - href.start : 1};
 }
 
 /* Takes over a reference; `item` may be NULL after an error. */
@@ -687,14 +706,14 @@ static bool take_link(Page *page, const Tag *tag) {
         return true;
     if (has(tag, REL)) {
         PyObject *place = PyLong_FromSsize_t(PyList_GET_SIZE(page->hrefs));
-        PyObject *rel = place ? value_of(page, tag, REL) : NULL;
+        PyObject *rel = place ? text_of(value_of(page, tag, REL)) : NULL;
         bool is_done = rel && PyDict_SetItem(page->rels, place, rel) == 0;
         Py_XDECREF(place);
         Py_XDECREF(rel);
         if (!is_done)
             return false;
     }
-    return append(page->hrefs, value_of(page, tag, HREF));
+    return append(page->hrefs, text_of(without_fragment(value_of(page, tag, HREF))));
 }
 
 static bool take_saying(Page *page, const Tag *tag) {
@@ -702,7 +721,7 @@ static bool take_saying(Page *page, const Tag *tag) {
     for (int i = 0; attributes && i < ATTRIBUTES; i++) {
         if (!has(tag, i))
             continue;
-        PyObject *value = value_of(page, tag, i);
+        PyObject *value = text_of(value_of(page, tag, i));
         if (!value || PyDict_SetItemString(attributes, ATTRIBUTE_NAMES[i], value) < 0)
             Py_CLEAR(attributes);
         Py_XDECREF(value);
@@ -715,7 +734,7 @@ static bool take(Page *page, const Tag *tag) {
     unsigned kind = tag->element->kind;
     if (kind & ROOT) {
         if (!page->language && has(tag, LANG))
-            page->language = value_of(page, tag, LANG);
+            page->language = text_of(value_of(page, tag, LANG));
         return page->language || !has(tag, LANG);
     }
     if (page->marks_left == 0)
@@ -725,7 +744,7 @@ static bool take(Page *page, const Tag *tag) {
         return take_link(page, tag);
     if (kind & SAYING)
         return take_saying(page, tag);
-    return !has(tag, SRC) || !tag->values[SRC].size || append(page->frames, value_of(page, tag, SRC));
+    return !has(tag, SRC) || !tag->values[SRC].size || append(page->frames, text_of(value_of(page, tag, SRC)));
 }
 
 static bool take_title(Page *page, Slice content) {

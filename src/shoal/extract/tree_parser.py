@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from shoal.extract.html_tags import FRAMES, LINKS, SAYING, UNSEEN
+from shoal.urls.absolute_hrefs import without_fragment
 
 # Mutation events make a <select> cost the square of its options and give us nothing.
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)
@@ -62,7 +63,7 @@ def hrefs_and_rels(links: Iterable[Mapping[str, str | None]]) -> tuple[list[str]
         if href := link.get("href"):
             if rel := link.get("rel"):
                 rels[len(hrefs)] = rel
-            hrefs.append(href)
+            hrefs.append(without_fragment(href))
     return hrefs, rels
 
 

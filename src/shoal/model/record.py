@@ -75,7 +75,7 @@ class PageContent:
     language: str | None
     text: str
     hrefs: list[str]
-    """Its links as written, relative to its URL, or already resolved."""
+    """Its links once each: as written but for fragments, relative to its URL, or already resolved."""
     formats: dict[str, Any] = field(default_factory=dict)
     """Format -> the page in that format, as JSON values."""
 

@@ -18,6 +18,23 @@ _C0_AND_SPACE = "".join(map(chr, range(0x21)))
 _TABS_AND_NEWLINES = {ord(char): None for char in "\t\n\r"}
 
 
+BARE_FRAGMENT = "#"
+
+
+def without_fragment(href: str) -> str:
+    """An index has thousands of fragments of a few pages, which then share one link. Only a fragment becomes `#`.
+
+    Without its fragment, an href that ends in a blank or is only a scheme would mean something else. Of other
+    characters than ASCII, the parser decides whether they make the href malformed.
+    """
+    page, mark, _ = href.partition("#")
+    if not mark or not href.isascii():
+        return href
+    if not page:
+        return BARE_FRAGMENT
+    return page if page[-1:] > " " and page[-1] != ":" else href
+
+
 class AbsoluteHrefs:
     """What hrefs are resolved against: the canonical URL of a page or of its <base>."""
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 from shoal.errors import InvalidURL
 from shoal.model import Target
-from shoal.urls.absolute_hrefs import ANYWHERE, AbsoluteHrefs
+from shoal.urls.absolute_hrefs import ANYWHERE, BARE_FRAGMENT, AbsoluteHrefs, without_fragment
 from shoal.urls.canonical import Params, canonical
 from shoal.urls.file_types import FILE_TYPES, FileTypes
 from shoal.urls.file_types import PREFIX as TYPE_PREFIX
@@ -50,7 +50,7 @@ class PageLinks:
     """The links of one page."""
 
     links: list[Link]
-    """One for each href that was resolved, in their order."""
+    """One for each distinct href that was resolved, in their order."""
     fresh: list[Link]
     """Links to follow that the frontier has not been offered. Call `note_offered` when it has."""
     skipped: dict[str, int]
@@ -142,18 +142,21 @@ class Resolver:
         self._memory.make_room()
         if only_new:
             hrefs = self._memory.without_offered((page.origin, page.directory, ANYWHERE), hrefs)
+        distinct = dict.fromkeys(hrefs)
+        if against == url:
+            # It leads to the page itself, and a manual has hundreds.
+            distinct.pop(BARE_FRAGMENT, None)
         on_site, in_directory = self._memory.of(page.origin), self._memory.of(page.directory)
         anywhere = self._memory.of(ANYWHERE)
         # The first lookup of all hrefs runs without Python steps. On most pages it finds every one.
-        met = list(map(on_site.get, hrefs))
+        met = list(map(on_site.get, distinct))
         if None in met and site is not None:
-            self._add_plain(site, [href for href, link in zip(hrefs, met, strict=True) if link is None])
-            met = list(map(on_site.get, hrefs))
+            self._add_plain(site, [href for href, link in zip(distinct, met, strict=True) if link is None])
+            met = list(map(on_site.get, distinct))
         if None in met:
             met = [
-                # The site again: a page may have a link twice, and the first occurrence is cached by now.
-                link or on_site.get(href) or in_directory.get(href) or anywhere.get(href) or self._recall(page, href)
-                for link, href in zip(met, hrefs, strict=True)
+                link or in_directory.get(href) or anywhere.get(href) or self._recall(page, href)
+                for link, href in zip(met, distinct, strict=True)
             ]
         found = cast(list[Link], met)
         unoffered = [link for link in found if not link.is_offered]
@@ -161,13 +164,14 @@ class Resolver:
         refused = [link for link in unoffered if link.skip]
         if not refused:
             return PageLinks(found, fresh, {}, {})
-        return PageLinks(found, fresh, dict(Counter(link.skip for link in refused if link.skip)), _samples(refused))
+        return PageLinks(found, fresh, _skipped(zip(distinct, found, strict=True), hrefs), _samples(refused))
 
     def link(self, url: str, href: str, base: str | None = None) -> Link:
         """An href on a page, usually one that is cached."""
         if href == url:
             return Link(url)
-        return self.resolve(url, [href], base).links[0]
+        links = self.resolve(url, [href], base).links
+        return links[0] if links else _NO_LINK
 
     def refusal(self, url: str) -> str | None:
         """Why a canonical URL is not followed: a scope's reason, `logout`, `trap:` and a rule, or `file_type:` and a
@@ -231,7 +235,7 @@ class Resolver:
         self._memory.put_all(site.origin, links)
 
     def _recall(self, page: AbsoluteHrefs, href: str) -> Link:
-        href = _without_fragment(href)
+        href = without_fragment(href)
         absolute = page.absolute(href)
         if absolute is None:
             return _NO_LINK
@@ -262,14 +266,14 @@ class Resolver:
         return f"{PREFIX}length" if too_long else error.reason
 
 
-def _without_fragment(href: str) -> str:
-    """An index has thousands of fragments of a few pages, which then share one link.
-
-    Without its fragment, an href that ends in a blank or is only a scheme would mean something else. Of other
-    characters than ASCII, the parser decides whether they make the href malformed.
-    """
-    page = href.partition("#")[0]
-    return page if page[-1:] > " " and page[-1] != ":" and href.isascii() else href
+def _skipped(links: Iterable[tuple[str, Link]], hrefs: Sequence[str]) -> dict[str, int]:
+    """Reason -> how often its links occur among the hrefs."""
+    times = Counter(hrefs)
+    skipped: Counter[str] = Counter()
+    for href, link in links:
+        if link.skip and not link.is_offered:
+            skipped[link.skip] += times[href]
+    return dict(skipped)
 
 
 def _samples(refused: Iterable[Link]) -> dict[str, list[str]]:

@@ -292,7 +292,9 @@ def _content(page: ParsedPage, against_base: PageLinks | None) -> PageContent | 
     if page.text is None:
         return None
     # Unresolved, if they depend only on the page's URL: a crawl writes them once, and most are never read.
-    hrefs = against_base.urls if against_base else [href for href in page.hrefs if len(href) <= MOST_KEPT]
+    hrefs = (
+        against_base.urls if against_base else [href for href in dict.fromkeys(page.hrefs) if len(href) <= MOST_KEPT]
+    )
     missing = {"missing": page.missing} if page.missing else {}
     return PageContent(page.description, page.language, page.text, hrefs, page.formats | missing)
 

@@ -58,8 +58,7 @@ def _may_have_variants(url: str, hrefs: Iterable[str]) -> bool:
     would cost 0.1 ms."""
     if "?" in url:
         return True
-    own = url.rpartition("/")[2] + "?"
-    return any(own in href for href in hrefs)
+    return url.rpartition("/")[2] + "?" in "\n".join(hrefs)
 
 
 def _represents(canonical: Link, record: PageRecord) -> bool:
