@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.suites import (
     google_robots,
     html5lib_encoding,
+    html5lib_tokenizer,
     jsonpath,
     price_parser,
     robots_spec,
@@ -22,6 +23,7 @@ SUITES = (
     Suite("robotstxt-spec-test", "google/robotstxt-spec-test", robots_spec.run, 389),
     Suite("price-parser", "scrapinghub/price-parser", price_parser.run, 1_146),
     Suite("html5lib-tests", "html5lib/html5lib-tests", html5lib_encoding.run, 82),
+    Suite("html5lib-tests", "html5lib/html5lib-tests", html5lib_tokenizer.run, 6_630),
     Suite("scrapy", "scrapy/scrapy", scrapy_tests.run, 2_288),
     Suite("wpt", "web-platform-tests/wpt", wpt_encoding.run, 72),
 )

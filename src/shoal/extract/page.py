@@ -21,6 +21,10 @@ MAX_LINKS = 100_000
 MAX_TITLE = 1_000
 MAX_DESCRIPTION = 5_000
 MAX_TEXT = 1_000_000
+_FOR_BROWSERS = frozenset(
+    {"stylesheet", "icon", "shortcut icon", "preload", "modulepreload", "preconnect", "dns-prefetch"}
+)
+"""The most common relations of a <link>, none of which is followed."""
 
 
 class PageHead(NamedTuple):
@@ -128,7 +132,10 @@ def _note_link(reading: PageReading, href: str | None) -> None:
 
 
 def _note_relation(reading: PageReading, attributes: Attributes) -> None:
-    rels = (attributes.get("rel") or "").lower().split()
+    rel = (attributes.get("rel") or "").lower()
+    if rel in _FOR_BROWSERS:
+        return
+    rels = rel.split()
     if "canonical" in rels:
         reading.canonical = reading.canonical or attributes.get("href")
     # An "alternate stylesheet" is a stylesheet.

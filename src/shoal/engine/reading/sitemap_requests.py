@@ -28,6 +28,7 @@ _BY_HOST = Trail(priority=1, callback=SITEMAP)
 _GIVEN = {"given": True}
 """Marks a sitemap that a source of the job names."""
 _XML_START = re.compile(rb"[\xef\xbb\xbf\s]*+<(?:\?xml|(?:\w+:)?(?:rss|RDF|feed|urlset|sitemapindex)[\s>])")
+_XHTML_START = re.compile(rb"[\xef\xbb\xbf\s]*+<\?xml[^<>]*+>\s*+<(?:!DOCTYPE\s+)?html[\s>]", re.IGNORECASE)
 
 
 def listing_of(active_job: ActiveJob, lease: Lease, content_type: str, body: bytes) -> Listing | None:
@@ -36,7 +37,7 @@ def listing_of(active_job: ActiveJob, lease: Lease, content_type: str, body: byt
     One that was given as a source is read as a sitemap. One that was met is if the job reads sitemaps; otherwise a
     feed is read for links. A spider gets its start URLs itself, unless the job reads sitemaps.
     """
-    if content_type in HTML_TYPES and not _XML_START.match(body):
+    if content_type in HTML_TYPES and (not _XML_START.match(body) or _XHTML_START.match(body)):
         return None
     kind = sitemap_kind(content_type, body)
     if kind is None:

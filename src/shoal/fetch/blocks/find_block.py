@@ -37,8 +37,13 @@ def find_block(answer: Exchange) -> Block | None:
     """None for an answer that is taken for the site's own."""
     is_good = answer.status == 200
     begins = b"" if is_good and len(answer.body) > SOFT_BYTES else answer.body[:READ_BYTES]
+    lowered = begins.lower()
     for mark in _ALWAYS if is_good else MARKS:
-        if answer.status not in mark.statuses or (how := _found(mark, answer, begins)) is None:
+        if (
+            answer.status not in mark.statuses
+            or mark.words not in lowered
+            or (how := _found(mark, answer, begins)) is None
+        ):
             continue
         if mark.is_certain or not _leads_on(begins):
             return Block(mark.vendor, f"status {answer.status}, {how}")

@@ -24,6 +24,9 @@ class VendorMark(NamedTuple):
     """How the name of a cookie starts that the answer sets."""
     body: bytes = b""
     """A regular expression, for the first part of the body. With `header` or `cookie`: both must be there."""
+    words: bytes = b""
+    """In lower case: what the body must contain for its pattern to match. The pattern alone would take 25 us of each
+    small good page."""
     is_certain: bool = False
     """No page of a site has it. Other marks do not count on a page that leads to many others."""
 
@@ -78,6 +81,7 @@ MARKS = (
         f"{_WAFW00F}/incapsula.py",
         _ANY,
         body=rb"Incapsula incident ID|_Incapsula_Resource[^>]{0,200}incident",
+        words=b"incapsula",
     ),
     VendorMark("Imperva", f"{_WAFW00F}/incapsula.py", cookie="visid_incap_"),
     VendorMark("Sucuri", f"{_WAFW00F}/sucuri.py", header="x-sucuri-block", is_certain=True),
@@ -87,6 +91,7 @@ MARKS = (
         f"{_WAFW00F}/f5bigipasm.py",
         _ANY,
         body=rb"The requested URL was rejected\. Please consult with your administrator",
+        words=b"the requested url was rejected",
     ),
     VendorMark("Kasada", f"{_WAFW00F}/kasada.py", header="x-kpsdk-ct"),
     VendorMark("Kasada", f"{_WAFW00F}/kasada.py", body=rb"KPSDK|ips\.js\?[^\"']*KP_"),
