@@ -1,8 +1,10 @@
 # One image for every role; the command says which: api, tend, worker.
 FROM python:3.11.11-slim-bookworm AS build
 WORKDIR /src
+# For the page scanner. Without a compiler Shoal works too, and takes longer.
+RUN apt-get update && apt-get install --yes --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 RUN python -m venv /venv
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py build_scanner.py README.md LICENSE ./
 COPY src src
 RUN /venv/bin/pip install --no-cache-dir --disable-pip-version-check '.[all]'
 

@@ -146,12 +146,20 @@ static int lower_bound(int low, int high, int place, int c) {
     return low;
 }
 
-/* `*at` is behind "&". The longest name counts; those without a semicolon are no names within a word of an attribute. */
+/* Where the names that begin with a byte start. */
+static int reference_starts[257];
+
+static void fill_reference_starts(void) {
+    for (int c = 0; c <= 256; c++)
+        reference_starts[c] = lower_bound(0, CHARACTER_REFERENCE_COUNT, 0, c);
+}
+
+/* `*at` is at the letter behind "&". The longest name counts; those without a semicolon are no names within a word of an attribute. */
 static int named_reference(const Byte **at, const Byte *end, bool in_attribute, Byte *out) {
     const Byte *p = *at;
-    int low = 0, high = CHARACTER_REFERENCE_COUNT, found = -1, size = 0;
+    int low = reference_starts[*p], high = reference_starts[*p + 1], found = -1, size = 0;
     /* A zero would go on behind the ends of names. */
-    for (int place = 0; p + place < end && p[place]; place++) {
+    for (int place = 1; p + place < end && p[place]; place++) {
         Byte c = p[place];
         low = lower_bound(low, high, place, c);
         high = lower_bound(low, high, place, c + 1);
@@ -603,7 +611,7 @@ static const Byte *cdata_end(const Byte *at, const Byte *end) {
 
 /* ---- The page ---- */
 
-enum { MAX_SCOPES = 128 };
+enum { MAX_SCOPES = 64 };
 
 /* An open element that changes what other tokens mean. */
 typedef struct {
@@ -991,5 +999,6 @@ static struct PyModuleDef MODULE = {PyModuleDef_HEAD_INIT, "_scan_page", NULL, -
 
 PyMODINIT_FUNC PyInit__scan_page(void) {
     fill_element_slots();
+    fill_reference_starts();
     return PyModule_Create(&MODULE);
 }

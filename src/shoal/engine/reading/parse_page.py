@@ -15,7 +15,7 @@ from shoal.fetch.query_encoding import queries_in
 
 BIG_BYTES = 256 * 1024
 """Size from which a reader process reads what libraries parse. A smaller page takes the event loop 5 ms, at worst (all
-links) 0.1 s. The compiled scanner takes 20 ms for the largest page, at worst 0.1 s."""
+links) 0.1 s. The compiled scanner takes 20 ms for the largest page, at worst 0.2 s."""
 BIG_PACKED_BYTES = 4 * 1024
 """The same limit for a gzipped sitemap, which may grow a thousandfold."""
 ENTRIES_AT_ONCE = 1_000
