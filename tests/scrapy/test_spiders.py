@@ -88,6 +88,12 @@ def test_many_items_go_through_the_pipelines_as_many_at_once_as_the_project_says
         store.close()
 
 
+def test_a_pipeline_that_waits_does_not_stop_downloads(shop: Running, tmp_path: Path) -> None:
+    pipelines = {"shop.pipelines.Together": 100, "shoal.scrapy.Pipeline": 900}
+    items = run_spiders(["map"], shop, tmp_path, CONCURRENT_REQUESTS=4, ITEM_PIPELINES=pipelines)["map"]
+    assert items.total() == 30 and stored_items(tmp_path, "map") == items
+
+
 def test_duplicates_are_told_of_if_somebody_listens() -> None:
     sent, offsite = SignalManager(), OffsiteMiddleware(stats=None)
     sent.connect(offsite.request_scheduled, signals.request_scheduled)

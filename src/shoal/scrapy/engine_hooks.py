@@ -50,6 +50,8 @@ class EngineHooks:
         self._is_known = is_known
         self.held: dict[Any, HeldRequest] = {}
         """The leased requests that Scrapy works on."""
+        self.received = 0
+        """How many of them have their response: they are in a callback or a pipeline."""
         self.starts = StartTimes()
         self.gate = DownloadGate(self.held, self.starts, outbox, hurry)
         self.parents: dict[Any, HeldRequest] = {}
@@ -81,6 +83,7 @@ class EngineHooks:
         def remove_request(request: Any) -> None:
             held = self.held.pop(request, None)
             if held is not None:
+                self.received -= held.received
                 self._forget_found(held)
                 self._done(held)
             remove(request)
@@ -159,6 +162,7 @@ class EngineHooks:
     def _response_received(self, response: Any, request: Any) -> None:
         held = self.held.get(request)
         if held is not None:
+            self.received += not held.received
             held.received, held.status, held.bytes = True, response.status, len(response.body)
             held.digest = digest(response.body)
 

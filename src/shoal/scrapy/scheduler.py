@@ -223,7 +223,7 @@ class Scheduler(BaseScheduler):
 
     def _hurry(self) -> None:
         """Batches save time, unless the engine has nothing to do meanwhile."""
-        if not self._ready and len(self._by_token) <= self._most // 4:
+        if not self._ready and self._unanswered <= self._most // 4:
             self._thread.hurry()
 
     def _hurry_now(self) -> None:
@@ -243,7 +243,12 @@ class Scheduler(BaseScheduler):
     def wanted(self) -> int:
         if self._crawler.engine.paused:
             return 0
-        return self._most + max(2, self._most // 4) - len(self._by_token)
+        return self._most + max(2, self._most // 4) - self._unanswered
+
+    @property
+    def _unanswered(self) -> int:
+        """Leases without a response. Scrapy itself limits how many responses callbacks and pipelines may have."""
+        return len(self._by_token) - self._hooks.received
 
     def held_tokens(self) -> list[int]:
         return list(self._by_token)

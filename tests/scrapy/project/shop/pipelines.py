@@ -23,3 +23,18 @@ class Busy:
         await asyncio.sleep(0.002)
         self.now -= 1
         return {**item, "busy": busy}
+
+
+class Together:
+    """Lets no item pass before thirty are here."""
+
+    def __init__(self) -> None:
+        self._found = 0
+        self._all_here = asyncio.Event()
+
+    async def process_item(self, item: Any) -> Any:
+        self._found += 1
+        if self._found == 30:
+            self._all_here.set()
+        await asyncio.wait_for(self._all_here.wait(), 60)
+        return item
