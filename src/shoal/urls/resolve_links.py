@@ -112,7 +112,7 @@ class Resolver:
         traps: Traps,
         params: Params,
         group: str,
-        capacity: int = 15_000,
+        capacity: int = 12_000,
         types: FileTypes | None = None,
         *,
         stays_logged_in: bool = False,
