@@ -21,7 +21,7 @@ SUITES = (
     Suite("jsonpath-compliance-test-suite", "jsonpath-standard/jsonpath-compliance-test-suite", jsonpath.run, 703),
     Suite("robotstxt", "google/robotstxt", google_robots.run, 138),
     Suite("robotstxt-spec-test", "google/robotstxt-spec-test", robots_spec.run, 389),
-    Suite("price-parser", "scrapinghub/price-parser", price_parser.run, 1_146),
+    Suite("price-parser", "scrapinghub/price-parser", price_parser.run, 1_147),
     Suite("html5lib-tests", "html5lib/html5lib-tests", html5lib_encoding.run, 82),
     Suite("html5lib-tests", "html5lib/html5lib-tests", html5lib_tokenizer.run, 6_630),
     Suite("scrapy", "scrapy/scrapy", scrapy_tests.run, 2_288),

@@ -1,8 +1,9 @@
 """Numbers as people write them: "£51.77", "1.234,50 €", "USD 1,299", "1 234,50", "(12.00)", "-5%", "1.899,-".
 
 Signs, currencies, units and percent signs around the number are ignored. A text with several numbers is refused, unless
-the first one is a price ("$ 281.40 $ 265.70" is 281.40), the others are in brackets ("4.5 (120 reviews)" is 4.5), or it
-is a share of the second ("4.5 out of 5" is 4.5). Which of point and comma separates the decimals:
+the first one is a price ("$ 281.40 $ 265.70" is 281.40), the others are in brackets ("4.5 (120 reviews)" is 4.5), it is
+a share of the second ("4.5 out of 5" is 4.5), or says how many things the price is for ("3 issues for 10 €" is 10).
+Which of point and comma separates the decimals:
 - the caller may say so;
 - with both, the last one does, and the other groups digits by three (or as in India: "12,34,567.00");
 - one that occurs several times groups;
@@ -40,6 +41,8 @@ _SHARE_OF = re.compile(r" ?% [^\W\d]")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _OUT_OF = re.compile(r" ?\b(?:out of|of|von|sur|de|su|av|van|z|из|trên) \d[\d.,]*")
 """As in `4.5 out of 5`."""
+_HOW_MANY = re.compile(r"(?: [^\W\d]+){1,3}? (?:for|für|pour|por|voor|za|за)((?: [^\W\d]+)? .*)")
+"""As in `3 issues for only 14.85 EUR`. `2 for $5` is an offer, and neither number the price."""
 _EXPONENT = re.compile(r"\s*[eE]([+-]?\d{1,3})(?![\w.,])")
 
 
@@ -72,6 +75,8 @@ def number_in(text: str, syntax: NumberSyntax = ANY_SYNTAX) -> Decimal:
     if _SHARE_OF.match(after):
         raise ValueError("it is a percentage of something, not an amount")
     currency = currency_beside(before, after)
+    if currency is None and not before and (price := _price_of_several(found[0] + after)):
+        return number_in(price, syntax)
     written = found[0].rstrip(" '")
     number = _Written(
         digits=written.rstrip(".,").rstrip(" '"),
@@ -106,6 +111,14 @@ def _has_another_number(rest: str) -> bool:
     if share := _OUT_OF.match(rest):
         rest = rest[share.end() :]
     return re.search(r"\d", rest) is not None
+
+
+def _price_of_several(flat: str) -> str | None:
+    how_many = _HOW_MANY.fullmatch(flat.lstrip("0123456789"))
+    second = _NUMBER.search(how_many[1]) if how_many else None
+    if how_many is None or second is None:
+        return None
+    return how_many[1] if currency_beside(how_many[1][: second.start()], how_many[1][second.end() :]) else None
 
 
 def _flattened(char: str) -> str:
