@@ -6,7 +6,7 @@ AXE := .venv/axe
 # Every command that the tests start would be compiled anew, a third of its start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test pytest servers azurite bench soak simulate openapi tenants suites fuzz docs schema screenshots bench-dashboard lint fmt clean
+.PHONY: demo test pytest servers azurite bench soak simulate openapi tenants suites wasted fuzz docs schema screenshots bench-dashboard lint fmt clean
 
 demo: $(SETUP)
 	.venv/bin/shoal demo
@@ -83,6 +83,16 @@ fuzz: $(SETUP)
 	mkdir -p build/fuzz
 	$(PY) build_scanner.py --into build/fuzz -g -fsanitize=address,undefined -fno-sanitize-recover=all
 	LD_PRELOAD=$$(gcc -print-file-name=libasan.so) $(PY) -m tests.extract.fuzz_scanner build/fuzz $(if $(SECONDS),--seconds $(SECONDS))
+
+# How many requests crawls of wikis, a blog and git browsers waste; written in docs/wasted-requests.md. SITES="cgit gitweb": those.
+wasted: export DEBIAN_FRONTEND := noninteractive
+wasted: $(SETUP) servers
+	@test -d /usr/share/mediawiki && test -d /usr/share/dokuwiki && test -d /usr/share/wordpress && \
+		test -x /usr/lib/cgit/cgit.cgi && test -x /usr/share/gitweb/gitweb.cgi || test $$(id -u) != 0 || \
+		{ apt-get update -q && apt-get install -q --yes --no-install-recommends mediawiki dokuwiki wordpress \
+		wordpress-theme-twentytwentythree cgit gitweb libcgi-pm-perl php-cli php-sqlite3 php-mysql php-xml php-mbstring \
+		php-intl; }
+	$(PY) -m benchmarks.wasted $(SITES)
 
 # The documentation as a site in build/site. To read it: python -m http.server -d build/site
 docs: $(SETUP)
