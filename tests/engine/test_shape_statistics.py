@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from shoal.engine.shape_statistics import (
-    CERTAIN_AFTER,
     DOUBTFUL_AFTER,
     LEAST_USEFUL_PAGES,
     NEWS_EVERY_S,
@@ -15,7 +14,6 @@ from shoal.engine.shape_statistics import (
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.crawl.shape_counts import load_shape_counts
 from shoal.store.store import Store
-from shoal.urls.url_shapes import shapes_of
 from tests.engine.conftest import Field
 
 HOST = "example.org"
@@ -52,37 +50,13 @@ def test_a_shape_becomes_doubtful_and_then_useless() -> None:
     assert shapes.verdict("elsewhere.org", edit(999)).doubt is Doubt.NONE
 
 
-def test_a_useful_page_or_one_that_was_found_by_it_raises_the_limits_of_a_shape() -> None:
-    for useful in ({"url": edit(7)}, {"url": article(7), "found_by": shapes_of(edit(7))}):
+def test_one_useful_page_or_one_that_was_found_by_it_clears_a_shape() -> None:
+    for clear in ({"url": edit(7)}, {"url": article(7), "found_by": ["?action=edit", "?action", "?title", "/w/*"]}):
         shapes = ShapeStatistics()
         learn(shapes, LEAST_USEFUL_PAGES, USELESS_AFTER)
-        for _ in range(2):
-            shapes.learn(HOST, worth=Worth.USEFUL, **useful)
-        assert shapes.verdict(HOST, edit(999)).doubt is not Doubt.USELESS
-        learn(shapes, 0, USELESS_AFTER - 1)
-        assert doubt(shapes) is Doubt.DOUBTFUL
-        learn(shapes, 0, 1)
-        assert doubt(shapes) is Doubt.USELESS
-
-
-def test_a_shape_that_never_brought_anything_is_certain_at_last() -> None:
-    shapes = ShapeStatistics()
-    learn(shapes, LEAST_USEFUL_PAGES, CERTAIN_AFTER - 1)
-    assert doubt(shapes) is Doubt.USELESS
-    learn(shapes, 0, 1)
-    assert doubt(shapes) is Doubt.CERTAIN
-
-
-def test_useless_pages_with_a_query_say_nothing_about_those_without() -> None:
-    """Old versions of files, in the directories of the current ones."""
-    shapes = ShapeStatistics()
-    learn(shapes, LEAST_USEFUL_PAGES, 0)
-    for number in range(USELESS_AFTER):
-        shapes.learn(HOST, f"https://{HOST}/tree/docs/{number}.md?id={number:040x}", Worth.USELESS)
-    assert doubt(shapes, f"https://{HOST}/tree/docs/new.md?id={7:040x}") is Doubt.USELESS
-    assert doubt(shapes, f"https://{HOST}/tree/docs/new.md") is Doubt.NONE
-    # The same script shows commits.
-    assert doubt(shapes, f"https://{HOST}/commit/?h=main") is Doubt.NONE
+        shapes.learn(HOST, worth=Worth.USEFUL, **clear)
+        learn(shapes, 0, 10 * USELESS_AFTER)
+        assert doubt(shapes) is Doubt.NONE
 
 
 def test_a_host_without_useful_pages_is_not_judged() -> None:
@@ -125,17 +99,13 @@ def test_a_later_process_knows_what_was_learnt(crawler: Field) -> None:
     learn(shapes, LEAST_USEFUL_PAGES, USELESS_AFTER)
     later = saved(crawler.home.store, shapes)
     assert doubt(later) is Doubt.USELESS and doubt(later, article(999)) is Doubt.NONE
-    # The articles had no useless page, and their useful ones count all the same.
+    # The articles had no useless page, and their shape stays cleared all the same.
     for number in range(2 * USELESS_AFTER):
         later.learn(HOST, article(number), Worth.USELESS)
-    assert doubt(later, article(999)) is Doubt.DOUBTFUL
+    assert doubt(later, article(999)) is Doubt.NONE
     # What it learns further is added once.
-    for number in range(USELESS_AFTER):
-        later.learn(HOST, edit(number), Worth.USEFUL)
-    last = saved(crawler.home.store, later)
-    assert doubt(last) is Doubt.NONE
-    learn(last, 0, DOUBTFUL_AFTER)
-    assert doubt(last) is Doubt.DOUBTFUL
+    later.learn(HOST, edit(1), Worth.USEFUL)
+    assert doubt(saved(crawler.home.store, later)) is Doubt.NONE
 
 
 def test_the_counts_of_several_processes_add_up(crawler: Field) -> None:

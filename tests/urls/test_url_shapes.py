@@ -10,13 +10,12 @@ from shoal.urls.url_shapes import MOST_SHAPES, shapes_of
 @pytest.mark.parametrize(
     ("url", "some"),
     [
-        ("/w/index.php?title=Main_Page&action=edit", {"?title", "?action=edit", "/w/*?", "/w/*?action&title"}),
+        ("/w/index.php?title=Main_Page&action=edit", {"?title", "?action", "?action=edit", "/w/*"}),
         ("/w/index.php?title=Special:WhatLinksHere/Cat", {"?title=Special:*", "?title=Special:WhatLinksHere/*"}),
         ("/wiki/Special:WhatLinksHere/Cat", {"/wiki/Special:*", "/wiki/Special:WhatLinksHere/*", "/wiki/*"}),
         ("/wiki/User_talk:Ann", {"/wiki/User_talk:*"}),
         ("/?p=repo.git;a=blob;f=a.c;h=0a1b", {"?p", "?a=blob", "?f", "?h"}),
-        ("/repo/commit/?id=0a1b", {"/repo/*?", "*/commit/*?", "*/commit?", "?id=*", "/repo/commit/?id"}),
-        ("/repo/tree/a.c?id=0a1b", {"/repo/tree/*?id", "*/tree/*?id"}),
+        ("/repo/commit/?id=0a1b", {"/repo/*", "*/commit/*", "*/commit", "?id"}),
         ("/2020/05/a-post/feed/", {"*/feed", "/2020/*", "/2020/05/*"}),
         ("/list?C=N&O=D", {"?C=N", "?O=D"}),
     ],
@@ -32,4 +31,4 @@ def test_a_front_page_has_none_and_no_url_has_many() -> None:
 
 
 def test_values_that_differ_from_page_to_page_are_no_part_of_a_shape() -> None:
-    assert shapes_of("https://example.org/doku.php?id=a:b2&rev=1700000000") == ("?id", "?rev", "/*?id&rev")
+    assert shapes_of("https://example.org/doku.php?id=a:b2&rev=1700000000") == ("?id", "?rev")

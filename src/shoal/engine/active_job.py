@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from shoal.engine.reading.page_worth import SeenTexts
-from shoal.engine.reading.similar_pages import SimilarPages
 from shoal.engine.robots.cache import RobotsCache
 from shoal.engine.session_jars import SessionJars
 from shoal.engine.shape_statistics import ShapeStatistics
@@ -127,7 +126,6 @@ class ActiveJob:
         self.shapes = ShapeStatistics(spec.allow_shapes) if resources.callbacks is None else None
         """None: a spider or rules choose the links."""
         self.seen_texts = SeenTexts()
-        self.similar_pages = SimilarPages()
         self.shares_robots = TlsPolicy.of(spec).is_usual
         """Whether other jobs may trust the robots.txt files that this one fetches, and it theirs."""
         self.own_robots = RobotsCache()

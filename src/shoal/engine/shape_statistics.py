@@ -1,9 +1,9 @@
 """Learns which shapes of URLs are not worth a request: their pages are noindex, missing, or copies of other pages.
 
-A shape with a few such pages is doubtful: its requests go to the end of the queue. After enough of them, it is useless,
-and the rest is dropped, but for a sample that is spread over all of its URLs, and later without one. A useful page
-raises these limits. It counts also for the shapes by way of which alone it was found. So a list that is noindex itself
-stays in use as long as it leads to pages.
+A shape with a few such pages and no other is doubtful: its requests go to the end of the queue. After enough of them,
+it is useless, and the rest is dropped, but for a sample that is spread over all of its URLs. One useful page clears a
+shape for good, and so does a page that was found only by way of it. So a list that is noindex itself stays in use as
+long as it leads to pages.
 
 The counts are stored with the job's tallies. So they last over a restart, and the workers of a fleet share them.
 """
@@ -23,17 +23,11 @@ from shoal.urls.url_shapes import shapes_of
 ALL = "all"
 DOUBTFUL_AFTER = 4
 USELESS_AFTER = 20
-CERTAIN_AFTER = 80
-"""Useless pages, if there was no useful one."""
-DOUBTFUL_PER_USEFUL = 1
-USELESS_PER_USEFUL = 10
-CERTAIN_PER_USEFUL = 40
-"""So much each useful page adds to the limit: a shape is useless if less than one page in eleven is useful."""
 LEAST_USEFUL_PAGES = 5
 """A host without as many useful pages is not judged: it may ask not to be indexed at all."""
 SAMPLE_OF = 16
-"""One of so many requests of a useless shape is made nevertheless, before the others are dropped, until it is certain.
-"""
+"""One of so many requests of a useless shape is made nevertheless, before the others are dropped."""
+OFTEN = 3
 NEWS_EVERY_S = 10.0
 MOST_SHAPES = 50_000
 """Of a job. Further ones are not learnt."""
@@ -55,14 +49,6 @@ class Doubt(IntEnum):
     NONE = 0
     DOUBTFUL = 1
     USELESS = 2
-    CERTAIN = 3
-
-
-_LIMITS = (
-    (Doubt.CERTAIN, CERTAIN_AFTER, CERTAIN_PER_USEFUL),
-    (Doubt.USELESS, USELESS_AFTER, USELESS_PER_USEFUL),
-    (Doubt.DOUBTFUL, DOUBTFUL_AFTER, DOUBTFUL_PER_USEFUL),
-)
 
 
 class Verdict(NamedTuple):
@@ -78,8 +64,8 @@ class ShapeStatistics:
         self._allowed = frozenset(allowed)
         self._useless: Counter[str] = Counter()
         self._useful: Counter[str] = Counter()
-        self._stored: dict[tuple[str, str], int] = {}
-        """Counts as they are stored, or about to be. The others are too many, and mean too little."""
+        self._stored: set[tuple[str, str]] = set()
+        """Counts that are stored, or about to be. The others are too many, and mean too little."""
         self._changes: Changes = {}
         self._doubted: set[str] = set()
         self.has_news = False
@@ -96,7 +82,7 @@ class ShapeStatistics:
         for (kind, key), n in stored.items():
             counts = self._useless if kind == USELESS_PAGES else self._useful
             counts[key] = n + self._changes.get((kind, key), (0, None))[0]
-            self._stored[kind, key] = counts[key]
+            self._stored.add((kind, key))
         self._doubted = {key for key in self._useless if self._doubt(key)}
 
     def take_changes(self) -> Changes:
@@ -133,56 +119,50 @@ class ShapeStatistics:
             return
         if self._useful[host] < LEAST_USEFUL_PAGES:
             self._useful[host] += 1
-            self._store(USEFUL_PAGES, host, url)
+            self._add(USEFUL_PAGES, host, 1, url)
         for shape in {*shapes_of(url), *found_by}:
             self._note_useful(f"{host} {shape}", url)
 
     def _note_useless(self, key: str, url: str) -> None:
         if not self._has_room(key):
             return
-        before = self._doubt(key)
         self._useless[key] += 1
-        if self._useful[key] or self._useless[key] >= DOUBTFUL_AFTER:
-            self._store(USELESS_PAGES, key, url)
-            self._store(USEFUL_PAGES, key, url)
-        self._note_doubt(key, before)
+        n = self._useless[key]
+        if self._useful[key]:
+            self._store_useful(key, url)
+        elif n >= DOUBTFUL_AFTER:
+            is_stored = (USELESS_PAGES, key) in self._stored
+            self._add(USELESS_PAGES, key, 1 if is_stored else n, url)
+            self._doubted.add(key)
+            self.has_news |= n in (DOUBTFUL_AFTER, USELESS_AFTER)
 
     def _note_useful(self, key: str, url: str) -> None:
         if not self._has_room(key):
             return
-        before = self._doubt(key)
-        self._useful[key] = n = self._useful[key] + 1
-        # Most shapes have useful pages only. To store them once each time their number doubles is exact enough.
-        if self._useless[key] or n & (n - 1) == 0:
-            self._store(USEFUL_PAGES, key, url)
-        self._note_doubt(key, before)
-
-    def _note_doubt(self, key: str, before: Doubt) -> None:
-        now = self._doubt(key)
-        if now is before:
-            return
-        self.has_news = True
-        if now is Doubt.NONE:
+        self._useful[key] += 1
+        if self._useless[key] or self._useful[key] >= OFTEN:
+            self._store_useful(key, url)
+        if key in self._doubted:
             self._doubted.discard(key)
-        else:
-            self._doubted.add(key)
+            self.has_news = True
 
-    def _store(self, kind: str, key: str, url: str) -> None:
-        counts = self._useless if kind == USELESS_PAGES else self._useful
-        more = counts[key] - self._stored.get((kind, key), 0)
-        if more:
-            self._stored[kind, key] = counts[key]
-            before, sample = self._changes.get((kind, key), (0, url))
-            self._changes[kind, key] = before + more, sample
+    def _store_useful(self, key: str, url: str) -> None:
+        if (USEFUL_PAGES, key) not in self._stored:
+            self._add(USEFUL_PAGES, key, self._useful[key], url)
+
+    def _add(self, kind: str, key: str, n: int, url: str) -> None:
+        self._stored.add((kind, key))
+        before, sample = self._changes.get((kind, key), (0, url))
+        self._changes[kind, key] = before + n, sample
 
     def _has_room(self, key: str) -> bool:
         return len(self._useless) + len(self._useful) < MOST_SHAPES or key in self._useless or key in self._useful
 
     def _doubt(self, key: str) -> Doubt:
-        useful, useless = self._useful[key], self._useless[key]
-        if useless < DOUBTFUL_AFTER:
+        if self._useful[key]:
             return Doubt.NONE
-        return next((doubt for doubt, least, more in _LIMITS if useless >= least + more * useful), Doubt.NONE)
+        n = self._useless[key]
+        return Doubt.USELESS if n >= USELESS_AFTER else Doubt.DOUBTFUL if n >= DOUBTFUL_AFTER else Doubt.NONE
 
 
 def is_sample(lease: Lease) -> bool:

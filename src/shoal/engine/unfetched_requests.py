@@ -50,8 +50,7 @@ def _lacks_region(lease: Lease, active_job: ActiveJob) -> str | None:
 
 def by_shape(lease: Lease, active_job: ActiveJob) -> RequestResult | None:
     """Puts a request of a doubtful shape off, so that it comes after all others of its host, and drops one of a useless
-    shape. Before any is dropped, the samples among them are fetched, until the shape is certainly useless. Seeds and
-    what sitemaps list are fetched."""
+    shape. Before any is dropped, the samples among them are fetched. Seeds and what sitemaps list are fetched."""
     trail = lease.trail
     if active_job.shapes is None or trail.depth == 0 or trail.parent is None or trail.callback:
         return None
@@ -60,11 +59,11 @@ def by_shape(lease: Lease, active_job: ActiveJob) -> RequestResult | None:
         return None
     if trail.priority > ONE_OF_THE_LAST:
         return request_result.put_off(lease, ONE_OF_THE_LAST)
-    if is_sample(lease) and doubt is not Doubt.CERTAIN:
+    if is_sample(lease):
         return None
     if trail.priority > LAST_OF_ALL:
         return request_result.put_off(lease, LAST_OF_ALL)
-    if doubt >= Doubt.USELESS:
+    if doubt is Doubt.USELESS:
         return request_result.drop(lease, SHAPE, shape + BRINGS_NOTHING, started=False)
     return None
 

@@ -13,7 +13,7 @@ from shoal.engine.readers.pool import JobReaders, ReadFailed
 from shoal.engine.reading.auto_render import render_again
 from shoal.engine.reading.conditional_recrawl import CONDITION_REFUSED, NOT_MODIFIED, KnownPage
 from shoal.engine.reading.http_validators import entity_tag, modified_at
-from shoal.engine.reading.page_worth import FOUND_BY, GONE, MOST_CHARS, learn_from_page, worth_of_page, worth_of_text
+from shoal.engine.reading.page_worth import FOUND_BY, GONE, learn_from_page, worth_of_page
 from shoal.engine.reading.parse_page import BIG_BYTES, ParsedPage, ParseRequest, is_read_here, read_page, read_part
 from shoal.engine.reading.redirects import follow_redirect
 from shoal.engine.reading.retry_policy import retry_wait_s, verdict
@@ -213,9 +213,6 @@ async def _page(
         return await active_job.callbacks.interpret(active_job, done, record, answer, readers)
     if record.content_type in HTML_TYPES:
         await _extract(active_job, done, record, answer, readers)
-    elif active_job.shapes is not None and record.content_type.startswith("text/"):
-        text = answer.body[:MOST_CHARS].decode("utf-8", "replace")
-        learn_from_page(active_job, lease, worth_of_text(active_job, record, text))
     return done
 
 

@@ -47,19 +47,10 @@ def worth_of_page(active_job: ActiveJob, record: PageRecord, canonical: Link | N
         return Worth.USELESS
     if canonical is not None and canonical.url is not None and canonical.url != record.url:
         return Worth.USELESS if _represents(canonical, record) else Worth.UNKNOWN
-    if page.text is None:
-        return Worth.USEFUL
-    is_known = active_job.similar_pages.is_like_another(record.host, record.url, page.text)
-    is_copy = _may_have_variants(record.url, page.hrefs) and active_job.seen_texts.has_other(
-        record.url, record.fingerprint, page.text
-    )
-    return Worth.USELESS if is_known or is_copy else Worth.USEFUL
-
-
-def worth_of_text(active_job: ActiveJob, record: PageRecord, text: str) -> Worth:
-    """Of a text that is no HTML, such as a file or a difference as version control shows it."""
-    is_known = active_job.similar_pages.is_like_another(record.host, record.url, text)
-    return Worth.UNKNOWN if is_known is None else Worth.USELESS if is_known else Worth.USEFUL
+    if page.text is not None and _may_have_variants(record.url, page.hrefs):
+        is_copy = active_job.seen_texts.has_other(record.url, record.fingerprint, page.text)
+        return Worth.USELESS if is_copy else Worth.USEFUL
+    return Worth.USEFUL
 
 
 def _may_have_variants(url: str, hrefs: Iterable[str]) -> bool:
