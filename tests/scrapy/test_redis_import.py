@@ -104,7 +104,7 @@ def test_what_a_pickle_names_is_loaded_only_if_it_is_allowed(redis: RedisServer,
 
 def test_what_cannot_be_imported_is_an_error_that_says_why(redis: RedisServer, shoal: Here) -> None:
     ran, _ = _import(shoal, "nobody")
-    assert ran.code == 2 and "the project has no spider 'nobody': it has blocking, errors, login" in ran.err
+    assert ran.code == 2 and "the project has no spider 'nobody': it has blocking, errors, gallery" in ran.err
     redis.client.set("plain:requests", "x")
     ran, _ = _import(shoal, "plain")
     assert ran.code == 2 and "plain:requests in Redis is a string, not a list or zset" in ran.err

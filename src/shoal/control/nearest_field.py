@@ -29,7 +29,8 @@ def did_you_mean_field(model: type[BaseModel], place: tuple[int | str, ...]) -> 
     inside = "".join(f"{step}." for step in outer)
     paths = _paths(model)
     beside = {path.removeprefix(inside): path for path in paths if path.rpartition(".")[0] == inside.removesuffix(".")}
-    elsewhere = {path.rpartition(".")[2]: path for path in paths}
+    # Of fields with one name, the outermost.
+    elsewhere = {path.rpartition(".")[2]: path for path in sorted(paths, key=lambda path: -path.count("."))}
     near = _nearest(name, beside, 0.6) or _nearest(name, elsewhere, _ELSEWHERE)
     return f"; did you mean {near}?" if near else ""
 

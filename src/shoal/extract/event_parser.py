@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+# A reader process imports it before its memory is bounded.
+from lxml import etree  # type: ignore[import-untyped]
+
 from shoal.extract.html_tags import FRAMES, LINKS, MARKED, SAYING, UNSEEN
 from shoal.extract.tree_parser import hrefs_and_rels
 
@@ -111,9 +114,6 @@ class _Content:
 
 
 def _run(html: bytes, listener: _Content) -> None:
-    # Small pages never come here, and most crawls need not wait for this import.
-    from lxml import etree  # type: ignore[import-untyped]
-
     parser = etree.HTMLParser(target=listener, encoding="utf-8", huge_tree=True)
     # In pieces, because a listener cannot stop the parser within one.
     sum_of_depths = 0
