@@ -28,6 +28,7 @@ WAITS_PER_SECOND = 12
 """Wall time that a page may take for each second of CPU time: on a busy machine it waits for the CPU."""
 COLLECT_EVERY = 50
 COLLECT_EVERY_BYTES = 256 * 1024
+_LEAST_FREE_BYTES = 4 << 20
 _LENGTH = struct.Struct("<I")
 _SELF = Path("/proc/self")
 
@@ -128,6 +129,8 @@ def _replies(ask: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
     except MemoryError:
         raise
     except Exception as error:
+        # A library may report a lack of memory as an error of its own. Then this raises MemoryError.
+        bytearray(_LEAST_FREE_BYTES)
         # Reported to the parent, as this page's failure.
         yield {"fault": f"{type(error).__name__}: {error}"}
 
