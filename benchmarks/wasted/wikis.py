@@ -52,7 +52,6 @@ def mediawiki(scratch: Path) -> Iterator[Content]:
         f"--dbpath={scratch}/data",
         f"--confpath={scratch}",
         "--scriptpath=",
-        "--with-extensions",
     ]
     install += ["--with-extensions", f"--server=http://127.0.0.1:{port}", f"--pass={_PASSWORD}", "Wiki", "Admin"]
     _php(scratch, f"{_MEDIAWIKI}/maintenance/install.php", *install)
