@@ -19,6 +19,8 @@ from pathlib import Path
 from resource import struct_rusage
 from typing import Any
 
+from benchmarks.peak_memory import PeakMemory
+
 LIMIT_S = 900.0
 
 
@@ -60,15 +62,17 @@ def measure(argv: list[str], expected: Mapping[str, int], scratch: Path, extra: 
         child = subprocess.Popen(
             argv, cwd=scratch, env=environment(extra), stdout=stdout, stderr=stderr, start_new_session=True
         )
+        memory = PeakMemory(child.pid)
+        memory.start()
         used = wait(child)
     wall_s = time.perf_counter() - began
+    peak_bytes = memory.stop()
     summary = summary_of(out.read_text())
     counts = {name: summary.get(name, 0) for name in expected}
     if child.returncode != 0 or counts != expected:
         ended = f"ended with code {child.returncode} and {counts} instead of {expected} after {wall_s:.1f} s"
         raise CannotMeasure(f"{shlex.join(argv)}\n{ended}:\n{err.read_text()[-2000:]}")
-    # ru_maxrss is in KiB on Linux. It is at least this process's own size at the start of the child.
-    return Run(expected["pages"], used.ru_utime + used.ru_stime, wall_s, used.ru_maxrss * 1024)
+    return Run(expected["pages"], used.ru_utime + used.ru_stime, wall_s, peak_bytes)
 
 
 def environment(extra: Mapping[str, str]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from datetime import date
 from decimal import Decimal
@@ -16,11 +17,13 @@ from benchmarks.contenders import HERE, PEERS, SHOAL
 from benchmarks.items_spider import Product, products
 from benchmarks.measure import CannotMeasure, Run, measure
 from benchmarks.parts import MADE_SITES, PARTS, Part
+from benchmarks.peak_memory import PeakMemory
 from benchmarks.report import render
 from benchmarks.results import Circumstances, Result, keep, kept
 from benchmarks.rooms import ARCHIVE, INTERPRETER, LOOP, START_UP, room_of, shares
 from benchmarks.site import address
 from shoal import Request
+from tests.cli.crawling import until
 
 PAGES = 137
 PACKAGE = Path(shoal.__file__).parent
@@ -130,6 +133,19 @@ def test_a_run_that_falls_short_is_no_figure(code: str, tmp_path: Path) -> None:
 def test_a_whole_run_is_a_figure_whatever_else_its_summary_says(tmp_path: Path) -> None:
     code = """print('{"type": "summary", "pages": 2, "items": 40, "dead": 0}')"""
     assert measure([sys.executable, "-c", code], PARTS["items"].expected(2), tmp_path, {}).pages == 2
+
+
+def test_a_peak_is_that_of_the_largest_process_of_a_session_and_not_of_this_one() -> None:
+    held = bytearray(b"x") * 300_000_000
+    grandchild = "held = bytearray(b'x') * 60_000_000; input()"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {grandchild!r}])"
+    argv = [sys.executable, "-c", code]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as child:
+        memory = PeakMemory(child.pid)
+        memory.start()
+        until(lambda: memory.bytes > 60_000_000)
+        child.communicate(b"\n")
+    assert memory.stop() < 120_000_000 < len(held)
 
 
 def result(name: str, ours_s: list[float], theirs_s: list[float]) -> Result:
