@@ -1,6 +1,8 @@
 # Everything runs in .venv, which the first target that needs it makes from pyproject.toml.
 PY := .venv/bin/python
 SETUP := .venv/.ready
+# What the page scanner is compiled with.
+HAS_HEADERS := test -f "$$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h"
 # Rules of accessibility, for tests of the dashboard.
 AXE := .venv/axe
 # Every command that the tests start would be compiled anew, a third of its start.
@@ -118,6 +120,9 @@ fmt: $(SETUP)
 	.venv/bin/ruff format .
 
 $(SETUP): pyproject.toml hatch_build.py build_scanner.py src/shoal/extract/scan_page.c
+	@$(HAS_HEADERS) || test $$(id -u) != 0 || \
+		{ apt-get update -q && apt-get install -q --yes --no-install-recommends python3-dev; } || true
+	@$(HAS_HEADERS) || echo "Python.h is missing (python3-dev): the page scanner cannot be compiled, and its tests fail"
 	python3 -m venv .venv
 	$(PY) -m pip install -q --disable-pip-version-check -e '.[dev]'
 	touch $(SETUP)
