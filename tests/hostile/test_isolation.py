@@ -90,7 +90,7 @@ def test_a_page_that_ends_its_reader_is_blamed_alone(
     assert_balanced(shoal, ran)
     assert (ran.code, ran.summary["dead"]) == (0, 1) and "Traceback" not in ran.err
     (letter,) = shoal("dead", job, "--json").lines
-    assert (letter["url"], letter["reason"]) == (site.url(LINKS), "poison"), letter
+    assert (letter["url"], letter["reason"]) == (site.url(LINKS), "poison"), letter["detail"]
     assert words in letter["detail"]
     assert good <= {page["url"] for page in shoal("pages", job, "--limit", "1000", "--json").lines}
 

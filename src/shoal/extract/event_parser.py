@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# A reader process imports it before its memory is bounded.
-from lxml import etree  # type: ignore[import-untyped]
-
 from shoal.extract.html_tags import FRAMES, LINKS, MARKED, SAYING, UNSEEN
 from shoal.extract.tree_parser import hrefs_and_rels
 
@@ -114,6 +111,9 @@ class _Content:
 
 
 def _run(html: bytes, listener: _Content) -> None:
+    # Where the scanner is compiled, none of this runs, but a spider's pages import the bounds of these parsers.
+    from lxml import etree  # type: ignore[import-untyped]
+
     parser = etree.HTMLParser(target=listener, encoding="utf-8", huge_tree=True)
     # In pieces, because a listener cannot stop the parser within one.
     sum_of_depths = 0

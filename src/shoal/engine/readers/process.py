@@ -7,6 +7,7 @@ process, and its exit status shows what happened. It ends by itself when stdin c
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import resource
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from shoal.engine.reading.parse_page import ParseRequest, read_page, read_sitemap
+from shoal.extract.parser_choice import HAS_SCANNER
 from shoal.fetch.charset import to_utf8
 
 OUT_OF_MEMORY = 75
@@ -28,7 +30,7 @@ WAITS_PER_SECOND = 12
 """Wall time that a page may take for each second of CPU time: on a busy machine it waits for the CPU."""
 COLLECT_EVERY = 50
 COLLECT_EVERY_BYTES = 256 * 1024
-_LEAST_FREE_BYTES = 4 << 20
+_LEAST_FREE_BYTES = 32 << 20
 _LENGTH = struct.Struct("<I")
 _SELF = Path("/proc/self")
 
@@ -61,6 +63,9 @@ def unpacked(frame: bytes) -> Any:
 def main() -> None:
     seconds, memory_bytes = float(sys.argv[1]), int(sys.argv[2])
     os.nice(int(sys.argv[3]))
+    if not HAS_SCANNER:
+        # Before the memory is bounded: big pages are read with it.
+        importlib.import_module("lxml.etree")
     if _SELF.exists():
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
         with suppress(OSError):
