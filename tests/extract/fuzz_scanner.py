@@ -1,8 +1,8 @@
 """Reads mutated pages with the scanner for some minutes: `make fuzz`, which compiles it with sanitizers.
 
 It begins with short pages, cut off at every byte. Then each round takes a page, cuts, repeats and splices it with other
-pages and markup, and reads the result whole and cut off. A fault ends the process; the same `--seed` with `--keep`
-leaves its input beside the compiled scanner.
+pages and markup, and reads the result whole and cut off. A fault ends the process, and so does a judgement other than
+that of page_statistics.py. The same `--seed` with `--keep` leaves its input beside the compiled scanner.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from shoal.extract.page_statistics import MAX_TAGS, shows_enough
 from shoal.practice import Shop
 from tests.extract.test_scan_parser import FOREIGN, SAVED, TOKENS, practice_pages
 
@@ -25,14 +26,17 @@ ODD = [b"\0", b"\xff", b"\xc2", b"\xe2\x80", b"\xf0\x9f", b"&#", b"&#x", b"&Coun
 class Scanner:
     def __init__(self, folder: Path, keep: bool) -> None:
         sys.path.insert(0, str(folder))
-        self._scan = importlib.import_module("_scan_page").scan
+        self._module = importlib.import_module("_scan_page")
         self._last = folder / "last.html" if keep else None
 
     def read(self, html: bytes) -> None:
         if self._last is not None:
             self._last.write_bytes(html)
         # Bytes have a zero behind their end: reading it would not be noticed. An array ends where its memory does.
-        self._scan((ctypes.c_char * len(html)).from_buffer_copy(html), 1_000, 100_000)
+        array = (ctypes.c_char * len(html)).from_buffer_copy(html)
+        self._module.scan(array, 1_000, 100_000)
+        is_enough = self._module.shows_enough(array, 10_000, MAX_TAGS, 400, 10)
+        assert is_enough == shows_enough(html, 10_000, MAX_TAGS, 400, 10)
 
 
 def mutated(draw: random.Random, pages: list[bytes]) -> bytes:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.extract import _scan_page
 from shoal.extract.needs_render import MAX_BYTES, needs_render
-from shoal.extract.page_statistics import MAX_TAGS, page_statistics
+from shoal.extract.page_statistics import MAX_TAGS, page_statistics, shows_enough
 from shoal.practice import HostileScripts, Shop, Visit, scripted
 from tests.extract.render_samples import COMPLETE, SHELLS, page
 
@@ -28,6 +29,12 @@ TAGS = (
     "<x-y>",
     "'",
     '"',
+)
+COUNTED = (
+    *TAGS,
+    *("<a href=/1>", '<A class="x" HREF = "/2">', "<a data-href=/3 href='#x'>", '<a/href="mailto:x">', "<a href>"),
+    *("<a href='&nbsp;", "&NBSP;", "&nbsp", "\v", "\0", "é", "word ", "<SCRIPT>", "</scripted>", "<!-->", "--->"),
+    *("<?", "</ ", "<title>", "<Svg/>", "</SVG>", "<", "hrefhref = =", "<ahref=/1>", "<é>", "\n"),
 )
 
 
@@ -97,6 +104,13 @@ def test_so_many_tags_and_no_more_are_looked_at() -> None:
 @given(st.lists(st.sampled_from(TAGS)).map("".join))
 def test_any_order_of_tags_is_judged(html: str) -> None:
     assert needs_render(html.encode()) in (None, "hollow mount", "little text", "script redirect", "noscript plea")
+
+
+@given(st.lists(st.sampled_from(COUNTED), max_size=40).map("".join), st.integers(0, 12), st.integers(0, 5))
+def test_the_scanner_counts_as_the_statistics_do(html: str, text: int, links: int) -> None:
+    page = html.encode()
+    for bounds in ((len(page), 30, text + 1, links + 1), (len(page) // 2, 6, 3 * text, 99), (99, 3, 99, links)):
+        assert _scan_page.shows_enough(page, *bounds) == shows_enough(page, *bounds)
 
 
 HIDDEN = "<script>{}</script>", "<noscript>{}</noscript>", "<!--{}-->", "<template>{}"

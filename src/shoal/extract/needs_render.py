@@ -7,20 +7,24 @@ much static text is not recognised; a spider or rules that find nothing tell of 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from shoal.extract.page_statistics import PageStatistics, Script, page_statistics
+from shoal.extract.page_statistics import MAX_TAGS, PageStatistics, Script, page_statistics
+from shoal.extract.page_statistics import shows_enough as _shows_enough
+
+shows_enough: Callable[[bytes, int, int, int, int], bool]
+try:
+    from shoal.extract._scan_page import shows_enough
+except ImportError:
+    shows_enough = _shows_enough
 
 MAX_BYTES = 1_000_000
 """A longer page is not judged, unless its beginning is enough."""
 ENOUGH_TEXT = 1_500
 ENOUGH_LINKS = 30
 _FIRST_BYTES = 64 * 1024
-_MANY_LINKS = 40
-_MOST_HIDDEN = 300
-# One search: on most pages nothing else is done, and three took twice the time.
+# One search: three took twice the time.
 _MAY_SHOW_MORE = re.compile(rb"<(?:[sS][cC][rR][iI][pP][tT]|[tT][eE][mM][pP][lL][aA][tT][eE])")
-_HIDDEN = re.compile(rb"<(?:!--|script|noscript|template|style|svg)")
-_ENDS = {b"<!--": b"-->"}
 _PLEA = re.compile(rb"java\s?script")
 _TAGS = re.compile(rb"<[^<>]*>")
 _COUNTERS = re.compile(
@@ -39,37 +43,11 @@ _CODE_TYPES = frozenset((b"", _MODULE, b"text/javascript", b"application/javascr
 
 def needs_render(html: bytes) -> str | None:
     """Why a browser would show more than this UTF-8 does, in a few words; None if it would not."""
-    if not _MAY_SHOW_MORE.search(html):
+    # First: it is the cheapest, and most pages show enough soon.
+    if shows_enough(html, _FIRST_BYTES, MAX_TAGS, ENOUGH_TEXT, ENOUGH_LINKS) or not _MAY_SHOW_MORE.search(html):
         return None
-    if _has_many_links(html[:_FIRST_BYTES]):
-        return None
-    page = page_statistics(html[:_FIRST_BYTES].lower(), ENOUGH_TEXT, ENOUGH_LINKS)
-    if not page.is_enough and len(html) > _FIRST_BYTES:
-        page = page_statistics(html[:MAX_BYTES].lower(), ENOUGH_TEXT, ENOUGH_LINKS)
-    if page.is_enough or len(html) > MAX_BYTES:
-        return None
-    return _reason(page)
-
-
-def _has_many_links(html: bytes) -> bool:
-    """Whether there are enough for sure, outside of scripts and the like. It takes a quarter of the time of a pass
-    over all tags, and is enough for most pages."""
-    links = hrefs = position = 0
-    if html.count(b"<a ") < _MANY_LINKS:
-        return False
-    for _ in range(_MOST_HIDDEN):
-        found = _HIDDEN.search(html, position)
-        start = found.start() if found else len(html)
-        links += html.count(b"<a ", position, start)
-        hrefs += html.count(b'href="/', position, start) + html.count(b'href="http', position, start)
-        if min(links, hrefs) >= _MANY_LINKS:
-            return True
-        if found is None:
-            return False
-        position = html.find(_ENDS.get(found[0], b"</" + found[0][1:]), found.end())
-        if position < 0:
-            return False
-    return False
+    page = page_statistics(html[:MAX_BYTES].lower(), ENOUGH_TEXT, ENOUGH_LINKS)
+    return None if page.is_enough or len(html) > MAX_BYTES else _reason(page)
 
 
 def _reason(page: PageStatistics) -> str | None:

@@ -113,12 +113,17 @@ class PageStatistics:
             self.has_hollow_mount = True
 
 
-def page_statistics(html: bytes, enough_text: int, enough_links: int) -> PageStatistics:
+def shows_enough(html: bytes, most_bytes: int, most_tags: int, enough_text: int, enough_links: int) -> bool:
+    """Whether this much of a page has enough text or links. scan_page.c has the same, in a tenth of the time."""
+    return page_statistics(html[:most_bytes].lower(), enough_text, enough_links, most_tags).is_enough
+
+
+def page_statistics(html: bytes, enough_text: int, enough_links: int, most_tags: int = MAX_TAGS) -> PageStatistics:
     """`html` is in lower case."""
     page = PageStatistics()
     last_close = html.rfind(b">")
     position = 0
-    for _ in range(MAX_TAGS):
+    for _ in range(most_tags):
         start = html.find(b"<", position)
         page.add_text(html[position : start if start >= 0 else len(html)])
         if page.text >= enough_text or page.links >= enough_links:

@@ -956,6 +956,111 @@ static bool scan_page(Page *page) {
     return true;
 }
 
+/* ---- Whether a page shows enough without its scripts ---- */
+
+/*
+ * The counts of page_statistics.py, and no others: what a page shows is judged by those. Most pages show enough after a
+ * few kilobytes, so this ends long before the page does.
+ */
+typedef struct {
+    const Byte *at, *end, *last_close;
+    Py_ssize_t text, links;
+} Shown;
+
+#define SHOWN_BLANKS (BLANKS | BIT('\v'))
+
+static const char *const RAW_ELEMENTS[] = {"noscript", "script", "style", "svg", "template", "textarea", "title"};
+
+enum { RAW_ELEMENT_COUNT = sizeof(RAW_ELEMENTS) / sizeof(*RAW_ELEMENTS) };
+
+static Py_ssize_t shown_bytes(const Byte *at, const Byte *end) {
+    Py_ssize_t size = 0;
+    while (at < end) {
+        if (*at == '&' && STARTS_WITH(at, end, "&nbsp;")) {
+            at += 6;
+            continue;
+        }
+        size += !among(SHOWN_BLANKS, *at++);
+    }
+    return size;
+}
+
+/* Within the attributes of an <a>. */
+static bool leads_to_page(const Byte *start, const Byte *end) {
+    static const uint64_t BEFORE_NAME = SHOWN_BLANKS | BIT('"') | BIT('\'') | BIT('/');
+    for (const Byte *at = start; end - at >= 5; at++) {
+        if (lower(*at) != 'h' || !STARTS_WITH(at, end, "href") || (at > start && !among(BEFORE_NAME, at[-1])))
+            continue;
+        const Byte *value = past(SHOWN_BLANKS, at + 4, end);
+        if (value == end || *value != '=')
+            continue;
+        value = past(SHOWN_BLANKS, value + 1, end);
+        value = past(SHOWN_BLANKS, value + (value < end && (*value == '"' || *value == '\'')), end);
+        return !STARTS_WITH(value, end, "#") && !STARTS_WITH(value, end, "javascript:") &&
+               !STARTS_WITH(value, end, "mailto:") && !STARTS_WITH(value, end, "tel:");
+    }
+    return false;
+}
+
+/* The name of a start tag, if what follows it is no markup. */
+static const char *raw_element(const Byte *name, Py_ssize_t size) {
+    for (int i = 0; i < RAW_ELEMENT_COUNT; i++)
+        if ((Py_ssize_t)strlen(RAW_ELEMENTS[i]) == size && starts_with(name, name + size, RAW_ELEMENTS[i], size))
+            return RAW_ELEMENTS[i];
+    return NULL;
+}
+
+/* The next "</" with this name, or with one that begins so; NULL: there is none. */
+static const Byte *shown_raw_end(const Byte *at, const Byte *end, const char *name) {
+    Py_ssize_t size = strlen(name);
+    while ((at = find('<', at, end)) < end) {
+        if (end - at > 1 && at[1] == '/' && starts_with(at + 2, end, name, size))
+            return at;
+        at++;
+    }
+    return NULL;
+}
+
+/* At a "<" before the last ">". False: nothing after it counts. */
+static bool pass_markup(Shown *shown) {
+    const Byte *at = shown->at, *end = shown->end;
+    bool is_end = at[1] == '/';
+    const Byte *name = at + 1 + is_end, *after = NULL;
+    if (is_letter(*name)) {
+        const Byte *close = find('>', name, end);
+        after = close + 1;
+        if (!is_end) {
+            const Byte *name_end = until(SHOWN_BLANKS | BIT('/') | BIT('>'), name, end);
+            const char *raw = raw_element(name, name_end - name);
+            if (name_end - name == 1 && lower(*name) == 'a')
+                shown->links += leads_to_page(name_end, close);
+            if (raw)
+                after = shown_raw_end(after, end, raw);
+        }
+    } else if (STARTS_WITH(at, end, "<!--")) {
+        for (const Byte *close = at + 6; !after && (close = find('>', close, end)) < end; close++)
+            if (close[-1] == '-' && close[-2] == '-')
+                after = close + 1;
+    } else {
+        after = is_end || at[1] == '!' || at[1] == '?' ? find('>', at, end) + 1 : at + 1;
+    }
+    shown->at = after;
+    return after;
+}
+
+static bool shows_enough(Shown *shown, Py_ssize_t most_tags, Py_ssize_t enough_text, Py_ssize_t enough_links) {
+    for (Py_ssize_t i = 0; i < most_tags; i++) {
+        const Byte *start = shown->at;
+        shown->at = find('<', start, shown->end);
+        shown->text += shown_bytes(start, shown->at);
+        if (shown->text >= enough_text || shown->links >= enough_links)
+            return true;
+        if (shown->at >= shown->last_close || !pass_markup(shown))
+            return false;
+    }
+    return false;
+}
+
 /* ---- Python's side ---- */
 
 static PyObject *or_none(PyObject *value) { return value ? value : Py_None; }
@@ -990,7 +1095,23 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *arguments) {
     return result;
 }
 
+static PyObject *enough(PyObject *Py_UNUSED(module), PyObject *arguments) {
+    Py_buffer html;
+    Py_ssize_t most_bytes, most_tags, enough_text, enough_links;
+    if (!PyArg_ParseTuple(arguments, "y*nnnn", &html, &most_bytes, &most_tags, &enough_text, &enough_links))
+        return NULL;
+    const Byte *start = html.buf, *end = start + (html.len < most_bytes ? html.len : most_bytes);
+    Shown shown = {.at = start, .end = end, .last_close = end};
+    while (shown.last_close > start && *--shown.last_close != '>')
+        ;
+    bool is_enough = shows_enough(&shown, most_tags, enough_text, enough_links);
+    PyBuffer_Release(&html);
+    return PyBool_FromLong(is_enough);
+}
+
 static PyMethodDef METHODS[] = {
+    {"shows_enough", enough, METH_VARARGS,
+     "shows_enough(html, most_bytes, most_tags, enough_text, enough_links): as page_statistics.py counts."},
     {"scan", scan, METH_VARARGS, "scan(html, most_marks, most_text): what a crawler needs of a page; see scan_parser.py."},
     {NULL, NULL, 0, NULL},
 };
