@@ -18,7 +18,6 @@ from scrapy.spiderloader import SpiderLoader
 from scrapy.utils.project import get_project_settings
 
 from shoal.errors import UsageError
-from shoal.fleet.scrapy_process import is_folder
 from shoal.scrapy.uploaded_project import unpack, use
 
 MEMORY_BYTES = 4 << 30
@@ -50,15 +49,15 @@ def answered(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def spiders_of(asked: dict[str, Any]) -> list[str]:
-    """`package`: a file to unpack into `folder`; else `project`: a folder or the import path of settings."""
+    """`package`: a file to unpack into `folder`; else `project`: a folder; else `settings`: their import path."""
     if asked.get("package") is not None:
         unpack(Path(asked["package"]), Path(asked["folder"]))
         use(Path(asked["folder"]))
-    elif is_folder(asked["project"]):
+    elif asked.get("project") is not None:
         os.chdir(asked["project"])
         sys.path.insert(0, asked["project"])
     else:
-        os.environ["SCRAPY_SETTINGS_MODULE"] = asked["project"]
+        os.environ["SCRAPY_SETTINGS_MODULE"] = asked["settings"]
     return sorted(SpiderLoader.from_settings(get_project_settings()).list())
 
 

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
 
 from shoal.errors import MissingExtra, UsageError
+from shoal.fleet.scrapy_process import is_folder
 from shoal.fleet.supervisor import kill_group
 from shoal.telemetry.mask_secrets import is_secret
 
@@ -37,7 +38,7 @@ def spiders_of_package(package: bytes, within_s: float = LIST_S) -> list[str]:
 def spiders_of_project(project: str, within_s: float = LIST_S) -> list[str]:
     """Of a folder or an installed package, which the operator trusts with the environment. Raises UsageError."""
     with TemporaryDirectory(prefix="shoal-project-") as folder:
-        return _listed({"project": project}, folder, os.environ, within_s)
+        return _listed({"project" if is_folder(project) else "settings": project}, folder, os.environ, within_s)
 
 
 def _without_secrets(environment: Mapping[str, str], home: str) -> dict[str, str]:
