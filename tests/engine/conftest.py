@@ -47,10 +47,10 @@ class Field:
     bounds: CallbackLimits | None = None
     reading_s: float = 10.0
 
-    def add(self, job: str, wanted: JobSpec, *seeds: str) -> None:
+    def add(self, job: str, wanted: JobSpec, *seeds: str, fleet: bool = False) -> None:
         params = Params(frozenset(wanted.keep_params), frozenset(wanted.drop_params))
         inputs = [Input(line, url, target(url, params, wanted.politeness.group)) for line, url in enumerate(seeds, 1)]
-        create_job(self.home.store, job, lambda: wanted, inputs, time.time())
+        create_job(self.home.store, job, lambda: wanted, inputs, time.time(), fleet=fleet)
 
     async def run(self, *jobs: str, for_s: float | None = None, until: asyncio.Event | None = None) -> None:
         """Until all rest, or for so long, or until then; stopped gracefully."""

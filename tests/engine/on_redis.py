@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from shoal.engine.active_job import JobResources
 from shoal.engine.engine import Engine
-from shoal.engine.job_start import make_active_job, seed_offers, seeds_of, terms_of
+from shoal.engine.job_start import seed_offers, seeds_of, terms_of
 from shoal.engine.reading.crash_marker import CrashMarker
-from shoal.fetch.address_guard import AddressGuard
-from shoal.fetch.curl_fetcher import Fetcher
-from shoal.frontier.contract import Caller
+from shoal.fleet.load_worker_jobs import FleetJobLoader
+from shoal.frontier.contract import ALL_LANES, Caller
 from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.practice import Running, Shop
 from shoal.store.archive.archive_folders import Archive
@@ -21,6 +18,7 @@ from shoal.store.archive.spools import ALONE, Spools
 from shoal.store.jobs import load_job
 from shoal.store.store import Store
 from shoal.store.writer import Writer
+from shoal.urls import Exclusions
 from tests.frontier.redis_server import RedisServer
 
 
@@ -31,14 +29,15 @@ async def work(
     async with AsyncExitStack() as closing:
         frontier = await RedisFrontier.open(server.url, bounds)
         closing.push_async_callback(frontier.close)
-        fetcher = Fetcher("shoal/test", AddressGuard(allow_private=True))
-        closing.push_async_callback(fetcher.aclose)
         writer = Writer(store)
         closing.callback(writer.close)
-        engine = Engine(frontier, writer, CrashMarker(folder / f"mark-{name}"), 16, name)
         spools = Spools(Archive.at(None, folder), "here", ALONE)
         closing.callback(spools.close)
-        engine.add(await asyncio.to_thread(make_active_job, load_job(store, job), store, spools, JobResources(fetcher)))
+        loader = FleetJobLoader(store, writer, spools, Exclusions(), (), True, frontier.cancel)
+        closing.push_async_callback(loader.close)
+        engine = Engine(frontier, writer, CrashMarker(folder / f"mark-{name}"), 16, name, loader)
+        engine.add(await loader.load(job))
+        engine.permit(ALL_LANES)
         await engine.run()
 
 

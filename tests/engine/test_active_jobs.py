@@ -27,6 +27,8 @@ class Loadable:
 
     async def reload(self, active_job: ActiveJob) -> None: ...
 
+    async def reload_shapes(self, active_job: ActiveJob) -> None: ...
+
     async def unload(self, active_job: ActiveJob) -> None:
         self.retired.append(active_job.id)
 

@@ -108,6 +108,23 @@ def test_a_later_process_knows_what_was_learnt(crawler: Field) -> None:
     assert doubt(saved(crawler.home.store, later)) is Doubt.NONE
 
 
+def test_what_one_process_found_useful_clears_the_shape_for_another(crawler: Field) -> None:
+    doubting, finding = ShapeStatistics(), ShapeStatistics()
+    learn(doubting, LEAST_USEFUL_PAGES, USELESS_AFTER)
+    found_by = ["?action", "?action=edit", "?title", "/w/*"]
+    finding.learn(HOST, article(7), Worth.USEFUL, found_by)
+    assert doubt(saved(crawler.home.store, doubting, finding)) is Doubt.NONE
+
+
+def test_a_process_that_hears_of_a_doubt_tells_what_it_found_useful(crawler: Field) -> None:
+    doubting, finding = ShapeStatistics(), ShapeStatistics()
+    learn(doubting, LEAST_USEFUL_PAGES, USELESS_AFTER)
+    finding.learn(HOST, edit(7), Worth.USEFUL)
+    assert doubt(saved(crawler.home.store, doubting, finding)) is Doubt.USELESS
+    finding.load(load_shape_counts(crawler.home.store, "job"))
+    assert doubt(saved(crawler.home.store, finding)) is Doubt.NONE
+
+
 def test_the_counts_of_several_processes_add_up(crawler: Field) -> None:
     several = [ShapeStatistics() for _ in range(3)]
     for shapes in several:

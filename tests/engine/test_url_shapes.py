@@ -10,6 +10,7 @@ import pytest
 
 from shoal.frontier.redis import RedisFrontier
 from shoal.jobs.explain import explain
+from shoal.model import Figures
 from shoal.practice import Answer, Visit, Wiki, running
 from shoal.practice.request_log import LogEntry
 from shoal.urls.exclusions import Exclusions
@@ -107,6 +108,20 @@ async def test_feeds_that_list_nothing_new_are_not_all_requested(crawler: Field)
     assert "*/comments/*" in {one.shape for one in seen.stored.shapes}
 
 
+def lists_that_lead_to_a_slow_page(delay_s: float) -> Pages:
+    """All lists ask not to be indexed. Only the first leads to a page, which answers after the others were read."""
+    posts = {f"/post-{n}": html(body=f"post {n}") for n in range(8)}
+    lists = {f"/list?from={n}": html(head=NOINDEX, body=str(n)) for n in range(1, 60)}
+    first = {"/list?from=0": html("/slow", head=NOINDEX), "/slow": html(body="slow")._replace(delay_s=delay_s)}
+    return {**posts, **lists, **first, "/": html("/list?from=0", *posts, *lists)}
+
+
+async def test_nothing_is_dropped_while_a_page_is_fetched_that_may_show_its_use(crawler: Field) -> None:
+    async with serving(lists_that_lead_to_a_slow_page(1.0)) as site:
+        seen = await crawler.crawl(spec(per_host=2), site.url("/"))
+    assert seen.stored.dropped == {} and seen.stored.pages == 70
+
+
 @pytest.fixture
 def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
     (tmp_path / "redis").mkdir()
@@ -114,19 +129,34 @@ def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
         yield server
 
 
+async def crawl_by_two(crawler: Field, redis_server: RedisServer, folder: Path, seed: str) -> tuple[set[str], Figures]:
+    """The paths of all pages that two workers of a fleet bring."""
+    store = crawler.home.store
+    crawler.add("job", spec(archive=False, per_host=2), seed, fleet=True)
+    frontier = await RedisFrontier.open(redis_server.url)
+    await submit(frontier, store, "job")
+    async with asyncio.timeout(120):
+        await asyncio.gather(*(work(redis_server, store, folder, "job", f"worker-{n}") for n in range(2)))
+    figures = await frontier.figures("job")
+    await frontier.close()
+    assert (figures.queued, figures.leased) == (0, 0)
+    return {"/" + url.split("/", 3)[3] for url in pages_in(store)}, figures
+
+
 async def test_the_engines_of_a_fleet_bring_all_articles_and_an_end(
     crawler: Field, redis_server: RedisServer, tmp_path: Path
 ) -> None:
-    store = crawler.home.store
     with running(WIKI, log=tmp_path / "log") as site:
-        crawler.add("job", spec(archive=False, per_host=2), site.url())
-        frontier = await RedisFrontier.open(redis_server.url)
-        await submit(frontier, store, "job")
-        async with asyncio.timeout(120):
-            await asyncio.gather(*(work(redis_server, store, tmp_path, "job", f"worker-{n}") for n in range(2)))
-        figures = await frontier.figures("job")
-        await frontier.close()
+        pages, figures = await crawl_by_two(crawler, redis_server, tmp_path, site.url())
         log = site.log()
-    assert {url.partition(str(site.port))[2] for url in pages_in(store)} >= CONTENT
+    assert pages >= CONTENT
     assert len(log) < 6 * len(CONTENT)
-    assert figures.dropped["shape"] > 400 and (figures.queued, figures.leased) == (0, 0)
+    assert figures.dropped["shape"] > 400
+
+
+async def test_a_worker_drops_nothing_while_another_fetches_a_page_that_may_show_its_use(
+    crawler: Field, redis_server: RedisServer, tmp_path: Path
+) -> None:
+    async with serving(lists_that_lead_to_a_slow_page(2.0)) as site:
+        pages, figures = await crawl_by_two(crawler, redis_server, tmp_path, site.url("/"))
+    assert figures.dropped == {} and len(pages) == 70

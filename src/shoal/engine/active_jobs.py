@@ -15,6 +15,8 @@ from typing import Protocol
 from shoal.engine.active_job import ActiveJob
 from shoal.model import Lease
 
+SHAPES_RENEWED_AFTER_S = 2.0
+
 
 class JobLoader(Protocol):
     """Loads jobs for a process of a fleet. Raises ShoalError for a job that cannot be worked on here."""
@@ -22,6 +24,8 @@ class JobLoader(Protocol):
     async def load(self, job: str) -> ActiveJob: ...
 
     async def reload(self, active_job: ActiveJob) -> None: ...
+
+    async def reload_shapes(self, active_job: ActiveJob) -> None: ...
 
     async def unload(self, active_job: ActiveJob) -> None: ...
 
@@ -33,6 +37,8 @@ class ActiveJobs:
         self._turns: dict[str, asyncio.Lock] = {}
         self._leases: Counter[str] = Counter()
         self._used_at: dict[str, float] = {}
+        self._shapes_at: dict[str, float] = {}
+        """job -> when its shapes were last loaded, without the loads of the whole job."""
 
     def add(self, active_job: ActiveJob) -> None:
         self._known[active_job.id] = active_job
@@ -62,6 +68,16 @@ class ActiveJobs:
             else:
                 await self._loader.reload(active_job)
             active_job.edition = lease.edition
+
+    async def renew_shapes(self, active_job: ActiveJob) -> None:
+        """Loads what other workers have learnt, if that was last done a while ago."""
+        if self._loader is None:
+            return
+        async with self._turns.setdefault(active_job.id, asyncio.Lock()):
+            if time.monotonic() >= self._shapes_at.get(active_job.id, 0.0) + SHAPES_RENEWED_AFTER_S:
+                began_at = time.monotonic()
+                await self._loader.reload_shapes(active_job)
+                self._shapes_at[active_job.id] = began_at
 
     def is_held(self, job: str) -> bool:
         """Whether this process holds leases of the job."""
@@ -95,4 +111,5 @@ class ActiveJobs:
         """Nobody waits for the lock: a task that waits for it holds a lease."""
         self._turns.pop(job, None)
         self._used_at.pop(job, None)
+        self._shapes_at.pop(job, None)
         del self._leases[job]

@@ -94,10 +94,11 @@ def elsewhere(lease: Lease, was_sent: bool = True) -> RequestResult:
     return RequestResult(lease, completion)
 
 
-def put_off(lease: Lease, priority: int) -> RequestResult:
-    """The request waits with this priority. Nothing was sent."""
+def put_off(lease: Lease, priority: int, wait_s: float = 0.0) -> RequestResult:
+    """The request waits with this priority, and at least so long. Nothing was sent."""
     trail = lease.trail._replace(priority=priority)
-    return RequestResult(lease, Completion(lease.token, Outcome.RETRY, trail=trail, counted=False, started=False))
+    completion = Completion(lease.token, Outcome.RETRY, delay_s=wait_s, trail=trail, counted=False, started=False)
+    return RequestResult(lease, completion)
 
 
 def dead(lease: Lease, kind: str, status: int | None, detail: str, started: bool = True) -> RequestResult:

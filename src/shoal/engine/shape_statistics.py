@@ -83,6 +83,10 @@ class ShapeStatistics:
             counts = self._useless if kind == USELESS_PAGES else self._useful
             counts[key] = n + self._changes.get((kind, key), (0, None))[0]
             self._stored.add((kind, key))
+        for kind, key in stored:
+            if kind == USELESS_PAGES and self._useful[key]:
+                # Other workers doubt the shape. They have not seen the useful pages that were seen here.
+                self._store_useful(key, None)
         self._doubted = {key for key in self._useless if self._doubt(key)}
 
     def take_changes(self) -> Changes:
@@ -120,8 +124,11 @@ class ShapeStatistics:
         if self._useful[host] < LEAST_USEFUL_PAGES:
             self._useful[host] += 1
             self._add(USEFUL_PAGES, host, 1, url)
-        for shape in {*shapes_of(url), *found_by}:
+        for shape in shapes_of(url):
             self._note_useful(f"{host} {shape}", url)
+        for shape in found_by:
+            # Each has a useless page, which another worker may have read.
+            self._note_useful(f"{host} {shape}", url, may_be_doubted=True)
 
     def _note_useless(self, key: str, url: str) -> None:
         if not self._has_room(key):
@@ -136,21 +143,21 @@ class ShapeStatistics:
             self._doubted.add(key)
             self.has_news |= n in (DOUBTFUL_AFTER, USELESS_AFTER)
 
-    def _note_useful(self, key: str, url: str) -> None:
+    def _note_useful(self, key: str, url: str, may_be_doubted: bool = False) -> None:
         if not self._has_room(key):
             return
         self._useful[key] += 1
-        if self._useless[key] or self._useful[key] >= OFTEN:
+        if may_be_doubted or self._useless[key] or self._useful[key] >= OFTEN:
             self._store_useful(key, url)
         if key in self._doubted:
             self._doubted.discard(key)
             self.has_news = True
 
-    def _store_useful(self, key: str, url: str) -> None:
+    def _store_useful(self, key: str, url: str | None) -> None:
         if (USEFUL_PAGES, key) not in self._stored:
             self._add(USEFUL_PAGES, key, self._useful[key], url)
 
-    def _add(self, kind: str, key: str, n: int, url: str) -> None:
+    def _add(self, kind: str, key: str, n: int, url: str | None) -> None:
         self._stored.add((kind, key))
         before, sample = self._changes.get((kind, key), (0, url))
         self._changes[kind, key] = before + n, sample

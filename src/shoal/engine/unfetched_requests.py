@@ -14,6 +14,8 @@ from shoal.model import Landing, Lease, Target, Trail
 from shoal.urls import Scope
 from shoal.urls.url_shapes import BRINGS_NOTHING, SHAPE
 
+OTHERS_END_S = 5.0
+"""Most pages that other processes of a fleet are fetching are read within this time."""
 NOT_SOONER_S = 0.1
 """A margin between clocks: a moment too early, and the attempt would be spent on the failure that is already known."""
 UNWANTED = {
@@ -62,7 +64,7 @@ def by_shape(lease: Lease, active_job: ActiveJob) -> RequestResult | None:
     if is_sample(lease):
         return None
     if trail.priority > LAST_OF_ALL:
-        return request_result.put_off(lease, LAST_OF_ALL)
+        return request_result.put_off(lease, LAST_OF_ALL, OTHERS_END_S if active_job.keeps_offers else 0.0)
     if doubt is Doubt.USELESS:
         return request_result.drop(lease, SHAPE, shape + BRINGS_NOTHING, started=False)
     return None

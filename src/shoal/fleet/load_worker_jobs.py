@@ -107,6 +107,9 @@ class FleetJobLoader:
                 active_job.use(await asyncio.to_thread(callbacks_of, job.spec))
             active_job.spider_written_at = written_at
         active_job.jars.load(await self.writer.read(load_cookies, active_job.id))
+        await self.reload_shapes(active_job)
+
+    async def reload_shapes(self, active_job: ActiveJob) -> None:
         if active_job.shapes is not None:
             active_job.shapes.load(await self.writer.read(load_shape_counts, active_job.id))
 

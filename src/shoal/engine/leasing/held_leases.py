@@ -18,7 +18,9 @@ from shoal.engine.leasing.start_times import LeaseTiming
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.reading.conditional_recrawl import KnownPage, Refresh
 from shoal.engine.request_pipeline import RequestPipeline, ReturnLease
+from shoal.engine.request_result import put_off
 from shoal.engine.saving.result_queue import ResultQueue
+from shoal.engine.shape_statistics import LAST_OF_ALL
 from shoal.errors import ShoalError
 from shoal.model import Landing, Lease
 
@@ -51,8 +53,9 @@ class HeldLeases:
         self._outages = outages
         self._wake = wake
         self._concurrency = concurrency
-        self._held: dict[int, str] = {}
-        """token -> job"""
+        self._held: dict[int, Lease] = {}
+        self._one_ended = asyncio.Event()
+        """Set and replaced whenever leases are removed."""
         self.tasks: dict[asyncio.Task[None], str] = {}
         """task -> job"""
         self._rendering: set[asyncio.Task[None]] = set()
@@ -81,12 +84,12 @@ class HeldLeases:
 
     @property
     def jobs(self) -> set[str]:
-        return set(self._held.values())
+        return {lease.job for lease in self._held.values()}
 
     async def add(self, leases: Sequence[Lease], asked_at: float) -> None:
         """`asked_at` is when the leases were requested from the frontier."""
         timing = LeaseTiming(asked_at, time.monotonic())
-        self._held.update((lease.token, lease.job) for lease in leases)
+        self._held.update((lease.token, lease) for lease in leases)
         self._active_jobs.hold(leases)
         current = [lease for lease in leases if self._active_jobs.is_current(lease)]
         if len(current) < len(leases):
@@ -98,7 +101,9 @@ class HeldLeases:
 
     def remove(self, tokens: Sequence[int]) -> None:
         for token in tokens:
-            self._active_jobs.let_go(self._held.pop(token))
+            self._active_jobs.let_go(self._held.pop(token).job)
+        self._one_ended.set()
+        self._one_ended = asyncio.Event()
         self.ended_at = time.monotonic()
         self._wake.now()
 
@@ -121,7 +126,7 @@ class HeldLeases:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._landings.report()
         ended = self._results.tokens
-        if begun := [token for token, job in self._held.items() if job in jobs and token not in ended]:
+        if begun := [token for token, lease in self._held.items() if lease.job in jobs and token not in ended]:
             await self._release(begun, 0.0)
 
     def cancel(self) -> None:
@@ -168,11 +173,28 @@ class HeldLeases:
             del self.unloadable[next(iter(self.unloadable))]
 
     async def _run_pipeline(self, lease: Lease, timing: LeaseTiming, known: KnownPage | None) -> None:
-        end = await self._pipeline.run(lease, timing, self._active_jobs[lease.job], known)
+        active_job = self._active_jobs[lease.job]
+        is_last = active_job.shapes is not None and lease.trail.priority <= LAST_OF_ALL
+        if is_last and await self._others_ended(lease):
+            # They may have led to requests that come before it.
+            self._results.put(put_off(lease, LAST_OF_ALL))
+            return
+        if is_last:
+            await self._outages.keep_trying(self._active_jobs.renew_shapes, active_job)
+        end = await self._pipeline.run(lease, timing, active_job, known)
         if isinstance(end, ReturnLease):
             await self._release([lease.token], end.wait_s, end.needs_browser)
         else:
             self._results.put(end)
+
+    async def _others_ended(self, lease: Lease) -> bool:
+        """Waits for the requests of the host that come before this one. Returns whether there were any: a page that is
+        being fetched may be the one that shows the use of a shape."""
+        waited = False
+        while any(_comes_before(other, lease) for other in self._held.values()):
+            waited = True
+            await self._one_ended.wait()
+        return waited
 
     async def _release(self, tokens: Sequence[int], wait_s: float, needs_browser: bool = False) -> None:
         await self._frontier_client.release(tokens, wait_s, needs_browser)
@@ -193,3 +215,7 @@ class HeldLeases:
         if not task.cancelled() and task.exception() is not None:
             # Pages and hosts cannot cause this: it is a bug of ours, and the crawl must not go on without the task.
             self._results.fail(task.exception())
+
+
+def _comes_before(other: Lease, last: Lease) -> bool:
+    return other.trail.priority > LAST_OF_ALL and other.target.host == last.target.host and other.job == last.job
