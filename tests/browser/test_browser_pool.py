@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shoal.browser.browser_fetcher import BrowserFetcher
-from shoal.browser.browser_pool import BrowserPool
+from shoal.browser.browser_pool import REST_S, BrowserPool
 from shoal.browser.find_browser import BrowserMissing
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.exchange import FetchAborted
@@ -147,7 +147,17 @@ async def test_a_program_that_is_no_browser_is_refused_with_the_reason(tmp_path:
     for folder in tmp_path.parents:
         if folder.stat().st_uid == os.getuid() and folder.stat().st_mode & 0o001 == 0:
             folder.chmod(folder.stat().st_mode | 0o011)
-    pool = BrowserPool(AGENT, str(fake))
+    now = 0.0
+    pool = BrowserPool(AGENT, str(fake), clock=lambda: now)
+    assert pool.pages
     with pytest.raises(BrowserMissing, match="its sandbox does not work here"):
         await pool.start()
-    assert pool.started == 0
+    fake.unlink()
+    # It is not tried again for each page.
+    with pytest.raises(BrowserMissing, match="its sandbox does not work here"):
+        await pool.start()
+    assert (pool.started, pool.pages) == (0, 0)
+    now = REST_S
+    assert pool.pages
+    with pytest.raises(BrowserMissing, match="is not a program"):
+        await pool.start()

@@ -153,6 +153,9 @@ def test_a_job_says_that_some_of_its_requests_wait_for_a_browser(fleet: FleetShe
     figures = fleet.figures(job)
     missing = "no worker has a browser, and its pages need one: shoal worker --browsers 1"
     assert (figures["state"], figures["limiting"]) == ("waiting", missing)
+    fleet.man(browser_fault="its sandbox does not work")
+    missing = "no worker's browser starts, and its pages need one: its sandbox does not work"
+    assert fleet.figures(job)["limiting"] == missing
     fleet.man(browser_pages=4)
     assert fleet.figures(job)["state"] == "running"
 

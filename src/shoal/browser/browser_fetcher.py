@@ -35,7 +35,6 @@ from shoal.fetch.rendered_page import RenderedPage
 from shoal.model.rendering import Rendering
 from shoal.telemetry import EventLogger
 
-RESTART_WAIT_S = 5.0
 SALVAGE_S = 3.0
 DISPOSE_S = 5.0
 ASSET_BYTES = 30_000_000
@@ -84,9 +83,7 @@ class BrowserFetcher:
         except BrowserMissing as missing:
             if not self.pool.started:
                 raise
-            # One started here before: the machine may be out of memory, or too busy for the moment.
-            log.warning("browser_not_started", f"no browser for {call.url}, trying again: {missing}")
-            await asyncio.sleep(RESTART_WAIT_S)
+            # The pool takes no more pages for a while.
             raise FetchAborted(str(missing)) from missing
 
     async def aclose(self) -> None:

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from shoal.browser.browser_process import BrowserProcess
-from shoal.browser.find_browser import find_browser
+from shoal.browser.find_browser import BrowserMissing, find_browser
 from shoal.browser.process_memory import total_memory
 from shoal.telemetry import EventLogger
 
@@ -29,6 +29,8 @@ BLAMED_AFTER = 4
 ALONE = 2
 """A page is no longer tried if it was open in so many browsers when they were lost. One that was alone there counts
 twice: somebody may have ended its browser from outside, but not again and again."""
+REST_S = 60.0
+"""After a browser did not start, none is started for so long: a start that fails costs more than a page."""
 LISTENERS_PER_PAGE = 2
 """A page that is being closed still has one."""
 _MOST_REMEMBERED = 10_000
@@ -79,12 +81,28 @@ class BrowserPool:
         self._current: LentBrowser | None = None
         self._old: set[LentBrowser] = set()
         self._suspects: Counter[str] = Counter()
+        self._fault: BrowserMissing | None = None
+        self._rests_until = 0.0
         self.waiting = 0
         """Pages that wait for a slot."""
         self.open = 0
         """Pages that have one."""
         self.started = 0
         """Browsers that were started."""
+
+    @property
+    def pages(self) -> int:
+        """How many pages it takes at a time. None for a while after a browser did not start."""
+        return 0 if self._is_resting else self.at_once
+
+    @property
+    def fault(self) -> str | None:
+        """Why it takes none."""
+        return str(self._fault) if self._is_resting else None
+
+    @property
+    def _is_resting(self) -> bool:
+        return self._fault is not None and self._clock() < self._rests_until
 
     @property
     def is_crowded(self) -> bool:
@@ -166,13 +184,23 @@ class BrowserPool:
             return self._current
 
     async def _started(self) -> LentBrowser:
-        process = await BrowserProcess.launch(
-            find_browser(self._program),
-            self._agent,
-            self._listeners,
-            self._most_renderer_bytes,
-            self._most_bytes,
-        )
+        if self._is_resting:
+            raise BrowserMissing(str(self._fault))
+        try:
+            process = await BrowserProcess.launch(
+                find_browser(self._program),
+                self._agent,
+                self._listeners,
+                self._most_renderer_bytes,
+                self._most_bytes,
+            )
+        except BrowserMissing as missing:
+            self._fault, self._rests_until = missing, self._clock() + REST_S
+            if self.started:
+                # The machine may be out of memory, or too busy for the moment.
+                log.warning("browser_not_started", f"pages wait, the next try is in {REST_S:.0f} s: {missing}")
+            raise
+        self._fault = None
         self.started += 1
         log.info("browser_started", f"started {process.version}", browser=process.pid, network=process.has_network)
         return LentBrowser(process, self._clock())

@@ -107,6 +107,10 @@ def run_job(
             raise CrawlCancelled(
                 f"something cancelled all tasks of the crawl, likely the spider; resume: {again}"
             ) from None
+        except UsageError:
+            if stream is not None:
+                stream.remove_if_empty(got_pages=False)
+            raise
     try:
         written = None if stream is None else _finish_output(session, report.overview, stream)
     except (UsageError, Unavailable) as error:

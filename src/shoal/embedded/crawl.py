@@ -211,8 +211,10 @@ class Crawl:
             find_browser(self._browser)
 
     def _browser_pages(self) -> int:
-        # A browser that has not started yet starts for the first page that needs it.
-        return 1 if self._browser_fetcher is None else self._browser_fetcher.pool.at_once
+        # A browser that has not started yet starts for the first page that needs it. If it does not, pages of `auto`
+        # that wait for one are fetched without.
+        pool = None if self._browser_fetcher is None else self._browser_fetcher.pool
+        return pool.pages if pool is not None and pool.started else 1
 
     def _open_browser(self, spec: JobSpec) -> BrowserFetcher:
         if self._browser_fetcher is None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 from shoal.engine import request_result, unfetched_requests
 from shoal.engine.active_job import ActiveJob
 from shoal.engine.attempt import AnsweredAttempt, Attempt
+from shoal.engine.fetch_in_browser import fetch_in_browser
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.landing_of_answer import block_landing, landing_of
 from shoal.engine.leasing.log_offers import OfferLog
@@ -152,7 +153,7 @@ class RequestPipeline:
                 else:
                     assert call.rendering is not None
                     rules = rules_of_page(self._robots, lease, active_job, call.rendering)
-                    answer = await browser.fetch(call, rules)
+                    answer = await fetch_in_browser(browser, call, rules, lease, active_job)
                 active_job.after_fetch(lease, call)
             except FetchAborted:
                 return ReturnLease(NO_ROOM_WAIT_S)

@@ -15,9 +15,9 @@ def find_blocker(job: Job, figures: Figures, roster: list[RosterEntry]) -> str |
         up = any(entry.lanes for entry in roster)
         return f"no worker {'serves its lane' if up else 'is running'}: shoal worker --lanes {job.spec.lane}"
     if figures.queued and figures.for_browsers >= figures.queued and not figures.leased:
+        if not any(entry.browser_pages for entry in workers):
+            return _no_browser(workers, "its pages need one")
         workers = [entry for entry in workers if entry.browser_pages]
-        if not workers:
-            return "no worker has a browser, and its pages need one: shoal worker --browsers 1"
     faults = [entry.unloadable[job.id] for entry in workers if job.id in entry.unloadable]
     if len(faults) == len(workers):
         return f"no worker can load it: {faults[0]}"
@@ -30,10 +30,10 @@ def find_blocker(job: Job, figures: Figures, roster: list[RosterEntry]) -> str |
 
 def missing_browser(job: Job, figures: Figures, roster: list[RosterEntry]) -> str | None:
     """Why some of its requests wait while others go on."""
-    if not figures.for_browsers or any(entry.browser_pages for entry in serving(roster, job.spec.lane)):
+    workers, n = serving(roster, job.spec.lane), figures.for_browsers
+    if not n or any(entry.browser_pages for entry in workers):
         return None
-    n = figures.for_browsers
-    return f"no worker has a browser, and {plural(n, 'request')} need{'s' * (n == 1)} one: shoal worker --browsers 1"
+    return _no_browser(workers, f"{plural(n, 'request')} need{'s' * (n == 1)} one")
 
 
 def slow_reading(job: Job, roster: list[RosterEntry]) -> str | None:
@@ -51,6 +51,13 @@ def partly_unloadable(job: Job, roster: list[RosterEntry]) -> str | None:
 def archive_note(roster: list[RosterEntry]) -> str | None:
     """Why segments wait in spools: jobs run, until the spools are full."""
     return next((entry.archive_note for entry in roster if entry.archive_note), None)
+
+
+def _no_browser(workers: list[RosterEntry], need: str) -> str:
+    fault = next((entry.browser_fault for entry in workers if entry.browser_fault), None)
+    if fault is not None:
+        return f"no worker's browser starts, and {need}: {fault}"
+    return f"no worker has a browser, and {need}: shoal worker --browsers 1"
 
 
 def _untended(roster: list[RosterEntry], workers: list[RosterEntry]) -> str | None:

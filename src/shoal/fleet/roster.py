@@ -47,6 +47,8 @@ class RosterEntry:
     """How many pages its browser opens at a time; 0: it has none."""
     browser_open: int = 0
     """How many pages it has open."""
+    browser_fault: str | None = None
+    """Why its browser does not start."""
     stopping: bool = False
     """It finishes its requests and ends."""
     waiting_for: str | None = None

@@ -68,6 +68,7 @@ class WorkerChild:
         self._stopping = False
         self._ended = threading.Event()
         self._lane: Lane | None = None
+        self._browser_fault: str | None = None
         self._news = asyncio.Event()
         self._busy_at = 0.0
         """When its slice last found work."""
@@ -118,7 +119,7 @@ class WorkerChild:
         archive = Archive.at(settings.archive_url, settings.home, settings.spool_bytes)
         spools = self._spools = Spools(archive, machine(), ON_A_FLEET)
         exclusions = read_exclusions(settings.exclusions)
-        pool = self._browser_pool = await _open_browser_pool(settings)
+        pool = self._browser_pool = await self._open_browser_pool()
         source = FleetJobLoader(
             store,
             writer,
@@ -169,9 +170,26 @@ class WorkerChild:
         store.close()
         self._end_heartbeat()
 
+    async def _open_browser_pool(self) -> BrowserPool | None:
+        """Starts the browser. None if this worker has none, or it does not start: then the worker goes on without."""
+        if not self._settings.rendering:
+            return None
+        # Imported here only: most workers have no browser.
+        from shoal.browser.browser_pool import BrowserPool
+        from shoal.browser.find_browser import BrowserMissing
+
+        pool = BrowserPool(self._settings.user_agent, self._settings.browser)
+        try:
+            await pool.start()
+        except BrowserMissing as missing:
+            self._browser_fault = str(missing)
+            log.error("browser_missing", f"this process renders no pages: {missing}")
+            return None
+        return pool
+
     @property
     def _browser_pages(self) -> int:
-        return 0 if self._browser_pool is None else self._browser_pool.at_once
+        return 0 if self._browser_pool is None else self._browser_pool.pages
 
     def _begin(self, *works: Coroutine[Any, Any, None]) -> list[asyncio.Task[None]]:
         """Starts background tasks; the process ends if one of them fails."""
@@ -275,6 +293,7 @@ class WorkerChild:
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             browser_pages=self._browser_pages,
             browser_open=self._browser_pool.open if self._browser_pool is not None else 0,
+            browser_fault=self._browser_fault if self._browser_pool is None else self._browser_pool.fault,
             stopping=engine.stopping,
             waiting_for=engine.waiting_for,
             unloadable=dict(engine.unloadable),
@@ -327,23 +346,6 @@ class WorkerChild:
 
     def _is_over(self) -> bool:
         return self._stopping or stop_requested()
-
-
-async def _open_browser_pool(settings: Settings) -> BrowserPool | None:
-    """Starts the browser. None if this worker has none; one that does not start is logged, and the worker goes on."""
-    if not settings.rendering:
-        return None
-    # Imported here only: most workers have no browser.
-    from shoal.browser.browser_pool import BrowserPool
-    from shoal.browser.find_browser import BrowserMissing
-
-    pool = BrowserPool(settings.user_agent, settings.browser)
-    try:
-        await pool.start()
-    except BrowserMissing as missing:
-        log.error("browser_missing", f"this process renders no pages: {missing}")
-        return None
-    return pool
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:

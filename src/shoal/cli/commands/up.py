@@ -199,7 +199,8 @@ def plain(seen: FleetStatus, parts: Sequence[SupervisedProcess]) -> str:
     servers = [fault for fault in (seen.redis_fault, seen.database_fault) if fault]
     # What the processes wait for, such as disk space, unless it is one of these servers.
     waits = [] if servers else [child.entry.waiting_for for child in seen.at_work if child.entry.waiting_for]
-    faults = [*servers, *dict.fromkeys(waits)]
+    browsers = [child.entry.browser_fault for child in seen.at_work if child.entry.browser_fault]
+    faults = [*servers, *dict.fromkeys([*waits, *browsers])]
     return "; ".join([_sums(seen.at_work), f"{plural(seen.jobs, 'job')} to do", *down, *map(safe, faults)])
 
 
@@ -225,7 +226,7 @@ def _sums(at_work: list[AtWork]) -> str:
 def _process(child: AtWork) -> str:
     entry = child.entry
     doing = f"{entry.lane}, {count(entry.in_flight)} in flight" if entry.lane else "idle"
-    browser = ", with a browser" if entry.browser_pages else ""
+    browser = ", with a browser" if entry.browser_pages else ", its browser does not start" * bool(entry.browser_fault)
     about = entry.waiting_for or f"{child.per_s:.1f} requests/s, {size(entry.memory_bytes)}{browser}, {doing}"
     return _row("", f"process {entry.pid}", about)
 

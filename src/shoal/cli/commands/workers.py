@@ -58,5 +58,5 @@ def _doing(worker: Record) -> str:
         return "finishes its requests and ends"
     if worker["role"] != "child":
         return "schedules jobs"
-    lanes = " ".join(worker["lanes"])
-    return f"crawls {worker['lane']} (serves {lanes})" if worker["lane"] else f"idle (serves {lanes})"
+    serves = f"(serves {' '.join(worker['lanes'])}){', without its browser' if worker.get('browser_fault') else ''}"
+    return f"crawls {worker['lane']} {serves}" if worker["lane"] else f"idle {serves}"

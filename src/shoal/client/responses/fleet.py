@@ -75,6 +75,8 @@ class Worker(TypedDict):
     """How many pages its browser may load at a time; 0: it has none."""
     browser_open: int
     """How many pages it has open."""
+    browser_fault: str | None
+    """Why its browser does not start."""
     stopping: bool
     """It finishes its requests and ends."""
     waiting_for: str | None

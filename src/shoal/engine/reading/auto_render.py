@@ -3,6 +3,8 @@
 A page is fetched without one first. If it is an empty shell, or the spider finds none of what it looks for, a browser
 loads it. What that gains is learnt per host and path pattern: where rendering helped, later pages are rendered at once,
 and where it did not, they are not. One page in RECHECKED_ONE_IN is tried the other way, because sites change.
+
+If the browser does not start, pages are taken as they are, and those that need one are marked.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from shoal.extract.needs_render import needs_render
 from shoal.extract.page import read
 from shoal.fetch.exchange import Exchange
 from shoal.model import Completion, Lease, Outcome, PageRecord
+from shoal.telemetry import EventLogger
 from shoal.urls.path_pattern import path_pattern
 
 RENDERED_AFTER = 2
@@ -25,7 +28,11 @@ RECHECKED_ONE_IN = 50
 GAINED_CHARS = 40
 """A rendered page with so much more text has gained."""
 JUDGED_BYTES = 128 * 1024
+NOT_RENDERED = "not_rendered"
+"""The mark of a page that needs a browser, where none starts."""
 _MOST_PATTERNS = 10_000
+
+log = EventLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -49,9 +56,18 @@ class AutoRender:
         """A process without a browser leaves pages to others, and does not see what that gains."""
         self._has_browser = has_browser
         self._known: dict[tuple[str, str], Experience] = {}
+        self.has_given_up = False
+        """Whether no browser starts."""
+
+    def give_up(self, why: str) -> None:
+        if not self.has_given_up:
+            log.error("browser_missing", f"pages that need a browser are taken without one, and marked: {why}")
+        self.has_given_up = True
 
     def at_once(self, lease: Lease) -> bool:
         """Whether to load the page in a browser without a plain fetch, or without another one, before."""
+        if self.has_given_up:
+            return False
         if not self._known:
             # As on most sites: nothing was ever rendered.
             return lease.needs_browser
@@ -94,7 +110,7 @@ class AutoRender:
         self._keep(lease, experience)
 
     def _may_judge(self, lease: Lease, answer: Exchange) -> bool:
-        if lease.needs_browser:
+        if lease.needs_browser and not self.has_given_up:
             # It came back because a browser gained nothing on such pages.
             return False
         kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()

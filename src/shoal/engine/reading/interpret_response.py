@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from shoal.engine import request_result
 from shoal.engine.active_job import SITEMAP, ActiveJob, session_of
 from shoal.engine.readers.pool import JobReaders, ReadFailed
-from shoal.engine.reading.auto_render import render_again
+from shoal.engine.reading.auto_render import NOT_RENDERED, render_again
 from shoal.engine.reading.conditional_recrawl import CONDITION_REFUSED, NOT_MODIFIED, KnownPage
 from shoal.engine.reading.http_validators import entity_tag, modified_at
 from shoal.engine.reading.page_worth import FOUND_BY, GONE, learn_from_page, worth_of_page
@@ -95,11 +95,16 @@ async def _result(
             return unwanted
         decides = active_job.render_mode(lease) is Render.AUTO
         may_render = decides and answer.rendered is None
-        if may_render and active_job.auto_render.is_shell(lease, answer):
+        may_give_up = may_render and active_job.auto_render.has_given_up
+        is_lacking = may_render and active_job.auto_render.is_shell(lease, answer)
+        if is_lacking and not may_give_up:
             return render_again(lease)
         done = await _page(active_job, lease, answer, known, readers)
-        if may_render and active_job.auto_render.lacks_items(lease, answer, done):
+        is_lacking = is_lacking or (may_render and active_job.auto_render.lacks_items(lease, answer, done))
+        if is_lacking and not may_give_up:
             return render_again(lease)
+        if is_lacking and done.failed is None:
+            done.failed = NOT_RENDERED, answer.status
         if decides and answer.rendered is not None:
             active_job.auto_render.learn(lease, answer, done)
         if known is not None and isinstance(done.record, PageRecord):
