@@ -1,4 +1,4 @@
-"""Reads bodies from the archive and decodes them.
+"""Finds the archived body of a page by its fingerprint.
 
 If a fetch found a page unchanged, in this job or an earlier one, the page has the body and headers of the exchange
 that first brought it.
@@ -9,22 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shoal.engine.active_job import SITEMAP_BYTES
 from shoal.errors import UsageError
-from shoal.fetch.content_decoding import decode
-from shoal.fetch.decode_body import DECODED_RATIO
-from shoal.fetch.exchange import Headers, parse_head
+from shoal.fetch.exchange import Headers
 from shoal.jobs.deployment import Deployment
+from shoal.jobs.read_archived import read_archived
 from shoal.model import PageRecord
-from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.capture import Reference
 from shoal.store.archive.segment_table import machines_lost, require_segment
 from shoal.store.results.listings import find_outcome
 from shoal.store.store import Store
 
 _FINGERPRINT = re.compile("[0-9a-fA-F]{16}")
-MAX_BYTES = SITEMAP_BYTES * DECODED_RATIO
-"""No archived body is larger than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +42,6 @@ def archived_body(place: Deployment, job: str, fingerprint: str) -> ArchivedBody
         )
     require_segment(place.store, place.archive, Reference.parse(page.archive).segment)
     return ArchivedBody(page, *read_archived(place.archive, page.archive))
-
-
-def read_archived(archive: Archive, reference: str) -> tuple[Headers, bytes]:
-    """The headers of an archived response and its decoded body."""
-    head, raw = archive.record(Reference.parse(reference)).http
-    _, headers = parse_head(head)
-    return headers, decode(raw, ",".join(headers.get_all("content-encoding")), MAX_BYTES).body
 
 
 def _or_lost(store: Store, job: str) -> str:

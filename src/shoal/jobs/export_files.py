@@ -8,8 +8,8 @@ from typing import NamedTuple
 from sqlalchemy import select
 
 from shoal.errors import UsageError
-from shoal.jobs.archived_bodies import read_archived
 from shoal.jobs.deployment import Deployment
+from shoal.jobs.read_archived import read_archived
 from shoal.object_store.contract import ObjectStore
 from shoal.object_store.wait_for_store import wait_for_store
 from shoal.store.archive.file_paths import file_path

@@ -23,9 +23,9 @@ from shoal.extract.rewrite_css import rewrite_css
 from shoal.extract.rewrite_html import base_href, rewrite_html
 from shoal.extract.url_join import join
 from shoal.fetch.charset import to_utf8
-from shoal.jobs.archived_bodies import read_archived
 from shoal.jobs.deployment import Deployment
 from shoal.jobs.mirror_paths import folders_of, mirror_paths
+from shoal.jobs.read_archived import read_archived
 from shoal.jobs.reextraction_process import is_wanted
 from shoal.model import PageRecord
 from shoal.store.archive.segment_table import require_segments

@@ -16,7 +16,7 @@ from typing import Self
 from shoal.errors import ExtractionFailed
 from shoal.jobs.reextraction_process import Extract, PageSource, Task, serve
 from shoal.store.archive.archive_folders import ArchivePlace
-from shoal.store.crawl.staged_items import staged_id
+from shoal.store.crawl.item_rows import staged_id
 from shoal.urls import Params
 
 START_S = 180.0
@@ -108,8 +108,10 @@ class _Process:
 
 class ReextractionPool:
     def __init__(self, n: int, source: PageSource, archive: ArchivePlace, params: Params) -> None:
+        """At most `n` processes, each started when all others are busy: a start takes longer than a few pages."""
+        self._n = n
         self._given = (source, archive, params)
-        self._idle = [_Process(self._given) for _ in range(n)]
+        self._idle: list[_Process] = []
         self._busy: list[_Process] = []
 
     def __enter__(self) -> Self:
@@ -123,8 +125,8 @@ class ReextractionPool:
         """The results of each part, in any order."""
         returned: list[list[Task]] = []
         while True:
-            while self._idle and (part := returned.pop() if returned else next(parts, None)):
-                process = self._idle.pop()
+            while len(self._busy) < self._n and (part := returned.pop() if returned else next(parts, None)):
+                process = self._idle.pop() if self._idle else _Process(self._given)
                 process.give(part)
                 self._busy.append(process)
             if not self._busy:
@@ -138,7 +140,6 @@ class ReextractionPool:
                     blamed, rest, how = process.gone()
                     extracts = [_faulty(blamed, how)]
                     returned += [rest] if rest else []
-                    self._idle.append(_Process(self._given))
                 yield extracts
 
     def _with_news(self) -> list[_Process]:

@@ -14,7 +14,7 @@ from shoal.engine.malloc import keep_freed_memory
 from shoal.engine.reading.spider_callbacks import failed_page, options_of, page_of
 from shoal.errors import InvalidURL
 from shoal.extract.sitemaps import sitemap_kind
-from shoal.jobs.archived_bodies import read_archived
+from shoal.jobs.read_archived import read_archived
 from shoal.model import Drop, ItemRecord, ItemType, PageRecord, RejectRecord, RequestOptions
 from shoal.model.request_options import identity_of
 from shoal.spiders import rules
@@ -26,8 +26,8 @@ from shoal.spiders.page import Page, Request
 from shoal.spiders.run_callback import CallbackFailed, run
 from shoal.spiders.spider import Spider
 from shoal.store.archive.archive_folders import Archive, ArchivePlace
+from shoal.store.crawl.item_rows import staged_id
 from shoal.store.crawl.save_batch import SelectorUse
-from shoal.store.crawl.staged_items import staged_id
 from shoal.urls import Params, canonical, fingerprint
 
 _KEPT_BYTES = 64 << 20

@@ -44,7 +44,7 @@ FAULTS_SHOWN = 5
 @click.option("-o", "--output", metavar="FILE", help="Also write the items: .jsonl, .csv, .json or .parquet.")
 @output_options
 @PROVENANCE
-@click.option("--processes", type=Whole(), metavar="N", help="Processes that extract. Default: one per core.")
+@click.option("--processes", type=Whole(), metavar="N", help="At most N processes extract. Default: one per core.")
 @click.option(
     "--max-failure-rate",
     type=Share(),

@@ -46,6 +46,11 @@ class PageItems(Protocol):
     def rejects(self) -> Sequence[RejectRecord]: ...
 
 
+def staged_id(job: str) -> str:
+    """The job id under which the rows of an extraction are staged."""
+    return f"{job}~"
+
+
 def item_rows(page: PageItems) -> list[Row]:
     job, fingerprint, token = page.job, page.fingerprint, page.token
     return [

@@ -15,16 +15,11 @@ from shoal.model import ItemType
 from shoal.store import tables
 from shoal.store.crawl.change_log import log_replacement
 from shoal.store.crawl.item_files import fill_all_files
-from shoal.store.crawl.item_rows import PageItems, item_rows, reject_rows, write_items, write_rejects
+from shoal.store.crawl.item_rows import PageItems, item_rows, reject_rows, staged_id, write_items, write_rejects
 from shoal.store.results.items import save_item_types
 from shoal.store.store import Store
 
 _TABLES = (tables.items, tables.rejects, tables.item_types)
-
-
-def staged_id(job: str) -> str:
-    """The job id under which the staged rows are stored."""
-    return f"{job}~"
 
 
 def clear_staged(store: Store, job: str) -> None:
