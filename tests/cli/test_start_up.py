@@ -1,29 +1,41 @@
-"""What a crawl of one page loads: most of its CPU time would be the import of modules that it does not need."""
+"""What a command loads: most of its CPU time would be the import of modules that it does not need."""
 
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from shoal.practice import Running
+from tests.cli.conftest import Shell
 
-CRAWL = """
+RUN = """
 import json, sys
 from shoal.cli import main
-try:
-    main()
-finally:
-    print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+first = sys.argv[:4]
+for words in " ".join(sys.argv[4:]).split(" , "):
+    sys.argv = [*first, *words.split()]
+    try:
+        main()
+    except SystemExit as ended:
+        assert ended.code == 0, ended
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 HEAVY = frozenset({"sqlalchemy", "alembic", "pydantic", "pydantic_core", "lxml", "yaml", "pyarrow", "multiprocessing"})
 
 
 def crawl(home: Path, *words: str) -> tuple[list[str], set[str]]:
-    """Returns the lines of stdout, and the modules that were loaded at the end."""
-    command = [sys.executable, "-c", CRAWL, "--home", str(home), "--json", "crawl", *words, "--allow-private"]
+    return run(home, "crawl", *words, "--allow-private")
+
+
+def run(home: Path, *words: str) -> tuple[list[str], set[str]]:
+    """Commands with `,` between them. Returns the lines of stdout, and the modules that were loaded at the end."""
+    command = [sys.executable, "-c", RUN, "--home", str(home), "--json", *words]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
     return ran.stdout.splitlines(), set(json.loads(ran.stderr.splitlines()[-1]))
 
 
@@ -33,3 +45,14 @@ def test_a_crawl_without_a_spider_never_loads_a_heavy_module(tmp_path: Path, sit
     assert HEAVY.isdisjoint(loaded)
     # Nor in a home that exists.
     assert HEAVY.isdisjoint(crawl(tmp_path / "home", site.url(), "--max-pages", "1")[1])
+
+
+def test_neither_a_list_of_jobs_nor_a_resume_loads_sqlalchemy(shoal: Shell, site: Running) -> None:
+    shoal.crawl(site.url(), "--max-pages", "2")
+    with closing(sqlite3.connect(shoal.home / "shoal.db")) as database, database:
+        # As a kill leaves it.
+        database.execute("UPDATE jobs SET state = 'running', finished_at = NULL")
+    commands = ("jobs", ",", "job", "last", ",", "resume", "last", ",", "jobs")
+    lines, loaded = run(shoal.home, *commands)
+    assert [json.loads(line)["state"] for line in lines if '"finished_at"' in line] == ["interrupted"] * 2 + ["limited"]
+    assert "sqlalchemy" not in loaded

@@ -186,11 +186,13 @@ class Home:
 
     def has_ended(self, job: Job) -> bool:
         """Whether nothing is left to do: a kill may have left a spider's `on_finish`, or items for a sink."""
-        # Imported here only: a crawl need not know.
+        if job.state not in ENDED:
+            return False
+        # Imported here: a crawl that goes on need not know, and SQLAlchemy comes with them.
         from shoal.store.crawl.job_hooks import on_finish_waits
         from shoal.store.crawl.sink_state import sinks_behind
 
-        if job.state not in ENDED or on_finish_waits(self.store, job.id):
+        if on_finish_waits(self.store, job.id):
             return False
         return not job.spec.sinks or not sinks_behind(self.store, job.id)
 

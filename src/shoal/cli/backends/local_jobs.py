@@ -6,20 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from shoal.cli.backends import ListedJob, Record
-from shoal.cli.deliver_rest import deliver_rest
 from shoal.cli.deployments import Deployments
 from shoal.cli.output_file import OutputFile
 from shoal.cli.session import Session
-from shoal.cli.write_data_file import write_data, write_warc
 from shoal.jobs.deployment import JobStatus
-from shoal.jobs.job_data import archive_chunks
 from shoal.jobs.job_overview import Overview, overview
-from shoal.jobs.revive_dead_letters import revive
 from shoal.model.options import to_fields
-from shoal.store.crawl.sink_state import list_refused, retry_refused
 from shoal.store.jobs import Job, find_job, list_jobs, load_job
-from shoal.store.results.items import item_table, list_items, list_rejects
-from shoal.store.results.listings import Where, list_dead, list_pages
 from shoal.urls.exclusions import Exclusions, read_exclusions
 
 if TYPE_CHECKING:
@@ -33,6 +26,7 @@ if TYPE_CHECKING:
     from shoal.store.fleet.host_overrides import StoredOverride
     from shoal.store.results.crawl_shape import CrawlShape
     from shoal.store.results.job_diff import Difference
+    from shoal.store.results.listings import Where
     from shoal.store.results.time_series import Point
 
 # A slow module that only one command needs is imported inside a method, so that commands start in tenths of a second.
@@ -70,6 +64,8 @@ class LocalJob:
         return dead_groups(self.place.store, self.job.id, {}, GROUPED_BY)
 
     def pages(self, where: Where) -> Iterator[Record]:
+        from shoal.store.results.listings import list_pages
+
         return list_pages(self.place.store, self.job.id, where)
 
     def body(self, fingerprint: str) -> bytes:
@@ -78,6 +74,8 @@ class LocalJob:
         return archived_body(self.place, self.job.id, fingerprint).body
 
     def items(self, where: Where, *, provenance: bool) -> Iterator[Record]:
+        from shoal.store.results.items import item_table, list_items
+
         if provenance:
             yield from list_items(self.place.store, self.job.id, where, provenance=True)
             return
@@ -85,20 +83,31 @@ class LocalJob:
             yield from rows
 
     def rejects(self, where: Where) -> Iterator[Record]:
+        from shoal.store.results.items import list_rejects
+
         return list_rejects(self.place.store, self.job.id, where)
 
     def refused(self, where: Where) -> Iterator[Record]:
+        from shoal.store.crawl.sink_state import list_refused
+
         return list_refused(self.place.store, self.job.id, where)
 
     def redeliver(self) -> int:
+        from shoal.cli.deliver_rest import deliver_rest
+        from shoal.store.crawl.sink_state import retry_refused
+
         n = retry_refused(self.place.store, self.job.id)
         deliver_rest(self._session, self.place, self.job)
         return n
 
     def dead(self, where: Where) -> Iterator[Record]:
+        from shoal.store.results.listings import list_dead
+
         return list_dead(self.place.store, self.job.id, where)
 
     def retry(self, where: Where) -> int:
+        from shoal.jobs.revive_dead_letters import revive
+
         return self._session.run(revive(self.place, self.job, where))
 
     def explain(self, url: str) -> Explanation:
@@ -120,9 +129,14 @@ class LocalJob:
         return differences(self.place.store, self.job.id, find_job(self.place.store, later).id)
 
     def write(self, what: str, output: OutputFile) -> int:
+        from shoal.cli.write_data_file import write_data
+
         return write_data(self.place.store, self.job.id, what, output)
 
     def write_archive(self, output: str) -> int:
+        from shoal.cli.write_data_file import write_warc
+        from shoal.jobs.job_data import archive_chunks
+
         return write_warc(archive_chunks(self.place.store, self.place.archive, self.job.id), output)
 
     def write_files(self, objects: ObjectStore) -> WrittenFiles:

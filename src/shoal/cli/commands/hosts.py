@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from shutil import get_terminal_size
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +15,9 @@ from shoal.cli.session import Command, Session
 from shoal.cli.terminal_text import safe, table
 from shoal.errors import UsageError
 from shoal.model.options import RATE
-from shoal.store.fleet.host_overrides import StoredOverride
+
+if TYPE_CHECKING:
+    from shoal.store.fleet.host_overrides import StoredOverride
 
 HEADER = ("rate", "slowed", "in flight", "next", "crawl-delay", "latency", "host")
 NUMBERS = frozenset(range(len(HEADER) - 1))

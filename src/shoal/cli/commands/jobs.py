@@ -30,7 +30,6 @@ from shoal.cli.job_text import (
 )
 from shoal.cli.no_items_text import no_items_line, unmatched_lines
 from shoal.cli.numbers import Whole
-from shoal.cli.quality_table import quality_lines
 from shoal.cli.request_failures import failure_lines
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal_text import safe, table
@@ -161,6 +160,9 @@ def job(session: Session, job: str) -> None:
 
 def job_lines(session: Session, found: JobHandle) -> list[str]:
     """Everything about a job, as text."""
+    # Imported here: with it comes SQLAlchemy, which a list of jobs does without.
+    from shoal.cli.quality_table import quality_lines
+
     seen = found.overview()
     quality = quality_lines(*found.quality(), get_terminal_size().columns)
     return [*_lines(session, seen), *quality, *_not_found(session, seen), *_next_command(session, seen)]
