@@ -154,12 +154,13 @@ def test_rules_name_steps_and_the_archive_has_what_the_browser_saw(
 def test_without_a_browser_one_line_says_what_to_install(shop_site: Running, tmp_path: Path) -> None:
     shoal = Here(tmp_path)
     words = "crawl", shop_site.url("/app/list.html"), "--allow-private", "--max-depth", "0"
-    ran = shoal(*words, "--render", "always", "-o", "pages.jsonl", env={"SHOAL_BROWSER": "/no/such"})
+    asked = "--render", "always", "--block", "*.css"
+    ran = shoal(*words, *asked, "-o", "pages.jsonl", env={"SHOAL_BROWSER": "/no/such"})
     assert ran.code == 2 and not (tmp_path / "pages.jsonl").exists()
     assert ran.err.splitlines()[-1].startswith("error: SHOAL_BROWSER is '/no/such', which is not a program: install it")
     resumed = shoal("resume", "last", "--json")
     assert resumed.code == 0 and resumed.summary["pages"] > 0
-    assert "rendering   always" in shoal("job", "last").out
+    assert "rendering   always, without *.css" in shoal("job", "last").out
     plain = shoal(*words, "--render", "auto", env={"SHOAL_BROWSER": "/bin/false"})
     assert plain.code == 0 and plain.err.count("/bin/false does not start") == 1, plain.err
     assert "not_rendered x1" in shoal("job", "last").out

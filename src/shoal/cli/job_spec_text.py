@@ -96,7 +96,8 @@ def _rendering(spec: JobSpec) -> str:
     rendering = spec.rendering.rendering
     parts = [spec.render.value, *(safe(str(step)) for step in rendering.steps)]
     view = (spec.rendering.viewport, rendering.locale, rendering.time_zone)
-    also = [*["with images"] * rendering.load_images, *["robots.txt for calls too"] * rendering.robots_strict]
+    blocked = [f"without {safe(pattern)}" for pattern in rendering.block]
+    also = [*blocked, *["with images"] * rendering.load_images, *["robots.txt for calls too"] * rendering.robots_strict]
     return ", ".join([*parts, *(safe(text) for text in view if text), *also])
 
 

@@ -21,7 +21,7 @@ HINTS = {
     "broken_coding": "its compression is broken: the part that could be unpacked is kept",
     "render": "the page crashed, or did more than a page may: not retried",
     "not_rendered": "it needs a browser, and none starts: kept as it is; see `shoal health --browser`",
-    "step": "a step failed on the page: check its selector and its timeout",
+    "step": "a step failed, which `shoal dead` names: check its selector and its timeout",
     "unfinished": "scripts were still at work when --timeout ended: what was there is kept",
     "cookie_deleted": "the session may have ended: check the pages, and log in again",
     "cookie_replaced": "the host's new cookie is sent; pages may be those of another session",
