@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from shoal.model import JobSpec
 from shoal.practice.process import Running
+from shoal.scrapy.crawl_job import existing_or_new
+from shoal.store.jobs import create_job
+from shoal.store.store import Store
 from tests.frontier.redis_server import RedisServer
 from tests.scrapy.crawling import PLAIN_SCRAPY, Spider, eventually, run_spiders, stored_items
 
+if TYPE_CHECKING:
+    from shoal.store.database.plain_sql import Transaction
+
 DELAY_S = 0.025
+SPEC = JobSpec("map", scrapy="map")
 
 
 def test_three_processes_lose_and_repeat_nothing_when_one_is_killed_and_redis_restarts(
@@ -61,6 +71,22 @@ def test_a_callback_that_blocks_longer_than_a_lease_makes_no_duplicates(
         spider.wait()
     assert set(Counter(visit.path for visit in large_shop.log()).values()) == {1}
     assert set(stored_items(tmp_path, "blocks").values()) == {1}
+
+
+class SecondToCreate(Store):
+    """Another process always creates the job a moment before this one."""
+
+    @contextmanager
+    def write_plain(self) -> Iterator[Transaction]:
+        create_job(Store(self._database), "shared", lambda: SPEC, [], 1.0)
+        with super().write_plain() as db:
+            yield db
+
+
+def test_two_processes_that_create_the_same_job_at_once_work_on_one(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "shoal.db") as store:
+        second = SecondToCreate(store._database)
+        assert existing_or_new(second, "shared", SPEC, fleet=False).created_at == 1.0
 
 
 def test_a_redis_that_is_away_is_waited_for(large_shop: Running, tmp_path: Path, redis: RedisServer) -> None:

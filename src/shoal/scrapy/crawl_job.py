@@ -6,6 +6,7 @@ with that setting has nothing to do.
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -99,7 +100,8 @@ def existing_or_new(store: Store, id: str, spec: JobSpec, fleet: bool) -> Job:
     try:
         job = load_job(store, id)
     except UnknownJob:
-        with suppress(IntegrityError):
+        # The first is of SQLite's driver, which `create_job` uses without SQLAlchemy.
+        with suppress(sqlite3.IntegrityError, IntegrityError):
             create_job(store, id, lambda: spec, [], time.time(), fleet=fleet)
         job = load_job(store, id)
     if job.spec.scrapy is None:
