@@ -7,30 +7,32 @@
         fleet.until_ended(job)
 
 Leases and slices are short, so that what a test waits for comes soon. When the block is left, whatever still runs is
-killed.
+killed. Processes are forks that have their libraries already: most of what the start of a fleet takes is imports. A
+worker with options is started by the command itself.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from shoal.cli.commands.worker import celery_words
 from shoal.fleet.fleet import Fleet
 from shoal.fleet.heartbeat_files import LastHeartbeat, last_heartbeats
 from shoal.fleet.roster import RosterEntry, entries
 from shoal.jobs.deployment import JobStatus
-from shoal.model import ENDED
+from shoal.model import ENDED, Lane
 from shoal.store.jobs import load_job
 from tests.fleet.by_hand import FleetShell
+from tests.fork_server import ForkedProcess, ForkServer
 from tests.frontier.redis_server import RedisServer
 
 T = TypeVar("T")
@@ -39,13 +41,25 @@ WITHIN_S = 120.0
 """Far more than it takes: a busy machine is no reason to fail."""
 LOOK_EVERY_S = 0.2
 QUICK = {"SHOAL_LEASE_S": "6", "SHOAL_SLICE_S": "3", "SHOAL_ALLOW_PRIVATE": "on"}
+LIBRARIES = (
+    *("celery.bin.celery", "celery.apps.worker", "celery.concurrency.prefork", "kombu.transport.redis", "uvloop"),
+    *("shoal.cli.commands.tend", "shoal.fleet.tend", "shoal.fleet.celery_transport", "shoal.fleet.celery_logging"),
+    *("shoal.fleet.scrapy_runner", "shoal.fleet.load_worker_jobs", "shoal.fleet.proxy_limits", "shoal.engine.engine"),
+)
+"""Of `shoal.fleet`, a worker must import two modules itself: `celery` reads the environment, and a worker and its
+children, but no other worker, share the memory of `shared_stop_flag`."""
+
+
+@cache
+def fork_server() -> ForkServer:
+    return ForkServer(*LIBRARIES)
 
 
 @dataclass
 class Role:
     """A worker or a tend: its process, and what it logged."""
 
-    process: subprocess.Popen[bytes]
+    process: ForkedProcess
     log: Path
 
     @property
@@ -145,29 +159,24 @@ class Running(FleetShell):
 
     def start_worker(self, *options: str, **env: str) -> Role:
         """`env` for this one only: `SHOAL_REDIS_URL` may lead it through a proxy."""
-        command = [sys.executable, "-m", "shoal", "worker", "--processes", str(self.processes), *options]
-        return self._started(self.workers, f"worker-{len(self.workers)}", command, env)
+        name = f"worker-{len(self.workers)}"
+        if options:
+            return self._started(
+                self.workers, name, env, "shoal", "worker", "--processes", str(self.processes), *options
+            )
+        words = celery_words(list(Lane), self.processes, name, verbose=False)
+        return self._started(self.workers, name, env, "celery", *words)
 
     def start_celery_worker(self, *options: str, app: str = "shoal.fleet") -> Role:
-        command = [sys.executable, "-m", "celery", "-A", app, "worker", *options]
-        return self._started(self.workers, f"worker-{len(self.workers)}", command, {})
+        return self._started(self.workers, f"worker-{len(self.workers)}", {}, "celery", "-A", app, "worker", *options)
 
     def start_tend(self, **env: str) -> Role:
-        command = [sys.executable, "-m", "shoal", "tend"]
-        return self._started(self.tends, f"tend-{len(self.tends)}", command, env)
+        return self._started(self.tends, f"tend-{len(self.tends)}", env, "shoal", "tend")
 
-    def _started(self, among: list[Role], name: str, command: list[str], env: dict[str, str]) -> Role:
+    def _started(self, among: list[Role], name: str, env: dict[str, str], *command: str) -> Role:
         log = self.folder / f"{name}.log"
-        with log.open("wb") as out:
-            process = subprocess.Popen(
-                command,
-                cwd=self.folder,
-                env=self.environment | env,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
+        with log.open("wb") as output:
+            process = fork_server().start(*command, cwd=self.folder, env=self.environment | env, output=output)
         among.append(Role(process, log))
         return among[-1]
 

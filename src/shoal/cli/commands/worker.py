@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -69,13 +70,17 @@ def worker(session: Session, lanes: str, processes: int, browsers: int, concurre
         processes = browsers
     if concurrency is not None:
         environment["SHOAL_CONCURRENCY"] = str(concurrency)
-    words = ["worker", "-Q", ",".join(served), "--concurrency", str(processes)]
-    # Several may run on one machine, and Celery distinguishes them by this name.
-    words += ["-n", f"shoal-{os.getpid()}@%h", "--loglevel", "info" if session.verbose else "warning"]
-    unused = ["--without-gossip", "--without-mingle"]
     # Replaces this process: a child process would not get its signals.
-    celery = [sys.executable, "-m", "celery", "--quiet", "-A", "shoal.fleet"]
-    os.execve(sys.executable, [*celery, *words, *unused], environment)
+    words = celery_words(served, processes, f"shoal-{os.getpid()}", session.verbose)
+    os.execve(sys.executable, [sys.executable, "-m", "celery", *words], environment)
+
+
+def celery_words(lanes: Sequence[str], processes: int, name: str, verbose: bool) -> list[str]:
+    """The arguments of `celery`. Celery distinguishes workers on one machine by their names."""
+    words = ["--quiet", "-A", "shoal.fleet", "worker", "-Q", ",".join(lanes), "--concurrency", str(processes)]
+    words += ["-n", f"{name}@%h", "--loglevel", "info" if verbose else "warning"]
+    unused = ["--without-gossip", "--without-mingle"]
+    return [*words, *unused]
 
 
 def served_lanes(text: str) -> list[str]:
