@@ -18,7 +18,7 @@ from scrapy import FormRequest, Request
 from shoal.practice.process import Running
 from tests.cli.conftest import Here
 from tests.frontier.redis_server import RedisServer
-from tests.scrapy.crawling import PROJECT, run_spiders
+from tests.scrapy.crawling import PROJECT, run_apart, run_spiders
 
 
 class RunsCode:
@@ -55,9 +55,8 @@ def shoal(tmp_path: Path, redis: RedisServer) -> Here:
 
 def _import(shoal: Here, spider: str, *words: str) -> Any:
     # A project changes the folder and the path of its process.
-    ran = shoal.apart(
-        "scrapy", "import", spider, "--project", str(PROJECT), "--home", str(shoal.home), "--json", *words
-    )
+    command = ["scrapy", "import", spider, "--project", str(PROJECT), "--home", str(shoal.home), "--json", *words]
+    ran = run_apart(shoal.folder, "shoal", *command, cwd=shoal.folder, env=shoal.environment)
     return ran, json.loads(ran.out.splitlines()[0])
 
 
