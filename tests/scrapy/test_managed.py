@@ -136,6 +136,8 @@ def test_a_managed_process_opens_no_door_and_uses_the_servers_of_its_fleet(
     settings = project_settings(asked, ScrapyRun(str(PROJECT), {}, given))
     assert not settings.getbool("REMOTE_CONTROL_ENABLED") and not settings.getbool("TELNETCONSOLE_ENABLED")
     assert (settings["SHOAL_REDIS_URL"], settings["SHOAL_JOB"]) == ("redis://fleet/0", "j1")
+    assert not [name for name in settings["EXTENSIONS_BASE"] if "remote_control" in name or "telnet" in name]
+    assert "scrapy.extensions.memusage.MemoryUsage" in settings["EXTENSIONS_BASE"]
     assert settings["JOBDIR"] is None and settings["LOG_LEVEL"] == "DEBUG"
     assert settings.getint("MEMUSAGE_LIMIT_MB") == 2048
 
