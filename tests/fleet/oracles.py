@@ -17,7 +17,7 @@ from shoal.fleet.fleet import Fleet
 from shoal.practice import LogEntry, Shop
 from shoal.practice import Running as Site
 from shoal.store.results.job_figures import StoredFigures, stored_figures
-from tests.cli.conftest import Shell
+from tests.cli.conftest import Here, Shell
 from tests.fleet.by_hand import FleetShell
 from tests.politeness import assert_polite, fetched_more_than_once
 
@@ -51,7 +51,7 @@ def items_of(shell: Shell, job: str) -> list[str]:
 def items_embedded(folder: Path, *source: str) -> list[str]:
     """Of a crawl without a fleet, in a home of its own, sorted."""
     folder.mkdir()
-    shell = Shell(folder)
+    shell = Here(folder)
     ran = shell.crawl(*source, "-o", "items.jsonl")
     assert ran.code == 0, ran.err
     return sorted((folder / "items.jsonl").read_text().splitlines())
