@@ -17,8 +17,9 @@ from shoal.store.crawl.change_log import (
     log_apart,
     next_changes,
 )
+from shoal.store.crawl.item_rows import staged_id
 from shoal.store.crawl.save_batch import Batch, save
-from shoal.store.crawl.staged_items import replace_items, stage, staged_id
+from shoal.store.crawl.staged_items import replace_items, stage
 from shoal.store.store import Store
 from tests.store.make import JOB, dead_letter, item_record, job_with, page
 
