@@ -53,6 +53,16 @@ def test_a_page_without_items_is_rendered_if_it_has_scripts() -> None:
     assert not auto.lacks_items(lease(), answer(FULL), done(lease(), lacks_items=True))
 
 
+def test_a_page_without_text_gains_by_little_and_one_with_text_does_not() -> None:
+    for before, is_gain in ((SHELL, True), (SHELL + b"A page with some text of its own, and a script.", False)):
+        auto = AutoRender()
+        for n in (1, 2, 3):
+            held = lease(n)
+            held.needs_browser = True
+            auto.learn(held, answer(before + b"Chair 9.90", before), done(held))
+        assert auto.at_once(lease(4)) == is_gain
+
+
 def test_pages_like_those_that_gained_are_rendered_at_once() -> None:
     auto = AutoRender()
     for n in (1, 2):

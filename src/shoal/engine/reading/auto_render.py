@@ -26,7 +26,8 @@ LEFT_AFTER = 3
 """So many gained nothing: the next ones are not rendered."""
 RECHECKED_ONE_IN = 50
 GAINED_CHARS = 40
-"""A rendered page with so much more text has gained."""
+"""A rendered page with so much more text has gained. If it had less than that before, any more is a gain: a name and a
+price may be all that a page is about."""
 JUDGED_BYTES = 128 * 1024
 NOT_RENDERED = "not_rendered"
 """The mark of a page that needs a browser, where none starts."""
@@ -156,4 +157,5 @@ def _is_rechecked(lease: Lease) -> bool:
 
 def _has_gained(before: bytes, after: bytes) -> bool:
     """Judged by the beginning of both: this runs on the event loop."""
-    return len(read(after[:JUDGED_BYTES]).text()) >= len(read(before[:JUDGED_BYTES]).text()) + GAINED_CHARS
+    had, has = (len(read(html[:JUDGED_BYTES]).text()) for html in (before, after))
+    return has >= had + (GAINED_CHARS if had >= GAINED_CHARS else 1)
