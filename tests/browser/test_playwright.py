@@ -21,6 +21,7 @@ from shoal.browser.websocket_server import WebSocketServer
 from shoal.errors import UsageError
 from shoal.fetch.cookie_jar import CookieJar
 from shoal.fetch.exchange import Exchange, Failure, FetchAborted
+from shoal.jobs.failure_hints import hint
 from shoal.model.rendering import Rendering
 from tests.browser.rendering import LONG_S, processes_of_session, render
 from tests.fetch.site import Site, answer, serving, until
@@ -181,6 +182,7 @@ async def test_without_playwright_the_failure_says_what_to_install(
     monkeypatch.setitem(sys.modules, "playwright.async_api", None)
     got = await render(fetcher, site.url + "/shop", rendering=OPENED)
     assert isinstance(got, Failure) and got.detail.endswith("pip install 'shoal[playwright]'")
+    assert "pip install 'shoal[playwright]'" in (hint(got.kind, None, "retry", "") or "")
 
 
 async def test_arguments_that_do_not_fit_are_refused() -> None:

@@ -74,7 +74,7 @@ class PlaywrightVisit:
         try:
             from playwright.async_api import Error, async_playwright
         except ImportError as error:
-            raise PageFailed(FailureKind.RENDER, _INSTALL) from error
+            raise PageFailed(FailureKind.NO_PLAYWRIGHT, _INSTALL) from error
         try:
             await self._open(async_playwright, proxy_url)
             response = await self._go()

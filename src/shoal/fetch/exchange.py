@@ -42,6 +42,8 @@ class FailureKind(StrEnum):
     """The browser could not load the page: it crashed, or did too much."""
     STEP = "step"
     """A step on the page failed."""
+    NO_PLAYWRIGHT = "no_playwright"
+    """The request wants its page in Playwright, which is not installed."""
 
 
 NOTHING_SENT = frozenset({FailureKind.ADDRESS_REFUSED, FailureKind.CERTIFICATE})

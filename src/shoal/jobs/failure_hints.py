@@ -22,6 +22,7 @@ HINTS = {
     "render": "the page crashed, or did more than a page may: not retried",
     "not_rendered": "it needs a browser, and none starts: kept as it is; see `shoal health --browser`",
     "step": "a step failed, which `shoal dead` names: check its selector and its timeout",
+    "no_playwright": "playwright=True needs Playwright: pip install 'shoal[playwright]', then `RETRY`",
     "unfinished": "scripts were still at work when --timeout ended: what was there is kept",
     "cookie_deleted": "the session may have ended: check the pages, and log in again",
     "cookie_replaced": "the host's new cookie is sent; pages may be those of another session",

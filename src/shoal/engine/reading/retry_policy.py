@@ -14,7 +14,7 @@ MAX_HOPS = 20
 HOPELESS = frozenset(
     {
         *(FailureKind.TOO_LARGE, FailureKind.CERTIFICATE, FailureKind.CLIENT_CERTIFICATE, FailureKind.PLAIN_HTTP),
-        *(FailureKind.RENDER, FailureKind.STEP),
+        *(FailureKind.RENDER, FailureKind.STEP, FailureKind.NO_PLAYWRIGHT),
     }
 )
 """Failures that a retry would not change."""
