@@ -11,6 +11,7 @@
     │   └── BadSelector       2  (extract/extract_errors.py) an invalid selector, with its column
     ├── HomeError             2  the home is not a Shoal home, or from a newer version
     ├── Unavailable           5  a database, Redis or archive does not answer, or another process holds it
+    │   ├── NoAnswer          5  the API does not answer
     │   ├── DiskFull          5  no disk space; the write changed nothing
     │   ├── ObjectMissing     5  an object store does not have this object
     │   ├── ObjectStoreAway   5  an object store fails or does not answer now, or is slower than what it is given

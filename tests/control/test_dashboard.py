@@ -326,7 +326,7 @@ def test_a_running_job_shows_its_hosts_and_next_urls(api: Api, fleet: FleetShell
 def test_the_fleet_page_has_processes_with_their_heartbeat_lanes_and_hosts_in_backoff(
     api: Api, fleet: FleetShell, browser: Browser
 ) -> None:
-    fleet.man(slots=64, memory_bytes=5_000_000, browser_pages=4, browser_open=3, stopping=True)
+    fleet.man(slots=64, per_s=2.5, memory_bytes=5_000_000, browser_pages=4, browser_open=3, stopping=True)
     job = api.submit(PAGE, politeness={"robots": False})
     fleet.begin(job)
     (lease,) = fleet.lease()
@@ -338,7 +338,7 @@ def test_the_fleet_page_has_processes_with_their_heartbeat_lanes_and_hosts_in_ba
     fleet.by_hand(refuse)
     shown = re.sub(r"<[^>]+>", " ", browser.page("/fleet"))
     shown = " ".join(shown.split())
-    assert "0 of 64 3 of 4 5.0 MB" in shown and "1 browser: 3 of 4 pages open" in shown
+    assert "2.5 0 of 64 3 of 4 5.0 MB" in shown and "1 browser: 3 of 4 pages open" in shown
     assert "drains: finishes its requests and ends" in shown and "s ago" in shown and __version__ in shown
     assert re.search(r"Hosts in backoff Host .* example\.com .* \d\d:\d\d:\d\d", shown)
     assert re.search(r"Redis ✓ up [0-9.]+ ms", shown) and re.search(r"Database ✓ up [0-9.]+ ms", shown)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shoal.fleet.fleet import Fleet
-from shoal.fleet.fleet_status import FleetStatus, FleetStatusReader
+from shoal.fleet.fleet_status import FleetStatus, read_fleet_status
 from shoal.frontier.redis.shard import TAG
 from tests.fleet.by_hand import FleetShell, fleet_shell
 
@@ -18,7 +18,7 @@ def glance(shell: FleetShell) -> FleetStatus:
     async def take() -> FleetStatus:
         fleet = Fleet(shell.settings)
         try:
-            return await FleetStatusReader(fleet).read()
+            return await read_fleet_status(fleet)
         finally:
             await fleet.close()
 

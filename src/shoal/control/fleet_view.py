@@ -17,7 +17,7 @@ from shoal.control.async_bridge import Bridge
 from shoal.control.cached_values import Cached, CachedByOwner, ReadInBackground
 from shoal.dashboard.source import FleetView, LaneView, Process, ProxiesView, Server, Viewer
 from shoal.errors import ShoalError, Unavailable
-from shoal.fleet.fleet_status import AtWork, FleetStatus, FleetStatusReader
+from shoal.fleet.fleet_status import FleetStatus, read_fleet_status
 from shoal.fleet.roster import RosterEntry, entries
 from shoal.fleet.schedule_view import schedule_record
 from shoal.frontier.contract import HostState
@@ -46,8 +46,7 @@ SLOWED = 1.5
 class FleetViewReader:
     def __init__(self, over: Bridge, background: Executor) -> None:
         self._bridge = over
-        self._reader = FleetStatusReader(over.fleet_unopened)
-        self._status = Cached(lambda: over.run(self._reader.read()), STATUS_KEPT_S)
+        self._status = Cached(lambda: over.run(read_fleet_status(over.fleet_unopened)), STATUS_KEPT_S)
         self._survey = Cached(lambda: over.run(over.frontier.survey()), KEPT_S)
         self._hosts = Cached(lambda: over.run(over.frontier.hosts()), KEPT_S)
         self._proxies = Cached(lambda: _proxies(over), KEPT_S)
@@ -84,7 +83,7 @@ class FleetViewReader:
             return str(error)
         if seen.redis_fault:
             return seen.redis_fault
-        busy = sum(child.entry.lane is not None for child in seen.at_work)
+        busy = sum(child.lane is not None for child in seen.at_work)
         return f"{busy} of {len(seen.at_work)} worker processes at work" if seen.at_work else "no worker is running"
 
     def next_runs(self, viewer: Viewer) -> Mapping[str, str]:
@@ -113,13 +112,13 @@ class FleetViewReader:
 
     def _lanes(self, seen: FleetStatus, viewer: Viewer) -> list[LaneView]:
         counts = count_jobs(self._bridge.store, viewer.owner)
-        serving = Counter(lane for child in seen.at_work for lane in child.entry.lanes)
+        serving = Counter(lane for child in seen.at_work for lane in child.lanes)
         survey = self._survey.get() if seen.redis_answers else None
         return [_lane(lane, serving[lane], counts.unfinished.get(lane, 0), survey) for lane in Lane]
 
     def _others(self) -> list[Process]:
         roster = self._bridge.run(entries(self._bridge.connection))
-        return [_process_of(one, "scheduling", None) for one in roster if one.role != "child"]
+        return [_process_of(one, "scheduling") for one in roster if one.role != "child"]
 
 
 def _proxies(over: Bridge) -> ProxiesView:
@@ -156,8 +155,8 @@ def _server(name: str, address: str, timed: tuple[str | None, float | None], det
 
 
 def _archive_note(seen: FleetStatus) -> str:
-    spooled = sum(child.entry.spooled_bytes for child in seen.at_work)
-    notes = [child.entry.archive_note for child in seen.at_work if child.entry.archive_note]
+    spooled = sum(child.spooled_bytes for child in seen.at_work)
+    notes = [child.archive_note for child in seen.at_work if child.archive_note]
     return "; ".join(filter(None, (notes[0] if notes else "", f"{spooled / 1e6:,.1f} MB wait" if spooled else "")))
 
 
@@ -174,17 +173,17 @@ def _in_backoff(hosts: Sequence[HostState]) -> list[HostState]:
     return sorted(held, key=lambda host: (-host.block_until, -host.slowdown, host.name))
 
 
-def _process(child: AtWork) -> Process:
-    return _process_of(child.entry, f"crawls {child.entry.lane}" if child.entry.lane else "idle", child.per_s)
+def _process(child: RosterEntry) -> Process:
+    return _process_of(child, f"crawls {child.lane}" if child.lane else "idle")
 
 
-def _process_of(entry: RosterEntry, doing: str, per_s: float | None) -> Process:
+def _process_of(entry: RosterEntry, doing: str) -> Process:
     return Process(
         role="worker" if entry.role == "child" else entry.role,
         machine=entry.machine,
         pid=entry.pid,
         doing="drains: finishes its requests and ends" if entry.stopping else doing,
-        per_s=per_s,
+        per_s=entry.per_s,
         in_flight=entry.in_flight,
         slots=entry.slots,
         memory_bytes=entry.memory_bytes,

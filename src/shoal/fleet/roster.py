@@ -42,6 +42,8 @@ class RosterEntry:
     """Requests that ended there and wait to be stored."""
     ended: int = 0
     """Requests that ended there since the process started."""
+    per_s: float | None = None
+    """How many requests ended there per second, in the last ten seconds. None: it does not crawl, or is older."""
     memory_bytes: int = 0
     browser_pages: int = 0
     """How many pages its browser opens at a time; 0: it has none."""

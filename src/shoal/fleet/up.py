@@ -21,7 +21,7 @@ from shoal.errors import Unavailable
 from shoal.file_lock import try_lock
 from shoal.fleet.celery_config import configuration
 from shoal.fleet.fleet import Fleet
-from shoal.fleet.fleet_status import FleetStatus, FleetStatusReader
+from shoal.fleet.fleet_status import FleetStatus, read_fleet_status
 from shoal.fleet.heartbeat_files import last_heartbeats
 from shoal.fleet.local_redis import local_redis
 from shoal.fleet.port_check import check_port
@@ -74,7 +74,6 @@ class LocalFleet:
         self.started = asyncio.Event()
         self.seen = FleetStatus()
         self.fleet = Fleet(settings)
-        self._status_reader = FleetStatusReader(self.fleet)
         roles = self._tend(wanted), self._worker(wanted), self._browsers(wanted), self._api(wanted)
         self.parts = [part for part in (self._redis, *roles) if part]
 
@@ -86,7 +85,7 @@ class LocalFleet:
             if part is self._redis:
                 await self._until_redis_answers()
         self._write_up_file()
-        self.seen = await self._status_reader.read()
+        self.seen = await read_fleet_status(self.fleet)
         self.started.set()
         reading = asyncio.create_task(self._read_status())
         try:
@@ -142,7 +141,7 @@ class LocalFleet:
 
     async def _read_status(self) -> None:
         while True:
-            self.seen = await self._status_reader.read()
+            self.seen = await read_fleet_status(self.fleet)
             if self.seen.redis_answers:
                 self._redis_at = time.monotonic()
             await asyncio.sleep(STATUS_EVERY_S)

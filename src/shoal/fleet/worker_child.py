@@ -30,6 +30,7 @@ from shoal.fleet.metric_counters import Counters
 from shoal.fleet.outage_log import OutageLog
 from shoal.fleet.proxy_channel import RedisHealthChannel
 from shoal.fleet.proxy_limits import RedisProxyLimits
+from shoal.fleet.recent_rate import RecentRate
 from shoal.fleet.shared_stop_flag import stop_requested, stopping_since
 from shoal.fleet.slice_queue import is_work
 from shoal.fleet.wait_for_servers import ServerWait
@@ -73,6 +74,7 @@ class WorkerChild:
         self._busy_at = 0.0
         """When its slice last found work."""
         self._reported_ended = 0
+        self._rate = RecentRate(time.monotonic())
         self._is_express_over = False
         self._tally = Counters(self._heartbeat.id)
         self._spool_outages = OutageLog(log)
@@ -290,6 +292,7 @@ class WorkerChild:
             in_flight=engine.in_flight,
             unstored=engine.unstored,
             ended=engine.ended,
+            per_s=round(self._rate.per_s(time.monotonic(), engine.ended), 3),
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             browser_pages=self._browser_pages,
             browser_open=self._browser_pool.open if self._browser_pool is not None else 0,

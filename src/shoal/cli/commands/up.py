@@ -26,7 +26,8 @@ from shoal.cli.terminal_text import safe, shortened
 from shoal.control.first_token import FILE, make_first_token
 from shoal.control.login_links import login_link
 from shoal.errors import Unavailable, UsageError
-from shoal.fleet.fleet_status import AtWork, FleetStatus
+from shoal.fleet.fleet_status import FleetStatus
+from shoal.fleet.roster import RosterEntry
 from shoal.fleet.supervisor import SupervisedProcess
 from shoal.fleet.up import LocalFleet, LocalFleetOptions
 from shoal.model import Lane
@@ -198,8 +199,8 @@ def plain(seen: FleetStatus, parts: Sequence[SupervisedProcess]) -> str:
     down = [f"{part.name} is down" for part in parts if part.pid is None]
     servers = [fault for fault in (seen.redis_fault, seen.database_fault) if fault]
     # What the processes wait for, such as disk space, unless it is one of these servers.
-    waits = [] if servers else [child.entry.waiting_for for child in seen.at_work if child.entry.waiting_for]
-    browsers = [child.entry.browser_fault for child in seen.at_work if child.entry.browser_fault]
+    waits = [] if servers else [child.waiting_for for child in seen.at_work if child.waiting_for]
+    browsers = [child.browser_fault for child in seen.at_work if child.browser_fault]
     faults = [*servers, *dict.fromkeys([*waits, *browsers])]
     return "; ".join([_sums(seen.at_work), f"{plural(seen.jobs, 'job')} to do", *down, *map(safe, faults)])
 
@@ -215,25 +216,25 @@ def _state(fleet: LocalFleet, name: str) -> str:
     return "external"
 
 
-def _sums(at_work: list[AtWork]) -> str:
-    per_s = sum(child.per_s for child in at_work)
-    used_bytes = sum(child.entry.memory_bytes for child in at_work)
-    served = [lane for lane in Lane if any(lane in child.entry.lanes for child in at_work)]
+def _sums(at_work: list[RosterEntry]) -> str:
+    per_s = sum(child.per_s or 0.0 for child in at_work)
+    used_bytes = sum(child.memory_bytes for child in at_work)
+    served = [lane for lane in Lane if any(lane in child.lanes for child in at_work)]
     lanes = ["all lanes" if len(served) == len(Lane) else " ".join(served)] if served else []
     return ", ".join([f"{len(at_work)} at work", *lanes, f"{per_s:.1f} requests/s", size(used_bytes)])
 
 
-def _process(child: AtWork) -> str:
-    entry = child.entry
+def _process(entry: RosterEntry) -> str:
     doing = f"{entry.lane}, {count(entry.in_flight)} in flight" if entry.lane else "idle"
     browser = ", with a browser" if entry.browser_pages else ", its browser does not start" * bool(entry.browser_fault)
-    about = entry.waiting_for or f"{child.per_s:.1f} requests/s, {size(entry.memory_bytes)}{browser}, {doing}"
+    rate = "–" if entry.per_s is None else f"{entry.per_s:.1f}"
+    about = entry.waiting_for or f"{rate} requests/s, {size(entry.memory_bytes)}{browser}, {doing}"
     return _row("", f"process {entry.pid}", about)
 
 
 def _as_json(fleet: LocalFleet) -> dict[str, Any]:
     seen = fleet.seen
-    children = [{**asdict(child.entry), "per_s": round(child.per_s, 1)} for child in seen.at_work]
+    children = [asdict(child) for child in seen.at_work]
     servers = {"redis_fault": seen.redis_fault, "database_fault": seen.database_fault, "jobs": seen.jobs}
     parts = {part.name: part.pid for part in fleet.parts}
     return {"type": "fleet", **servers, "processes": parts, "at_work": children}

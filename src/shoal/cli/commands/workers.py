@@ -12,8 +12,8 @@ from shoal.cli.humanize import count, size
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal_text import safe, table
 
-HEADER = ("role", "machine", "process", "in flight", "memory", "doing")
-NUMBERS = frozenset({2, 3, 4})
+HEADER = ("role", "machine", "process", "in flight", "req/s", "memory", "doing")
+NUMBERS = frozenset({2, 3, 4, 5})
 
 
 @click.command(cls=Command)
@@ -39,12 +39,15 @@ def workers(session: Session) -> None:
 def worker_row(worker: Record) -> tuple[str, ...]:
     is_child = worker["role"] == "child"
     in_flight = count(worker["in_flight"]) if is_child else "–"
+    # An older fleet does not report it.
+    rate = "–" if worker.get("per_s") is None else f"{worker['per_s']:.1f}"
     memory = size(worker["memory_bytes"]) if worker["memory_bytes"] else "–"
     return (
         "worker" if is_child else "tend",
         safe(worker["machine"]),
         str(worker["pid"]),
         in_flight,
+        rate,
         memory,
         _doing(worker),
     )

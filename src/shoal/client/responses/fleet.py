@@ -91,6 +91,8 @@ class Worker(TypedDict):
     version: str
     slots: int
     """How many requests it may have in flight."""
+    per_s: float | None
+    """How many requests ended there per second, in the last ten seconds. null: it does not crawl, or is older."""
     written_at: float
     """When the process wrote this, in seconds since 1970."""
 

@@ -7,14 +7,12 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from flask import current_app
-
 from shoal.client.responses.fleet import Stats, WorkerList
 from shoal.client.responses.jobs import Series
 from shoal.control.async_bridge import bridge
 from shoal.control.ownership import owner
 from shoal.control.routes import READ, Reply, Routes
-from shoal.fleet.fleet_status import FleetStatusReader
+from shoal.fleet.fleet_status import read_fleet_status
 from shoal.fleet.roster import RosterEntry, entries
 from shoal.jobs.job_series import point_record
 from shoal.model import JobState, Lane
@@ -22,7 +20,6 @@ from shoal.store.jobs import count_jobs, unfinished_jobs
 from shoal.store.results.fleet_series import fleet_series as read_fleet_series
 
 routes = Routes("workers")
-_STATUS_READER = "shoal-status-reader"
 
 
 @routes.get("/workers", READ, answers={200: WorkerList})
@@ -39,15 +36,14 @@ def stats() -> Reply:
     """A summary of the fleet: lanes, throughput, and the jobs that the token may see, by state."""
     over = bridge()
     counts = count_jobs(over.store, owner())
-    reader: FleetStatusReader = current_app.extensions.setdefault(_STATUS_READER, FleetStatusReader(over.fleet))
-    seen = over.run(reader.read())
-    serving = Counter(lane for child in seen.at_work for lane in child.entry.lanes)
+    seen = over.run(read_fleet_status(over.fleet))
+    serving = Counter(lane for child in seen.at_work for lane in child.lanes)
     return {
         "jobs": {state: counts.by_state.get(state, 0) for state in JobState},
         "lanes": {lane: {"workers": serving[lane], "jobs": counts.unfinished.get(lane, 0)} for lane in Lane},
         "workers": len(seen.at_work),
-        "in_flight": sum(child.entry.in_flight for child in seen.at_work),
-        "requests_per_second": round(sum(child.per_s for child in seen.at_work), 3),
+        "in_flight": sum(child.in_flight for child in seen.at_work),
+        "requests_per_second": round(sum(child.per_s or 0.0 for child in seen.at_work), 3),
         "redis_bytes": seen.redis_bytes,
         "redis_fault": seen.redis_fault,
     }
