@@ -87,6 +87,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """The system's error numbers for a full disk."""
 
 
+class NoAnswer(Unavailable):
+    pass
+
+
 class DiskFull(Unavailable):
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path}: the disk is full: make room")

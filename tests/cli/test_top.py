@@ -59,12 +59,12 @@ def test_the_selected_job_stays_selected_while_others_come(tmp_path: Path) -> No
         for n in range(40):
             create_job(home.store, f"job{n:08}", lambda n=n: JobSpec(f"site-{n}"), [], n)  # type: ignore[misc]
         view = TopView(session, jobs, lambda: now)
-        view.read()
+        view.read(print)
         for _ in range(30):
             view.press("j")
         assert selected(view) == "site-9"
         create_job(home.store, "job-new", lambda: JobSpec("new"), [], 100.0)
-        view.read()
+        view.read(print)
         assert selected(view) == "site-9"
         view.press("p")
         assert view.screen(80, 12)[-1] == "continue it with `shoal resume job00000009`"

@@ -19,6 +19,9 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 
+from shoal.cli.live_calls import NOTICED_AFTER_S
+from shoal.cli.session import Session
+from shoal.cli.top_view import KEYS, LOOK_EVERY_S, NOTE_S, TopView
 from shoal.jobs.export_files import JobFile
 from shoal.jobs.files_tar import tar_of
 from shoal.store.archive.archive_folders import Archive
@@ -28,6 +31,7 @@ from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.tokens import TokenScope
 from shoal.store.jobs import load_job
 from tests.cli.conftest import Ran
+from tests.cli.crawling import WITHIN_S, until
 from tests.cli.in_process import run_here
 from tests.control.calling import Api, api_over
 from tests.fleet.by_hand import FleetShell
@@ -238,3 +242,36 @@ def test_a_list_that_the_api_refuses_is_reported_with_its_job(
     (job,) = afar.api.get("/jobs")["jobs"]
     assert ran.code == code and words.format(job=job["id"], url=afar.url) in ran.err
     assert "line 2: '/bad': is not a URL" in ran.err and job["state"] == state
+
+
+def test_top_says_how_long_the_api_is_silent_and_what_keys_ask_for_then_does_not_happen_later(
+    afar: Afar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, now, continues = afar.api.submit(URL), 0.0, threading.Event()
+    monkeypatch.setenv("SHOAL_TOKEN", afar.api.tokens[TokenScope.ADMIN])
+
+    def held() -> tuple[str, bytes]:
+        continues.wait(WITHIN_S)
+        return "503 Service Unavailable", b'{"detail": "it was stopped"}'
+
+    with Session(str(afar.folder), afar.url) as session, session.open_jobs() as jobs:
+        view = TopView(session, jobs, lambda: now)
+        view.read(print)
+        afar.instead["jobs"] = held
+        now += LOOK_EVERY_S
+        view.refresh()
+        until(lambda: not afar.instead)
+        view.press("p")
+        now += NOTICED_AFTER_S + 9
+        view.refresh()
+        said = f"no answer from {afar.url} for 12s; still trying"
+        assert view.screen(80, 24)[-1] == f"p did nothing: {said}"[:80]
+        now += NOTE_S
+        assert view.screen(80, 24)[-1] == said.replace("12s", "18s")
+        view.press("p")
+        assert view.screen(80, 24)[-1].startswith("p did nothing: ")
+        continues.set()
+        until(lambda: view.refresh() or not view.is_waiting)  # type: ignore[func-returns-value]
+        now += NOTE_S
+        assert view.screen(80, 24)[-1] == KEYS
+    assert afar.api.get(f"/jobs/{job}")["state"] != "paused"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,12 +42,13 @@ def until_recovered(tab: Tab, fleet: FleetShell, name: str) -> None:
 def test_an_open_page_outlives_the_api_redis_and_its_token(fleet: FleetShell, browser: Chromium) -> None:
     tokens, port = fleet.by_hand(make_tokens), free_port()
     fleet.submit("https://example.com/", "--name", "kept-job")
-    with serving(fleet.environment, fleet.folder, port) as (url, _):
+    with serving(fleet.environment, fleet.folder, port) as (url, pid):
         tab = browser.tab()
         tab.hurry(10)
         logged_in(tab, url, tokens[TokenScope.ADMIN])
         tab.js("window.isSamePage = true")
-    until_said(tab, "The server does not answer.")
+        _stop_and_go_on(tab, fleet, pid, {"SHOAL_API_URL": url, "SHOAL_TOKEN": tokens[TokenScope.ADMIN]})
+    until_said(tab, "No answer from")
     with serving(fleet.environment, fleet.folder, port):
         until_recovered(tab, fleet, "after-the-api")
         fleet.redis.kill()
@@ -57,6 +61,34 @@ def test_an_open_page_outlives_the_api_redis_and_its_token(fleet: FleetShell, br
         tab.follow("form[data-copy] button:not([type])")
         tab.until_text("The job is submitted.")
     assert [said for said in tab.problems if not said.startswith("network: ")] == []
+
+
+def _stop_and_go_on(tab: Tab, fleet: FleetShell, pid: int, remote: dict[str, str]) -> None:
+    """An API that is stopped still accepts connections: the kernel does."""
+    with fleet.start("watch", "kept-job", env=remote) as watching:
+        assert watching.stderr and "kept-job" in watching.stderr.readline()
+        with _stopped(pid):
+            assert f"no answer from {remote['SHOAL_API_URL']} for " in watching.stderr.readline()
+            until_said(tab, "No answer from 127.0.0.1:")
+            tab.click("form[data-copy] button:not([type])")
+            tab.until_text("Not sent: no answer from")
+        assert "kept-job" in watching.stderr.readline(), "it continues by itself"
+        watching.terminate()
+    until_recovered(tab, fleet, "after-the-stop")
+
+
+@contextmanager
+def _stopped(pid: int) -> Iterator[None]:
+    """The process and its children."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    pids = [pid, *map(int, children)]
+    for one in pids:
+        os.kill(one, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for one in pids:
+            os.kill(one, signal.SIGCONT)
 
 
 def _change_token(tab: Tab, fleet: FleetShell) -> None:

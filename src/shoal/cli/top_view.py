@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from shoal.cli.backends import Jobs, ListedJob, Record
 from shoal.cli.backends.workers import list_workers
@@ -16,9 +18,10 @@ from shoal.cli.commands.workers import NUMBERS as WORKER_NUMBERS
 from shoal.cli.commands.workers import worker_row
 from shoal.cli.fleet_lines import host_lines, lane_lines
 from shoal.cli.humanize import count, plural
+from shoal.cli.live_calls import LiveCalls
 from shoal.cli.session import Session
 from shoal.cli.terminal_text import safe, table, wrapped
-from shoal.errors import ShoalError, UsageError
+from shoal.errors import NoAnswer, ShoalError, UsageError
 from shoal.model import ENDED, JobState
 
 JOBS_READ = 100
@@ -27,13 +30,33 @@ NUMBERS = frozenset({3, 4, 5, 6})
 SORTS = ("newest", "rate", "pages", "queued")
 KEYS = "q quit  ↑↓ select  Enter open  p pause or resume  s sort"
 BACK = "any key: back"
+LOOK_EVERY_S = 1.0
 HOSTS_EVERY_S = 5.0
 HOSTS_SHOWN = 5
 RATE_WINDOW_S = 10.0
 """A job that fetches a page every other second would flicker between 0 and 1 otherwise."""
 NOTE_S = 6.0
 """What a key did is shown for so long; then the keys are listed again."""
+T = TypeVar("T")
 _UP, _DOWN, _OPEN = ("\x1b[A", "k"), ("\x1b[B", "j"), ("\r", "\n", "o")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    jobs: list[ListedJob]
+    workers: list[Record]
+    hosts: list[Record] | None
+    """None: not asked for."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """A call whose answer is awaited."""
+
+    answer: Future[Any]
+    show: Callable[[Any], None]
+    key: str
+    """The key that asked for it; empty: none did."""
 
 
 @dataclass(slots=True)
@@ -53,18 +76,67 @@ class TopView:
     sort: str = SORTS[0]
     _is_read: bool = False
     _note: tuple[str, float] = ("", 0.0)
+    _calls: LiveCalls = field(init=False)
+    _asked: list[Asked] = field(default_factory=list)
+    _looked_at: float = -LOOK_EVERY_S
     _seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
     _hosts_at: float = -HOSTS_EVERY_S
 
-    def try_to(self, act: Callable[[], None]) -> None:
-        """A server that is away, or a job that cannot be paused, is shown below the tables."""
+    def __post_init__(self) -> None:
+        self._calls = LiveCalls(self.session, self.clock)
+
+    def read(self, notice: Callable[[str], None]) -> None:
+        """Waits for the answer; `notice` gets what to say if none comes."""
+        self._show(self._calls.answered(self._look, notice))
+
+    def refresh(self) -> None:
+        """Shows what was answered, and asks again when it is time. A fault is shown below the tables."""
+        self._take_answers()
+        if not self._asked and self.clock() - self._looked_at >= LOOK_EVERY_S:
+            self._looked_at = self.clock()
+            self._ask(self._look, self._show)
+
+    @property
+    def is_waiting(self) -> bool:
+        """For an answer."""
+        return bool(self._asked)
+
+    def _ask(self, call: Callable[[], T], show: Callable[[T], None], key: str = "") -> None:
+        if key and (silence := self._calls.silence):
+            self._say(f"{key} did nothing: {silence}")
+            return
+        self._asked.append(Asked(self._calls.begin(call), show, key))
+        self._take_answers()
+
+    def _take_answers(self) -> None:
+        while self._asked and self._asked[0].answer.done():
+            self._take(self._asked.pop(0))
+        if silence := self._calls.silence:
+            # What a key asked for must not happen when nobody expects it any more.
+            for asked in [one for one in self._asked if one.key and one.answer.cancel()]:
+                self._asked.remove(asked)
+                self._say(f"{asked.key} did nothing: {silence}")
+
+    def _take(self, asked: Asked) -> None:
         try:
-            act()
+            asked.show(asked.answer.result())
+        except NoAnswer as error:
+            # A look is repeated; the silence is shown while it lasts.
+            if asked.key:
+                self._say(f"{asked.key}: {error}")
         except ShoalError as error:
             self._say(str(error))
 
-    def read(self) -> None:
-        self.jobs = self.backend.newest(JOBS_READ)
+    def _look(self) -> Look:
+        jobs, workers = self.backend.newest(JOBS_READ), []
+        with suppress(UsageError):
+            # A home has no processes of its own.
+            workers = list_workers(self.session)
+        is_due = self.clock() - self._hosts_at >= HOSTS_EVERY_S
+        return Look(jobs, workers, self.backend.hosts(robots=False) if is_due else None)
+
+    def _show(self, look: Look) -> None:
+        self.jobs, self.workers = look.jobs, look.workers
         self._is_read = True
         if self.selected is None and self.jobs:
             self.selected = self._sorted()[0].id
@@ -76,18 +148,15 @@ class TopView:
                 seen.popleft()
             then, pages = seen[0]
             self.rates[job.id] = (job.figures.pages - pages) / (now - then) if now > then else 0.0
-        with suppress(UsageError):
-            # A home has no processes of its own.
-            self.workers = list_workers(self.session)
-        if now - self._hosts_at >= HOSTS_EVERY_S:
-            self._hosts_at = now
-            self.hosts = self.backend.hosts(robots=False)
+        if look.hosts is not None:
+            self.hosts, self._hosts_at = look.hosts, now
 
     def press(self, key: str) -> None:
         if self.opened is not None and key:
             self.opened = None
         elif key in _OPEN and (job := self._selected_job()):
-            self.opened = job_lines(self.session, self.backend.find(job.id))
+            id = job.id
+            self._ask(lambda: job_lines(self.session, self.backend.find(id)), self._open, "Enter")
         elif key in _UP:
             self._select(-1)
         elif key in _DOWN:
@@ -95,17 +164,23 @@ class TopView:
         elif key == "s":
             self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
         elif key == "p" and (job := self._selected_job()):
-            found = self.backend.find(job.id)
-            is_paused = job.state in (JobState.PAUSED, JobState.INTERRUPTED)
-            self._say((found.resume() if is_paused else found.pause()) or f"continue it with `shoal resume {job.id}`")
+            self._ask(lambda: self._pause_or_resume(job), self._say, "p")
+
+    def _open(self, lines: list[str]) -> None:
+        self.opened = lines
+
+    def _pause_or_resume(self, job: ListedJob) -> str:
+        found = self.backend.find(job.id)
+        is_paused = job.state in (JobState.PAUSED, JobState.INTERRUPTED)
+        return (found.resume() if is_paused else found.pause()) or f"continue it with `shoal resume {job.id}`"
 
     def screen(self, width: int, height: int) -> list[str]:
         """The lines that fit, the most important first."""
         if self.opened is not None:
             lines = [part[:width] for line in self.opened for part in wrapped(line, width)]
-            return [*lines[: height - 1], BACK]
+            return [*lines[: height - 1], (self._calls.silence or BACK)[:width]]
         note, until = self._note
-        below = safe(note) if self.clock() < until else KEYS
+        below = safe(note) if self.clock() < until else self._calls.silence or KEYS
         return [*self.tables(width, height - 1), below[:width]]
 
     def tables(self, width: int, height: int) -> list[str]:

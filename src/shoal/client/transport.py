@@ -14,7 +14,7 @@ from typing import Any, Self
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from uuid import uuid4
 
-from shoal.errors import ApiError, Unavailable, UsageError
+from shoal.errors import ApiError, NoAnswer, Unavailable, UsageError
 from shoal.wording import plural
 
 API = "/api/v1"
@@ -178,8 +178,8 @@ class Transport:
             problem = {"detail": f"{self.url} answered {answer.status} {answer.reason}"}
         return ApiError(answer.status, problem)
 
-    def _away(self, why: Exception | str) -> Unavailable:
-        return Unavailable(f"the API at {self.url} does not answer: {why or type(why).__name__}")
+    def _away(self, why: Exception | str) -> NoAnswer:
+        return NoAnswer(f"the API at {self.url} does not answer: {why or type(why).__name__}")
 
 
 class _NotGiven(Exception):

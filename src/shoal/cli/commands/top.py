@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from shutil import get_terminal_size
 
 import click
@@ -16,6 +15,8 @@ from shoal.cli.top_view import JOBS_READ, TopView
 from shoal.model import JobState
 
 EVERY_S = 1.0
+WAITING_EVERY_S = 0.1
+"""An answer of an API is looked for so often."""
 
 
 @click.command(cls=Command)
@@ -32,11 +33,12 @@ def top(session: Session) -> None:
     with session.open_jobs() as backend:
         view = TopView(session, backend)
         if not session.live or not sys.stdin.isatty():
-            view.read()
+            notice = _once(session.say)
+            view.read(notice)
             if any(job.state is JobState.RUNNING for job in view.jobs):
                 # Rates are those between two looks.
                 time.sleep(EVERY_S)
-                view.read()
+                view.read(notice)
             for line in view.tables(get_terminal_size().columns, JOBS_READ):
                 session.show(line)
             return
@@ -44,17 +46,28 @@ def top(session: Session) -> None:
             _run(view, key)
 
 
+def _once(say: Callable[[str], None]) -> Callable[[str], None]:
+    said: list[str] = []
+
+    def say_first(text: str) -> None:
+        if not said:
+            said.append(text)
+            say(text)
+
+    return say_first
+
+
 def _run(view: TopView, key: _KeyReader) -> None:
     while True:
-        view.try_to(view.read)
+        view.refresh()
         size = get_terminal_size()
         lines = view.screen(size.columns - 1, size.lines - 1)
         sys.stderr.write("\x1b[H" + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
         sys.stderr.flush()
-        pressed = key.within(EVERY_S)
+        pressed = key.within(WAITING_EVERY_S if view.is_waiting else EVERY_S)
         if pressed in ("q", "\x03", "\x1b"):
             return
-        view.try_to(partial(view.press, pressed))
+        view.press(pressed)
 
 
 class _KeyReader:

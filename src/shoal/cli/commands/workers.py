@@ -11,6 +11,7 @@ from shoal.cli.backends.workers import list_workers
 from shoal.cli.humanize import count, size
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal_text import safe, table
+from shoal.model import Lane
 
 HEADER = ("role", "machine", "process", "in flight", "req/s", "memory", "doing")
 NUMBERS = frozenset({2, 3, 4, 5})
@@ -61,5 +62,7 @@ def _doing(worker: Record) -> str:
         return "finishes its requests and ends"
     if worker["role"] != "child":
         return "schedules jobs"
-    serves = f"(serves {' '.join(worker['lanes'])}){', without its browser' if worker.get('browser_fault') else ''}"
-    return f"crawls {worker['lane']} {serves}" if worker["lane"] else f"idle {serves}"
+    # Short enough for a terminal of 80 columns.
+    lanes = "all lanes" if len(worker["lanes"]) == len(Lane) else " ".join(worker["lanes"])
+    without = "no browser: " if worker.get("browser_fault") else ""
+    return f"{without}crawls {worker['lane']}, {lanes}" if worker["lane"] else f"{without}idle, {lanes}"

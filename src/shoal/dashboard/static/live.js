@@ -1,13 +1,25 @@
 // Keeps the open page current: fetches it again and changes only what differs, so that scroll, selection and focus stay.
-const EVERY_MS = 3000, HIDDEN_MS = 30000, LATE_MS = 15000;
+const EVERY_MS = 3000, HIDDEN_MS = 30000, LATE_MS = 15000, NOTICED_MS = 4000, REACHED_MS = 4000;
 const notice = document.getElementById("connection");
 const main = document.getElementById("main");
 
-const KEPT = "This page shows what was last known, and tries again.";
+const KEPT = "This page shows what was last known.";
 
-function say(text, ...links) {
-  if (notice.textContent !== text + links.map((link) => link.textContent).join("")) notice.replaceChildren(text, ...links);
+function say(text, ...rest) {
+  if (notice.textContent !== text + rest.map((part) => part.textContent ?? part).join("")) notice.replaceChildren(text, ...rest);
   notice.hidden = !text;
+}
+
+let unansweredSince = 0;
+
+// A screen reader reads the notice once, not each second: it skips the time.
+function saySilence() {
+  const time = document.createElement("span"), seconds = Math.round((Date.now() - unansweredSince) / 1000);
+  time.setAttribute("aria-hidden", "true");
+  time.textContent = ` for ${seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`}`;
+  const shown = notice.querySelector("[aria-hidden]");
+  if (shown && !notice.hidden) shown.textContent = time.textContent;
+  else say(`No answer from ${location.host}`, time, `; still trying. ${KEPT}`);
 }
 
 function loginLink() {
@@ -74,17 +86,20 @@ function reasonIn(page) {
 }
 
 async function refresh() {
-  let response;
+  unansweredSince ||= Date.now();
+  let response, text;
   try {
     response = await fetch(location.href, { signal: AbortSignal.timeout(LATE_MS), headers: { Accept: "text/html" } });
+    text = await response.text();
   } catch {
-    return say(`The server does not answer. ${KEPT}`);
+    return saySilence();
   }
+  unansweredSince = 0;
   if (response.redirected && new URL(response.url).pathname.endsWith("/login"))
     return say("You are logged out. This page shows what was last known. ", loginLink());
-  const fresh = parsed(await response.text().catch(() => ""));
+  const fresh = parsed(text);
   if (!response.ok || !fresh.getElementById("main"))
-    return say(`${reasonIn(fresh) || `The server answered ${response.status}.`} ${KEPT}`);
+    return say(`${reasonIn(fresh) || `The server answered ${response.status}.`} ${KEPT} It tries again.`);
   say("");
   document.title = fresh.title;
   renewKeys(fresh);
@@ -98,14 +113,54 @@ async function run() {
   }
 }
 
+setInterval(() => {
+  if (unansweredSince && Date.now() - unansweredSince >= NOTICED_MS) saySilence();
+}, 1000);
+
+const UNSENT = `Not sent: no answer from ${location.host}. Press again when it answers.`;
+
+function isReached() {
+  const asked = { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(REACHED_MS) };
+  return fetch(import.meta.url, asked).then(() => true, () => false);
+}
+
+function sayBeside(form, button, text) {
+  form.querySelector(".unsent")?.remove();
+  if (!text) return;
+  const said = document.createElement("small");
+  said.className = "unsent";
+  said.setAttribute("role", "alert");
+  said.textContent = text;
+  if (button) button.after(said);
+  else form.append(said);
+}
+
+// A form that is sent to a server that is silent would leave the page: for a browser's error, or for nothing.
+async function submitIfReached(form, button) {
+  form.isSending = true;
+  const late = setTimeout(() => sayBeside(form, button, "Sending…"), 500);
+  const reached = await isReached();
+  clearTimeout(late);
+  form.isSending = false;
+  sayBeside(form, button, reached ? "" : UNSENT);
+  if (!reached) return;
+  form.isReached = true;
+  form.requestSubmit(button);
+  form.isReached = false;
+}
+
 document.addEventListener("submit", (event) => {
-  const question = event.target.dataset.confirm;
-  if (question && !confirm(question)) event.preventDefault();
+  const { target: form, submitter } = event;
+  if (form.isReached || form.method !== "post" || submitter?.name === "preview") return;
+  event.preventDefault();
+  if (form.isSending || form.dataset.confirm && !confirm(form.dataset.confirm)) return;
+  submitIfReached(form, submitter);
 });
 
 async function ask(form, button, accept) {
   const body = new URLSearchParams(new FormData(form));
   if (button.name) body.set(button.name, button.value);
+  if (!(await isReached())) throw new Error(UNSENT);
   const response = await fetch(button.getAttribute("formaction") || form.action, { method: "POST", body, headers: { Accept: accept } });
   if ((response.headers.get("Content-Type") || "").startsWith(accept)) return response;
   if (response.redirected) throw new Error("You are logged out.");
@@ -114,7 +169,7 @@ async function ask(form, button, accept) {
 
 async function tell(output, answer) {
   output.textContent = "…";
-  output.textContent = await answer().catch((error) => error instanceof TypeError ? "The server does not answer." : error.message);
+  output.textContent = await answer().catch((error) => error instanceof TypeError ? UNSENT : error.message);
 }
 
 // A preview is shown beside what was typed, which stays.
