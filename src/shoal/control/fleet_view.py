@@ -174,7 +174,10 @@ def _in_backoff(hosts: Sequence[HostState]) -> list[HostState]:
 
 
 def _process(child: RosterEntry) -> Process:
-    return _process_of(child, f"crawls {child.lane}" if child.lane else "idle")
+    doing = f"crawls {child.lane}" if child.lane else "idle"
+    return _process_of(
+        child, f"{doing}; its browser does not start: {child.browser_fault}" if child.browser_fault else doing
+    )
 
 
 def _process_of(entry: RosterEntry, doing: str) -> Process:
