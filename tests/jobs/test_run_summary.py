@@ -58,6 +58,12 @@ def test_the_exit_code_tells_how_a_job_ended(
     assert exit_code(ended(empty, state, **about)) == code
 
 
+@pytest.mark.parametrize("kind", ["certificate", "client_certificate"])
+def test_a_host_with_a_certificate_is_not_taken_for_one_that_speaks_plain_http(empty: Overview, kind: str) -> None:
+    failed = ended(empty, JobState.FAILED, failures=[replace(UNANSWERED, kind=kind)])
+    assert why_nothing(failed) == "no page could be fetched"
+
+
 @pytest.mark.parametrize(
     ("about", "words"),
     [

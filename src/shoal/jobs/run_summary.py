@@ -19,6 +19,8 @@ EXIT_LIMIT = 6
 EXIT_BLOCKED = 7
 EXIT_INTERRUPTED = 130
 _PORT = re.compile(r":\d+\Z")
+_SPEAKS_TLS = frozenset({"certificate", "client_certificate"})
+"""Failures of hosts that certainly do not speak plain http."""
 
 
 def summary(overview: Overview) -> dict[str, Any]:
@@ -104,6 +106,7 @@ def why_nothing(overview: Overview) -> str:
 
 def _other_scheme(failures: list[Failures]) -> str:
     """Servers at an unusual port often speak plain http, and without a scheme `https` is assumed."""
-    asked = (one.host for one in failures if _PORT.search(one.host) and (one.sample or "").startswith("https://"))
+    doubtful = (one for one in failures if one.kind not in _SPEAKS_TLS)
+    asked = (one.host for one in doubtful if _PORT.search(one.host) and (one.sample or "").startswith("https://"))
     host = next(asked, None)
     return f"; if {host} speaks plain http, write http://{host}/" if host else ""
