@@ -95,6 +95,7 @@ def test_pages_and_items_are_filtered(api: Api) -> None:
         assert [row["url"] for row in api.get(f"/jobs/{job}/pages?{asked}")["pages"]] == [f"{URL}2"]
     assert len(api.get(f"/jobs/{job}/items?type=Shop")["items"]) == 1
     assert api.get(f"/jobs/{job}/pages?host=%00")["pages"] == []
+    assert [len(api.get(f"/jobs/{job}/pages?merged={asked}")["pages"]) for asked in ("true", "false")] == [0, 2]
 
 
 def test_a_cursor_of_another_job_or_listing_is_refused(api: Api) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from shoal.cli.job_text import merged as merged_text
 from shoal.model import Canonical
 from shoal.practice import Answer
 from shoal.spiders.page import Page
 from shoal.spiders.spider import spider
 from shoal.store.results.items import list_items
-from shoal.store.results.listings import count_pages, list_pages_with_content
+from shoal.store.results.listings import MERGED, count_pages, list_pages, list_pages_with_content
 from tests.engine.conftest import Field, html, serving, spec
 
 CANONICAL = '<link rel="canonical" href="/lamp">'
@@ -42,6 +43,10 @@ async def test_of_pages_with_one_canonical_url_the_first_is_listed_and_the_other
     assert len(lamps) == len(olds) == 1, "a dead canonical URL loses no page"
     assert seen.stored.merged == seen.as_dict()["merged"] == 3 and seen.stored.pages == len(PAGES)
     assert {page.merged_into for page in merged} == representatives
+    others = list(list_pages(crawler.home.store, "job", {MERGED: "true"}))
+    assert {row["url"] for row in others} == {page.url for page in merged}
+    assert {row["canonical"] or row["url"] for row in others} == {site.url("/lamp"), site.url("/gone")}
+    assert "`pages job --merged`" in merged_text(seen)
 
 
 async def test_without_it_every_page_is_listed(crawler: Field) -> None:

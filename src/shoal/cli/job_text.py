@@ -106,7 +106,9 @@ def assets(seen: Overview) -> str:
 
 def merged(seen: Overview) -> str:
     n = seen.stored.merged
-    return f"{plural(n, 'page')} with the canonical URL of another (--canonical merge)" if n else ""
+    return (
+        f"{plural(n, 'page')} with the canonical URL of another; `pages {seen.job.id} --merged` lists them" if n else ""
+    )
 
 
 def rendered(seen: Overview) -> str:

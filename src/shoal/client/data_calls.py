@@ -19,8 +19,11 @@ Rows = Generator[dict[str, Any], None, None]
 
 
 class DataCalls(Transport):
-    def pages(self, id: str, *, status: int | None = None, host: str | None = None) -> Iterator[Page]:
-        return self._parts(f"/jobs/{quoted(id)}/pages", "pages", {"status": status, "host": host})
+    def pages(
+        self, id: str, *, status: int | None = None, host: str | None = None, merged: str | None = None
+    ) -> Iterator[Page]:
+        """`merged="true"` lists those that count as one with another page instead."""
+        return self._parts(f"/jobs/{quoted(id)}/pages", "pages", {"status": status, "host": host, "merged": merged})
 
     def body(self, id: str, fingerprint: str) -> bytes:
         """The decompressed body of a page, from the archive."""

@@ -20,11 +20,13 @@ from shoal.cli.terminal_text import safe, table
 from shoal.errors import UsageError
 from shoal.jobs.failure_hints import hint
 from shoal.store.jobs import Job
+from shoal.store.results.listings import MERGED
 
 ROWS_SHOWN = 100
 LETTERS_SHOWN = 20
 """Dead letters shown per cause."""
 _TITLE_SHARE = 0.25
+_CANONICAL_SHARE = 0.4
 
 Cause = tuple[str, int | None]
 """Reason and status: the key by which dead letters are grouped."""
@@ -34,6 +36,7 @@ Cause = tuple[str, int | None]
 @click.argument("job")
 @click.option("--status", type=Whole(100, 599), metavar="S", help="Only pages with this status.")
 @click.option("--host", metavar="H", help="Only pages of this host.")
+@click.option("--merged", is_flag=True, help="The pages that --canonical merge counts as one with another.")
 @click.option(
     "--limit",
     type=Whole(),
@@ -42,7 +45,13 @@ Cause = tuple[str, int | None]
 )
 @click.option("--body", metavar="FINGERPRINT", help="Write the body of this page instead, from the archive.")
 def pages(
-    session: Session, job: str, status: int | None, host: str | None, limit: int | None, body: str | None
+    session: Session,
+    job: str,
+    status: int | None,
+    host: str | None,
+    merged: bool,
+    limit: int | None,
+    body: str | None,
 ) -> None:
     """List the pages that JOB (id, id prefix, name or "last") fetched, in crawl order.
 
@@ -53,7 +62,7 @@ def pages(
     shoal pages last --host example.com --json | jq -r .url
     shoal pages last --body 4f1c0e92d7a86b35 > page.html
     """
-    given = {"status": None if status is None else str(status), "host": host}
+    given = {"status": None if status is None else str(status), "host": host, MERGED: "true" if merged else None}
     where = {name: value for name, value in given.items() if value is not None}
     with session.open_jobs() as backend:
         found = backend.find(job)
@@ -65,27 +74,30 @@ def pages(
             for row in islice(rows, limit):
                 session.data(row)
         else:
-            _show_pages(session, rows, limit or ROWS_SHOWN)
+            _show_pages(session, rows, limit or ROWS_SHOWN, "canonical" if merged else "title")
 
 
-def _show_pages(session: Session, rows: Iterable[Mapping[str, Any]], limit: int) -> None:
+def _show_pages(session: Session, rows: Iterable[Mapping[str, Any]], limit: int, beside: str) -> None:
+    """`beside` is the column next to the URL. A page that names no canonical URL is its own."""
     found = list(islice(rows, limit + 1))
     if not found:
         session.say("no such pages")
         return
     width = shutil.get_terminal_size().columns
-    cells = [_page_cells(row, int(width * _TITLE_SHARE)) for row in found[:limit]]
-    for line in table(cells, ("status", "depth", "size", "title", "url"), width, right=frozenset({0, 1, 2})):
+    share = int(width * (_TITLE_SHARE if beside == "title" else _CANONICAL_SHARE))
+    cells = [
+        _page_cells(row, safe(row[beside] or (row["url"] if beside == "canonical" else "")), share)
+        for row in found[:limit]
+    ]
+    for line in table(cells, ("status", "depth", "size", beside, "url"), width, right=frozenset({0, 1, 2})):
         session.show(line)
     if len(found) > limit:
         session.say(f"these are the first {limit:,}: --limit shows more, --json all")
 
 
-def _page_cells(row: Mapping[str, Any], title_width: int) -> tuple[str, ...]:
-    title = safe(row["title"] or "")
-    if len(title) > title_width:
-        title = title[: title_width - 1] + "…"
-    return str(row["status"]), str(row["depth"]), size(row["bytes"]), title, safe(row["url"])
+def _page_cells(row: Mapping[str, Any], beside: str, width: int) -> tuple[str, ...]:
+    shown = beside if len(beside) <= width else beside[: width - 1] + "…"
+    return str(row["status"]), str(row["depth"]), size(row["bytes"]), shown, safe(row["url"])
 
 
 @click.command(cls=Command)

@@ -118,5 +118,5 @@ def _part(name: str, job: Job, query: Part, read: Reader, kinds: tuple[type, ...
 
 
 def _where(filters: BaseModel) -> Where:
-    names = ("reason", "status", "host", "type")
+    names = ("reason", "status", "host", "type", "merged")
     return {name: str(value) for name in names if (value := getattr(filters, name, None)) is not None}

@@ -19,6 +19,9 @@ class Part(QueryModel):
 class PagesQuery(Part):
     status: Status | None = None
     host: str | None = None
+    merged: bool | None = Field(
+        None, description="true: those that count as one with another page, because of `canonical`: merge."
+    )
 
 
 class ItemsQuery(Part):

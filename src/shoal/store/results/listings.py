@@ -34,6 +34,8 @@ _FILTERS = {
 }
 CONTAINS = "contains"
 """A filter by text, which no index helps: for people who look at one job."""
+MERGED = "merged"
+"""The filter of pages that lists those which another page represents, instead of all others."""
 _TEXTS = {tables.pages: ("url", "title"), tables.items: ("data",)}
 _RECORDS = (
     (tables.pages, PageRecord),
@@ -169,11 +171,14 @@ def redirects_to(store: Store, job: str, fingerprint: int, limit: int) -> list[R
 
 
 def conditions(table: Table, job: str, where: Where) -> list[ColumnElement[bool]]:
-    """Converts a user's filter into SQL. A page that another one represents is not shown."""
+    """Converts a user's filter into SQL. A page that another one represents is shown only if the filter asks for it."""
     found = [table.c.job == job]
     if table is tables.pages:
-        found.append(tables.pages.c.merged_into.is_(None))
+        into = tables.pages.c.merged_into
+        found.append(into.is_not(None) if where.get(MERGED, "").lower() == "true" else into.is_(None))
     for name, value in where.items():
+        if name == MERGED and table is tables.pages:
+            continue
         if name == CONTAINS:
             found.append(
                 or_(*(table.c[column].icontains(storable(value), autoescape=True) for column in _TEXTS[table]))
