@@ -6,7 +6,7 @@ import pytest
 
 from shoal import __version__
 from shoal.engine.job_finish import final_state
-from shoal.model import Figures, JobSpec, JobState, Limits, Politeness, reached, reached_limit
+from shoal.model import MOST_NOFOLLOW_PAGES, Figures, JobSpec, JobState, Limits, Politeness, reached, reached_limit
 
 
 def test_what_was_set_aside_for_a_job_is_in_its_record() -> None:
@@ -28,6 +28,13 @@ def test_which_limit_ended_a_job_can_be_read_from_its_reason(limit: str) -> None
     state, reason = final_state(limit, JobSpec("any"), Figures(pages=1))
     assert (state, reason) == (JobState.LIMITED, reached(limit))
     assert reached_limit(f"{reason}; the remaining requests wait: a.example backs off") == limit
+
+
+def test_the_end_of_a_crawl_that_ignores_nofollow_says_where_its_limit_comes_from() -> None:
+    own, bold = Limits(pages_per_host=MOST_NOFOLLOW_PAGES), Politeness(nofollow=False)
+    _, reason = final_state("pages_per_host", JobSpec("any", limits=own, politeness=bold), Figures(pages=1))
+    assert reason == f"{reached('pages_per_host')}: 10,000 with --ignore-nofollow, unless you give another"
+    assert reached_limit(reason) == "pages_per_host"
 
 
 @pytest.mark.parametrize("rest", ["empty", "cancelled"])

@@ -5,6 +5,7 @@ fails here."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from shoal.errors import UsageError
 from shoal.fetch.tls_policy import read_certificates
 from shoal.fleet.submit import options_for_admins
 from shoal.jobs.mask_secrets import options_without_secrets
-from shoal.model import JobSpec
+from shoal.model import MOST_NOFOLLOW_PAGES, JobSpec, Limits
 from shoal.model.option import FILES, Admin, Bound, Kind, Option
 from shoal.model.options import DEFAULTS, FIELDS, OPTIONS, check_options, check_sent, from_fields, to_fields
 from shoal.model.request_options import HIDDEN
@@ -188,6 +189,18 @@ def _typed(option: Option, folder: Path) -> Any:
 
 def _parsed(option: Option) -> Any:
     return tuple(example(option)) if option.many else example(option)
+
+
+def test_a_crawl_of_a_site_that_ignores_nofollow_has_an_end() -> None:
+    bold = {"ignore_nofollow": True}
+    bounded = Limits(pages_per_host=MOST_NOFOLLOW_PAGES)
+    assert spec_of(bold).limits == bounded and spec_of({}).limits == Limits()
+    assert spec_of({**bold, "max_assets": 5}).limits == replace(bounded, assets=5), "assets may end, and the pages not"
+    for other in ({"max_pages": 10**6}, {"max_depth": 3}):
+        assert spec_of({**bold, **other}).limits.pages_per_host is None
+    assert spec_of({**bold, "scope": "listed"}).limits == Limits(), "a list has an end"
+    by_spider = JobDraft.of(bold, shop, allow_private=False)
+    assert by_spider.spec(given_urls([URL], by_spider.params, by_spider.group), None).limits == Limits()
 
 
 @ALL

@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from shoal.frontier.contract import Frontier
-from shoal.model import Figures, JobSpec, JobState, reached
+from shoal.model import MOST_NOFOLLOW_PAGES, Figures, JobSpec, JobState, reached
 from shoal.store.jobs import Job, end_if_seeded, set_state
 from shoal.store.results.job_figures import has_callback_failures
 from shoal.store.store import Store
@@ -53,7 +53,15 @@ def final_state(idle_reason: str, spec: JobSpec, figures: Figures) -> tuple[JobS
         return JobState.FAILED, f"{dead / tried:.1%} of requests are dead letters"
     if idle_reason == "empty":
         return JobState.DONE, None
-    return JobState.LIMITED, reached(idle_reason)
+    return JobState.LIMITED, reached(idle_reason) + _why_limited(idle_reason, spec)
+
+
+def _why_limited(idle_reason: str, spec: JobSpec) -> str:
+    """Who gave no limit should learn where it comes from."""
+    most = spec.limits.pages_per_host
+    if idle_reason != "pages_per_host" or spec.politeness.nofollow or most != MOST_NOFOLLOW_PAGES:
+        return ""
+    return f": {most:,} with --ignore-nofollow, unless you give another"
 
 
 def _judge_quality(store: Store, job: Job) -> str | None:

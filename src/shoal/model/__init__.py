@@ -6,6 +6,7 @@ A fingerprint is a signed 64-bit integer inside (SQLite, PostgreSQL and Redis in
 
 from shoal.model.job import (
     ENDED,
+    MOST_NOFOLLOW_PAGES,
     NEWEST,
     PACKAGE,
     Input,
@@ -58,6 +59,7 @@ __all__ = [
     "ENDED",
     "LAST",
     "MILLION",
+    "MOST_NOFOLLOW_PAGES",
     "NEWEST",
     "PACKAGE",
     "Canonical",

@@ -50,6 +50,10 @@ class Requester(StrEnum):
     """Over the API, with any other token."""
 
 
+MOST_NOFOLLOW_PAGES = 10_000
+"""Of one host in a job with `--ignore-nofollow`, if it has no limit of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What ends a job early; None means no limit."""

@@ -299,7 +299,8 @@ class SpiderOptions(TypedDict, total=False):
     ignore_nofollow: Annotated[
         bool,
         Option(
-            "Follow links that the site asks not to follow (nofollow). robots.txt still counts.",
+            "Follow nofollow links. robots.txt still counts. Without a limit, the crawl of a site ends after 10,000 "
+            "pages per host.",
             field="politeness.nofollow",
             negated=True,
             admin=Admin.ANY,

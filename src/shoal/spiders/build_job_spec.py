@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,18 @@ from ada_url import normalize_url
 from shoal.errors import InvalidURL, UsageError
 from shoal.extract.format_names import asked_formats
 from shoal.fetch.cookie_file import read_cookies
-from shoal.model import NEWEST, JobSpec, Limits, Politeness, Render, RenderOptions, Requester, Webhook
+from shoal.model import (
+    MOST_NOFOLLOW_PAGES,
+    NEWEST,
+    JobSpec,
+    Limits,
+    Politeness,
+    Render,
+    RenderOptions,
+    Requester,
+    ScopeKind,
+    Webhook,
+)
 from shoal.model.options import OPTIONS, check_options, to_fields
 from shoal.model.proxy_list import POOL_NAME, read_proxies
 from shoal.model.sink_url import absolute_sink, check_sink
@@ -86,7 +97,7 @@ class JobDraft:
         own = {
             "name": _job_name(fields.get("name") or (spider.name if spider else sources.name)),
             "scope": scope,
-            "limits": self.limits,
+            "limits": self._bounded_limits(scope),
             "politeness": Politeness(**fields.get("politeness", {})),
             "rendering": self._rendering(fields.get("rendering", {})),
             "cookies": cookie_lines(options),
@@ -104,6 +115,15 @@ class JobDraft:
             "output": output,
         }
         return JobSpec(**{**fields, **own})
+
+    def _bounded_limits(self, scope: ScopeKind) -> Limits:
+        """Sites ask that links not be followed where these have no end: git browsers, histories, filters."""
+        limits = self.limits
+        follows_all = (
+            bool(self.options.get("ignore_nofollow")) and self.spider is None and scope is not ScopeKind.LISTED
+        )
+        is_bounded = replace(limits, assets=None) != Limits()
+        return replace(limits, pages_per_host=MOST_NOFOLLOW_PAGES) if follows_all and not is_bounded else limits
 
     def _rendering(self, given: Mapping[str, Any]) -> RenderOptions:
         rendering = RenderOptions(**given)
