@@ -46,6 +46,7 @@ class Field:
     spider: Spider | None = None
     bounds: CallbackLimits | None = None
     reading_s: float = 10.0
+    is_alone: bool = False
 
     def add(self, job: str, wanted: JobSpec, *seeds: str, fleet: bool = False) -> None:
         params = Params(frozenset(wanted.keep_params), frozenset(wanted.drop_params))
@@ -63,6 +64,7 @@ class Field:
             f"test-{time.time()}",
             reading_s=self.reading_s,
         )
+        engine.is_alone = self.is_alone
         fetcher = Fetcher("shoal/test", AddressGuard(allow_private=True))
         try:
             for job in jobs:

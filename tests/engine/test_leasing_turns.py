@@ -37,6 +37,16 @@ async def test_at_a_rate_an_engine_makes_no_lease_call_that_finds_nothing(crawle
     assert calls(crawler.home, "complete") == calls(crawler.home, "offer") - 1 == 0
 
 
+async def test_an_engine_that_is_alone_leases_several_requests_of_a_slow_host_with_one_call(crawler: Field) -> None:
+    crawler.is_alone = True
+    links = "".join(f"<a href=/{n}>{n}</a>" for n in range(1, PAGES))
+    async with serving({"/": html(links), **{f"/{n}": html() for n in range(1, PAGES)}}) as site:
+        await crawler.crawl(spec(rate=10, per_host=2, robots=False), site.url("/"))
+    assert len(crawler.pages()) == PAGES
+    # Two with each call. An answer that comes 0.07 s after its request costs another one.
+    assert calls(crawler.home, "lease") <= PAGES * 3 // 4
+
+
 async def test_pages_that_take_long_to_read_do_not_keep_the_slot_of_their_host(crawler: Field) -> None:
     asked: list[str] = []
     all_asked = asyncio.Event()

@@ -154,7 +154,7 @@ class Engine:
         self._leased_at = time.monotonic()
         self.is_alone = False
         """No other process leases from the hosts of its jobs. Then it leases as far ahead as the frontier allows,
-        mostly when another lease ends. Otherwise it would always come before the others."""
+        several requests with one call. Otherwise it would always come before the others."""
         self._ready_in_s: float | None = None
         """Seconds until something may be leased, as of the last turn. None: only news can change that."""
         self.ended = 0
@@ -360,8 +360,7 @@ class Engine:
         self._ready_in_s = None
         if not room or not self._lanes:
             return False
-        lead_s = HORIZON_S if self.is_alone else LEAD_S
-        if not self._held_leases.is_busy and not await self._is_ready_within(lead_s):
+        if not self._held_leases.is_busy and not await self._is_ready_within(self._lead_s):
             return False
         asked_at = time.monotonic()
         leases = await self._frontier_client.lease(room, self._lanes, self._browser_room)
@@ -371,10 +370,16 @@ class Engine:
             await asyncio.sleep(GATHER_S)
         elif leases and len(leases) < room:
             # Seldom: this was all.
-            return await self._is_ready_within(lead_s)
+            return await self._is_ready_within(self._lead_s)
         elif not leases:
             await self._is_ready_within(0.0)
         return bool(leases)
+
+    @property
+    def _lead_s(self) -> float:
+        """How long before its start a request may be leased. While another one waits for its start, the call can wait
+        too, and then serves several."""
+        return HORIZON_S if self.is_alone and not self._held_leases.wait_for_start else LEAD_S
 
     async def _is_ready_within(self, seconds: float) -> bool:
         ready_in_s = await self.ready_in(self._lanes)

@@ -61,6 +61,8 @@ class HeldLeases:
         self._rendering: set[asyncio.Task[None]] = set()
         """Tasks of pages that a browser loads."""
         self.ended_at = time.monotonic()
+        self._last_start_at = 0.0
+        """When the last of the leases may start, by the monotonic clock."""
         self.unloadable: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -83,12 +85,19 @@ class HeldLeases:
         return self.in_flight > self._concurrency // 2
 
     @property
+    def wait_for_start(self) -> bool:
+        """Whether a lease is too early to start."""
+        return time.monotonic() < self._last_start_at
+
+    @property
     def jobs(self) -> set[str]:
         return {lease.job for lease in self._held.values()}
 
     async def add(self, leases: Sequence[Lease], asked_at: float) -> None:
         """`asked_at` is when the leases were requested from the frontier."""
-        timing = LeaseTiming(asked_at, time.monotonic())
+        now = time.monotonic()
+        timing = LeaseTiming(asked_at, now)
+        self._last_start_at = max([self._last_start_at, *(now + lease.wait_s for lease in leases)])
         self._held.update((lease.token, lease) for lease in leases)
         self._active_jobs.hold(leases)
         current = [lease for lease in leases if self._active_jobs.is_current(lease)]
