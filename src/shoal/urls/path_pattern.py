@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
 
 _KEPT = 2
 """Leading folders in a pattern: with more of them every page would have its own."""
@@ -12,7 +11,8 @@ _EXTENSION = re.compile(r"\.[A-Za-z]{2,5}$")
 
 
 def path_pattern(url: str) -> str:
-    *folders, last = urlsplit(url).path.split("/")[1:] or [""]
+    """Takes canonical URLs only."""
+    *folders, last = url.partition("?")[0].split("/")[3:] or [""]
     kept = ["*" if _VARIES.fullmatch(folder) else folder for folder in folders[:_KEPT]]
     extension = _EXTENSION.search(last)
     name = f"*{extension[0] if extension else ''}" if last or len(folders) > _KEPT else ""

@@ -123,7 +123,8 @@ class SoftBlocks:
 
 
 def _kind(url: str) -> str:
-    names = sorted({name for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)})
+    query = url.partition("?")[2]
+    names = sorted({name for name, _ in parse_qsl(query, keep_blank_values=True)}) if query else ()
     return f"{path_pattern(url)}?{'&'.join(names)}" if names else path_pattern(url)
 
 
