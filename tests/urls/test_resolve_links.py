@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from shoal.errors import InvalidURL
 from shoal.model import ScopeKind
 from shoal.urls import PageLinks, Params, Resolver, Scope, Traps, canonical, linked, target
+from shoal.urls.file_types import FileTypes
 from shoal.urls.resolve_links import note_offered
 
 SITE = "https://example.com/"
@@ -219,6 +220,27 @@ PATHS = st.lists(st.text("ab0129._-~%(;:", min_size=1, max_size=6), min_size=1, 
 def test_a_plain_path_on_the_same_site_is_judged_as_any_other_link(paths: list[str]) -> None:
     asked_for_each = Resolver(Scope(ScopeKind.HOST, [PAGE], ("*",), ()), TRAPS, Params(), "host")
     assert said(resolver().resolve(PAGE, paths)) == said(asked_for_each.resolve(PAGE, paths))
+
+
+SESSION = "(S(abcdefghijklmnop1234))"
+DIRECTORIES = ("", "shop/", "a;b/%C3%A9/", f"{SESSION}/x/", "x/x/x/", "2099/", "a/" * 22, "y" * 1_900 + "/")
+
+
+NAMES = PATHS.map(lambda path: path[1:]) | PATHS.map(lambda path: SITE[:-1] + path)
+
+
+@given(st.sampled_from(DIRECTORIES), st.lists(NAMES, max_size=10))
+@example("", [f"{SITE}a.zip", f"{SITE}2099/01/", f"{SITE}x/x/x/x", SITE, SITE[:-1], f"{SITE[:-1]}.org/a"])
+@example("x/x/x/", ["x", "y.html", "y.html#part", "z.zip", "x/"])
+@example("2099/", ["01/", "b"])
+@example("y" * 1_900 + "/", ["y" * 99, "y" * 80 + "/" + "z" * 99])
+def test_a_plain_name_or_url_is_judged_as_any_other_link(directory: str, names: list[str]) -> None:
+    page = canonical(f"{SITE}{directory}list?page=1")
+    asked_for_each = Resolver(Scope(ScopeKind.HOST, [PAGE], ("*",), ()), TRAPS, Params(), "host", types=FileTypes())
+    known = Resolver(Scope(ScopeKind.HOST, [PAGE], (), ()), TRAPS, Params(), "host", types=FileTypes())
+    names += [f"{SITE}a", "a"]
+    expected = said(asked_for_each.resolve(page, names))
+    assert said(known.resolve(page, names)) == said(known.resolve(page, names)) == expected
 
 
 def test_an_absolute_link_means_the_same_on_every_host() -> None:

@@ -19,6 +19,8 @@ _TABS_AND_NEWLINES = {ord(char): None for char in "\t\n\r"}
 
 
 BARE_FRAGMENT = "#"
+_SHORT = 1_000
+"""A directory with a plain name is then not too long for a link."""
 
 
 def without_fragment(href: str) -> str:
@@ -47,6 +49,11 @@ class AbsoluteHrefs:
         self._scheme = url[: url.index(":") + 1]
         self.origin = url[: url.index("/", len(self._scheme) + 2)]
         self.directory = self._path[: self._path.rindex("/") + 1]
+
+    @property
+    def has_plain_directory(self) -> bool:
+        """Whether it stays as it is with a name after it: a session id may have been cut out of another."""
+        return len(self.directory) <= _SHORT and ";" not in self.directory and "(" not in self.directory
 
     def absolute(self, href: str) -> tuple[str, str | None] | None:
         """The absolute URL, and the part of the base on which it depends: `origin`, `directory` or ANYWHERE. None if it

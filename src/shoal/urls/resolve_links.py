@@ -98,9 +98,12 @@ class _Site(NamedTuple):
 _NO_SITE = _Site("", "", False)
 WORTH_HASHING = 32
 """Of a place with fewer links than this, the cache forgets them when it is cleared."""
-PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}+){1,9}+/?")
+_PART = r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}+"
+PLAIN_PATH = re.compile(rf"(?:/{_PART}){{1,9}}+/?")
 """A path without dot segments, escapes, session ids or anything else that the canonical form changes, and not too long.
 """
+PLAIN_NAME = re.compile(rf"{_PART}(?:/{_PART}){{0,8}}+/?")
+"""The same, relative to a directory."""
 
 
 class Resolver:
@@ -151,7 +154,8 @@ class Resolver:
         # The first lookup of all hrefs runs without Python steps. On most pages it finds every one.
         met = list(map(on_site.get, distinct))
         if None in met and site is not None:
-            self._add_plain(site, [href for href, link in zip(distinct, met, strict=True) if link is None])
+            unmet = [href for href, link in zip(distinct, met, strict=True) if link is None]
+            self._add_new(site, page, [href for href in unmet if href not in in_directory and href not in anywhere])
             met = list(map(on_site.get, distinct))
         if None in met:
             met = [
@@ -217,22 +221,32 @@ class Resolver:
             self._last_site = _Site(origin, host_of(origin + "/", self._group), all_in_scope)
         return self._last_site if self._last_site.all_in_scope else None
 
-    def _add_plain(self, site: _Site, hrefs: Sequence[str]) -> None:
-        """Resolves all paths together that need no parsing, at a fifth of the cost."""
-        plain = [href for href in hrefs[: self._memory.room] if PLAIN_PATH.fullmatch(href)]
-        urls = [site.origin + path for path in plain]
+    def _add_new(self, site: _Site, page: AbsoluteHrefs, hrefs: Sequence[str]) -> None:
+        """Resolves all links to the site together that need no parsing, at a fifth of the cost."""
+        self._add_plain(site, page.origin, [href for href in hrefs if PLAIN_PATH.fullmatch(href)])
+        if page.has_plain_directory:
+            self._add_plain(site, page.directory, [href for href in hrefs if PLAIN_NAME.fullmatch(href)])
+        path_at, absolute = len(page.origin), [href for href in hrefs if href.startswith(page.origin)]
+        self._add_plain(site, ANYWHERE, [href for href in absolute if PLAIN_PATH.fullmatch(href, path_at)])
+
+    def _add_plain(self, site: _Site, place: str, hrefs: Sequence[str]) -> None:
+        """The URL of each is `place` and the href."""
+        plain = hrefs[: self._memory.room]
+        if not plain:
+            return
+        urls = [place + href for href in plain]
         targets = map(Target, urls, fingerprints(urls), repeat(site.host))
-        offered = repeat(self._memory.offered_at(site.origin))
+        offered = repeat(self._memory.offered_at(place))
         links = dict(zip(plain, map(Link, urls, targets, repeat(None), plain, offered), strict=True))
         for url, trap in self._traps.of_plain(urls).items():
             if not self._scope.is_seed(url):
-                links[url.removeprefix(site.origin)] = Link(url, skip=trap.reason)
-        for path in [path for path in plain if "." in path]:
-            if links[path].target and (reason := self.unwanted_type(site.origin + path)):
-                links[path] = Link(site.origin + path, skip=reason)
+                links[url.removeprefix(place)] = Link(url, skip=trap.reason)
+        for href in [href for href in plain if "." in href]:
+            if links[href].target and (reason := self.unwanted_type(place + href)):
+                links[href] = Link(place + href, skip=reason)
         if self._stays_logged_in:
-            links |= {path: Link(url, skip=LOGOUT) for path, url in zip(plain, urls, strict=True) if self.logout(url)}
-        self._memory.put_all(site.origin, links)
+            links |= {href: Link(url, skip=LOGOUT) for href, url in zip(plain, urls, strict=True) if self.logout(url)}
+        self._memory.put_all(place, links)
 
     def _recall(self, page: AbsoluteHrefs, href: str) -> Link:
         href = without_fragment(href)
