@@ -135,27 +135,27 @@ def test_a_head_that_cannot_be_http_is_refused_before_it_ends(api: Served, opene
     assert b" 400 " in sock.recv(1000)
 
 
-def test_without_a_file_for_another_connection_it_neither_spins_nor_ends(fleet: FleetShell, opened: ExitStack) -> None:
-    with served(fleet) as api:
-        pid = api.pid
-        until(lambda: _accepted(api) == 0)
-        idle = [opened.enter_context(api.connect()) for _ in range(5)]
-        until(lambda: _accepted(api) == 5)
-        soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        assert soft >= min(BOUNDS.files + OTHER_FILES, hard)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (_first_free_file(pid), hard))
-        assert api.get("/livez") == 200, "an idle connection gives way"
-        assert select.select(idle, [], [], WITHIN_S)[0] == idle[:1]
-        for sock in idle:
-            sock.close()
-        until(lambda: _accepted(api) == 0)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (_first_free_file(pid), hard))
-        waiting = opened.enter_context(api.connect(b"GET /livez HTTP/1.1\r\n\r\n"))
-        used_s = _cpu_s(pid)
-        assert not select.select([waiting], [], [], 1.5)[0]
-        assert _cpu_s(pid) - used_s < 0.7
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
-        assert b" 200 " in waiting.recv(1000) and api.pid == pid
+def test_without_a_file_for_another_connection_it_neither_spins_nor_ends(api: Served, opened: ExitStack) -> None:
+    pid = api.pid
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    assert soft >= min(BOUNDS.files + OTHER_FILES, hard)
+    opened.callback(resource.prlimit, pid, resource.RLIMIT_NOFILE, (soft, hard))
+    until(lambda: _accepted(api) == 0)
+    idle = [opened.enter_context(api.connect()) for _ in range(5)]
+    until(lambda: _accepted(api) == 5)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (_first_free_file(pid), hard))
+    assert api.get("/livez") == 200, "an idle connection gives way"
+    assert select.select(idle, [], [], WITHIN_S)[0] == idle[:1]
+    for sock in idle:
+        sock.close()
+    until(lambda: _accepted(api) == 0)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (_first_free_file(pid), hard))
+    waiting = opened.enter_context(api.connect(b"GET /livez HTTP/1.1\r\n\r\n"))
+    used_s = _cpu_s(pid)
+    assert not select.select([waiting], [], [], 1.5)[0]
+    assert _cpu_s(pid) - used_s < 0.7
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+    assert b" 200 " in waiting.recv(1000) and api.pid == pid
 
 
 def test_idle_connections_do_not_delay_the_end(fleet: FleetShell, opened: ExitStack) -> None:
