@@ -15,8 +15,11 @@ from pathlib import Path
 from shoal.fleet.fleet import Fleet
 from shoal.store.fleet.tokens import TokenScope, add_token
 from tests.control.live import serving
-from tests.control.test_openapi import CONFIG, EXAMPLES
+from tests.control.test_openapi import CONFIG
 from tests.fleet.by_hand import fleet_shell
+
+EXAMPLES = 8
+"""Of each call."""
 
 
 async def _make_token(fleet: Fleet) -> str:

@@ -23,7 +23,7 @@ from tests.control.calling import Api, forget_submits, problem
 from tests.control.whole_api import OPERATIONS, api_with_job
 from tests.fleet.by_hand import FleetShell, fleet_shell
 
-EXAMPLES = 8
+EXAMPLES = 5
 LENGTH = 40
 """Longer ones are not compiled into patterns."""
 CONFIG = Path(__file__).with_name("schemathesis.toml")
