@@ -38,5 +38,14 @@ def test_the_pages_of_a_home_have_no_error_and_pass_axe(tmp_path: Path, browser:
             check(tab, page)
         tab.open(f"{url}/jobs/{shop.summary['job']}/errors")
         tab.follow("main tbody button")
-        assert "queued again" in tab.text
+        assert "queued again" in tab.text and "also those that a later attempt made good" in tab.text
         assert tab.problems == []
+
+
+def test_an_empty_home_says_how_to_start_a_crawl(tmp_path: Path, browser: Chromium) -> None:
+    with serving_home(tmp_path / "empty") as link:
+        tab = browser.tab()
+        tab.open(link)
+        tab.follow("main button")
+        assert f"shoal --home {tmp_path / 'empty'} crawl https://example.com/" in tab.text
+        check(tab, f"{link.partition('/login')[0]}/")
