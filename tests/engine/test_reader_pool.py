@@ -22,6 +22,7 @@ from shoal.extract.page import MAX_LINKS
 from shoal.practice import Answer, Visit
 from shoal.spiders.page import Page
 from tests.engine.conftest import Field, Pages, html, serving, spec
+from tests.hostile.processes import children_of
 
 JOB = "job"
 ASK = ParseRequest(
@@ -62,15 +63,7 @@ async def readers(
 
 def children() -> set[int]:
     """Of this process: those that read."""
-    found = set()
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (entry / "stat").read_text()
-            if int(stat.rpartition(")")[2].split()[1]) == os.getpid() and b"reader" in (entry / "cmdline").read_bytes():
-                found.add(int(entry.name))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return found
+    return children_of(os.getpid(), b"reader")
 
 
 async def until(is_so: Callable[[], bool], otherwise: str) -> None:
@@ -130,7 +123,7 @@ async def test_a_page_that_takes_too_much_memory_is_poison() -> None:
 
 async def test_a_page_that_takes_too_long_is_poison() -> None:
     async with readers(seconds=0.5) as pool:
-        with pytest.raises(ReadFailed, match=r"took more than 0\.\d+ s"):
+        with pytest.raises(ReadFailed, match=r"took more than [\d.]+ s"):
             await pool.ask(JOB, SLOW, b"<a href=x>x</a>" * 20_000)
 
 
@@ -223,7 +216,7 @@ async def test_a_page_that_took_too_long_is_not_read_once_more() -> None:
     async with readers(seconds=1.0) as pool:
         await pool.ask(JOB, SLOW, b"<a href=x>x</a>")
         (used,) = children()
-        with pytest.raises(ReadFailed, match=r"took more than \d s"):
+        with pytest.raises(ReadFailed, match=r"took more than \d+ s"):
             await pool.ask(JOB, SLOW, b"<a href=x>x</a>" * 20_000)
         await until(lambda: used not in children(), "it lives")
         assert not children()
