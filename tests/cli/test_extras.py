@@ -14,24 +14,11 @@ import pytest
 from shoal.cli import COMMANDS, FLEET_MODULES
 from shoal.practice import Running
 from tests.cli.conftest import Shell
+from tests.cli.one_after_another import one_after_another
 from tests.installed import as_installed, asked_for
 
 OF_A_FLEET = ("up", "worker", "tend", "api", "submit https://example.com", "schedule list", "rebuild last")
 NEEDED = "pip install 'shoal[fleet]', or in a checkout pip install '.[fleet]'"
-# In one process, because thirty would take ten seconds: what is missing is missing each time anew.
-ONE_AFTER_ANOTHER = """
-import contextlib, io, json, sys
-import shoal.cli
-
-for words in sys.argv[1:]:
-    sys.argv = ["shoal", *words.split()]
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
-        try:
-            shoal.cli.main()
-        except SystemExit as ended:
-            told = words, ended.code
-    print(json.dumps([*told, said.getvalue()]))
-"""
 
 
 @pytest.fixture
@@ -41,11 +28,9 @@ def bare(tmp_path: Path) -> dict[str, str]:
 
 def ran(folder: Path, env: dict[str, str], *commands: str) -> list[Any]:
     """(the command, its exit code, its stderr) of each."""
-    words = [sys.executable, "-c", ONE_AFTER_ANOTHER, *commands]
-    environment = {**Shell(folder).environment, **env}
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    # In one process: what is missing is missing each time anew.
+    done = one_after_another(folder, {**Shell(folder).environment, **env}, commands)
+    return [(words, one.code, one.err) for words, one in zip(commands, done, strict=True)]
 
 
 def test_a_crawl_needs_no_extra(tmp_path: Path, bare: dict[str, str], site: Running) -> None:

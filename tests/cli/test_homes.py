@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from shoal.practice import Running
-from tests.cli.conftest import TIMEOUT_S, Here, Ran
+from tests.cli.conftest import Here, Ran
 from tests.cli.crawling import crawling
+from tests.cli.one_after_another import one_after_another
 
 OBEDIENT = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
 """Root heeds the modes of files only if these are taken from it."""
@@ -20,12 +19,10 @@ OBEDIENT = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-c
 pytestmark = pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root needs setpriv")
 
 
-def obediently(shoal: Here, *args: str) -> Ran:
-    command = [*(OBEDIENT if os.geteuid() == 0 else ()), sys.executable, "-m", "shoal", *args]
-    ran = subprocess.run(
-        command, cwd=shoal.folder, env=shoal.environment, capture_output=True, text=True, timeout=TIMEOUT_S
-    )
-    return Ran(ran.returncode, ran.stdout, ran.stderr)
+def obediently(shoal: Here, home: str, *commands: str) -> list[Ran]:
+    before = OBEDIENT if os.geteuid() == 0 else ()
+    asked = [f"--home {home} {command}" for command in commands]
+    return one_after_another(shoal.folder, shoal.environment, asked, before)
 
 
 def copied(home: Path, name: str) -> Path:
@@ -39,19 +36,18 @@ def copied(home: Path, name: str) -> Path:
 def test_a_read_only_home_can_be_read_but_not_crawled_into(shoal: Here, site: Running) -> None:
     shoal.crawl(site.url(), "--max-pages", "3")
     home = str(copied(shoal.home, "read-only"))
-    for command in ("jobs", "job last", "pages last", "pages last --json", "hosts --all", "export last -o -"):
-        asked = command.split()
-        ran = obediently(shoal, "--home", home, *asked)
+    reading = ("jobs", "job last", "pages last", "pages last --json", "hosts --all", "export last -o -")
+    writing = ("token add x --scope read", f"hosts {site.url().split('/')[2]} --pause")
+    *read, crawl, token, pause = obediently(shoal, home, *reading, f"crawl {site.url()}", *writing)
+    for command, ran in zip(reading, read, strict=True):
         told = ran.out.replace(f"--home {home} ", "")
-        assert (ran.code, told) == (0, shoal(*asked).out), (command, ran.err)
-    ran = obediently(shoal, "--home", home, "crawl", site.url())
-    assert (ran.code, ran.err) == (
+        assert (ran.code, told) == (0, shoal(*command.split()).out), (command, ran.err)
+    assert (crawl.code, crawl.err) == (
         2,
         f"error: {home} cannot be used as a home: Permission denied; choose another with --home\n",
     )
-    for command in ("token add x --scope read", f"hosts {site.url().split('/')[2]} --pause"):
-        ran = obediently(shoal, "--home", home, *command.split())
-        assert ran.code == 2 and "attempt to write a readonly database" in ran.err, command
+    for ran in (token, pause):
+        assert ran.code == 2 and "attempt to write a readonly database" in ran.err
 
 
 def test_a_killed_crawl_can_be_read_in_a_read_only_home(shoal: Here, site: Running) -> None:
@@ -59,17 +55,15 @@ def test_a_killed_crawl_can_be_read_in_a_read_only_home(shoal: Here, site: Runni
         crawl.kill()
     assert (shoal.home / "shoal.db-wal").stat().st_size
     home = str(copied(shoal.home, "read-only"))
-    looked, there = obediently(shoal, "--home", home, "jobs", "--json"), shoal("jobs", "--json")
-    assert (looked.code, looked.lines[0]["pages"]) == (0, there.lines[0]["pages"])
-    ran = obediently(shoal, "--home", home, "resume", "last")
+    looked, ran = obediently(shoal, home, "jobs --json", "resume last")
+    assert (looked.code, looked.lines[0]["pages"]) == (0, shoal("jobs", "--json").lines[0]["pages"])
     assert ran.code == 2 and ran.err.startswith(f"error: {home} cannot be used as a home: ")
 
 
-@pytest.mark.parametrize("command", ["jobs", "job last", "crawl http://127.0.0.1:9/"])
-def test_an_unreadable_home_is_reported(shoal: Here, command: str) -> None:
+def test_an_unreadable_home_is_reported(shoal: Here) -> None:
     (shoal.folder / "closed").mkdir(mode=0)
-    ran = obediently(shoal, "--home", "closed", *command.split())
-    assert ran.code == 2 and "closed cannot be used as a home: Permission denied" in ran.err
+    for ran in obediently(shoal, "closed", "jobs", "job last", "crawl http://127.0.0.1:9/"):
+        assert ran.code == 2 and "closed cannot be used as a home: Permission denied" in ran.err
 
 
 @pytest.mark.parametrize("command", ["jobs", "job last", "crawl http://127.0.0.1:9/"])

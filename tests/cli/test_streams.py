@@ -56,5 +56,5 @@ def test_a_crawl_whose_output_nobody_reads_ends_as_it_would(shoal: Here, site: R
 def test_a_stream_that_is_closed_costs_only_what_would_be_on_it(shoal: Here, site: Running, closing: str) -> None:
     ran = with_closed(shoal, closing, "crawl", site.url(), "--max-pages", "1", "--allow-private", "-o", "-")
     assert ran.code == 0 and "Traceback" not in ran.err
-    ran = with_closed(shoal, closing, "job", "last")
+    ran = with_closed(shoal, closing, "jobs")
     assert ran.code == 0 and ("limited" in ran.out) == (not closing.startswith(">"))
