@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from random import Random
 
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.capture import Capture, Reference, Resource
@@ -10,7 +11,7 @@ from tests.store.warcs import capture
 
 HTML = Resource("dom", "text/html", b"<p>made by scripts</p>")
 # Bigger than what is read of a segment at first, and not compressible to less.
-BIG = Resource("view", "image/png", b"".join(bytes([n * n % 251, n % 241, n % 7]) for n in range(900_000)))
+BIG = Resource("view", "image/png", Random(7).randbytes(2_700_000))
 PRINTED = Resource("pdf", "application/pdf", b"%PDF-1.7")
 
 
