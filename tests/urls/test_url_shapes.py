@@ -16,12 +16,20 @@ from shoal.urls.url_shapes import MOST_SHAPES, shapes_of
         ("/wiki/User_talk:Ann", {"/wiki/User_talk:*"}),
         ("/?p=repo.git;a=blob;f=a.c;h=0a1b", {"?p", "?a=blob", "?f", "?h"}),
         ("/repo/commit/?id=0a1b", {"/repo/*", "*/commit/*", "*/commit", "?id"}),
-        ("/2020/05/a-post/feed/", {"*/feed", "/2020/*", "/2020/05/*"}),
+        ("/2020/05/a-post/feed/", {"*/feed", "/*/*/*/feed", "/2020/*", "/2020/05/*"}),
         ("/list?C=N&O=D", {"?C=N", "?O=D"}),
     ],
 )
 def test_a_url_has_shapes(url: str, some: set[str]) -> None:
     assert set(shapes_of(f"https://example.org{url}")) >= some
+
+
+def test_the_feed_of_a_section_and_those_of_its_articles_differ() -> None:
+    section, article = (
+        shapes_of("https://example.org/news/feed/"),
+        shapes_of("https://example.org/2020/05/a-post/feed/"),
+    )
+    assert set(section) & set(article) == {"*/feed"}
 
 
 def test_a_front_page_has_none_and_no_url_has_many() -> None:

@@ -64,8 +64,12 @@ def _path_shapes(path: str) -> list[str]:
     if len(directories) <= _MOST_DIRECTORIES:
         shapes += [f"{place}{prefix}*" for prefix in _namespaces(last)]
     end = last or (directories[-1] if directories else "")
-    if len(directories) > (not last) and _WORD.fullmatch(end):
+    above = len(directories) - (not last)
+    if above > 0 and _WORD.fullmatch(end):
         shapes.append(f"*/{end}")
+        if above > 1:
+            # At this depth only: the feed of a section lists articles, those of the articles below list nothing new.
+            shapes.append(f"{'/*' * above}/{end}")
     return shapes
 
 
