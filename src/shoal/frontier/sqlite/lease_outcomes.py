@@ -42,6 +42,10 @@ class LeaseOutcomes:
         self._queue = queue
         self._now = now
         self._counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._clocks: dict[tuple[str, int], StartClock] = {}
+        """(Table, id) -> the clock of a host or a site as landings have moved it. Written once for all of them."""
+        self._own_starts: dict[tuple[int, int], float] = {}
+        """(Job, host) -> the earliest next start by landings. Written with the clocks."""
 
     def land(self, landings: Sequence[Landing]) -> None:
         """Handles landings together: a host with many of them is read and written once."""
@@ -63,21 +67,33 @@ class LeaseOutcomes:
             if not row["answered"]:
                 self._note_answer(row, landing)
             if landing.address and landing.address != row["home"]:
+                # It moves the clock of a site.
+                self._write_clocks()
                 place_host(self._db, row["host"], row["name"], landing.address)
+        self._write_clocks()
         self._write_paces(rows.values(), paces)
 
     def _plan_after(self, row: sqlite3.Row, landing: Landing) -> None:
         """Moves the clocks after a request that began late, or that is charged for several."""
         gap_s, began_at = row["gap_s"], min(row["start_at"] + landing.late_s, self._now - landing.latency_s)
         began_at += landing.charged * gap_s
-        for table, id in (("host", row["host"]), ("site", row["site"])):
-            found = self._db.execute(f"SELECT next_at, gap_s FROM {table} WHERE id = ?", (id,)).fetchone()
-            later = StartClock(*found).after(began_at, gap_s)
-            self._db.execute(f"UPDATE {table} SET next_at = ?, gap_s = ? WHERE id = ?", (*later, id))
-        self._db.execute(
-            "UPDATE ready SET next_at = max(next_at, ?) WHERE job = ? AND host = ?",
-            (began_at + gap_s, row["job"], row["host"]),
-        )
+        for clock in (("host", row["host"]), ("site", row["site"])):
+            self._clocks[clock] = (self._clocks.get(clock) or self._clock(*clock)).after(began_at, gap_s)
+        own = (row["job"], row["host"])
+        self._own_starts[own] = max(self._own_starts.get(own, 0.0), began_at + gap_s)
+
+    def _clock(self, table: str, id: int) -> StartClock:
+        return StartClock(*self._db.execute(f"SELECT next_at, gap_s FROM {table} WHERE id = ?", (id,)).fetchone())
+
+    def _write_clocks(self) -> None:
+        for (table, id), clock in self._clocks.items():
+            self._db.execute(f"UPDATE {table} SET next_at = ?, gap_s = ? WHERE id = ?", (*clock, id))
+        for (job, host), next_at in self._own_starts.items():
+            self._db.execute(
+                "UPDATE ready SET next_at = max(next_at, ?) WHERE job = ? AND host = ?", (next_at, job, host)
+            )
+        self._clocks.clear()
+        self._own_starts.clear()
 
     def _flying(self, tokens: list[int]) -> dict[int, sqlite3.Row]:
         marks = ",".join("?" * len(tokens))
