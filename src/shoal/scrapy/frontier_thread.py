@@ -185,19 +185,26 @@ class FrontierThread:
         """Returns how long to wait for the next one."""
         taken, activity = self._outbox.take()
         self._pending.add(taken)
-        await self._report(crawl)
-        # Before the pages: a callback or a pipeline waits for them, and holds its request meanwhile.
-        await self._inline.turn(self._pending.asked, self._pending.left)
-        await self._offer(crawl)
+        # Scrapy may have nothing to do until the lease: a chain of requests waits for each round trip.
+        reported = asyncio.create_task(self._report_and_lease_inline(crawl))
+        try:
+            await self._offer(crawl)
+        finally:
+            await reported
         leases = await self._lease(crawl)
         if not self._pending.found:
             self._reactor.offered(activity)
-            self._settler.add(self._pending.ended)
+            self._settler.add(self._pending.ended, at_once=not self._reactor.held_tokens())
             self._pending.ended = []
         is_busy = leases or self._reactor.held_tokens() or self._settler.tokens or self._inline.is_waiting
         if is_busy or not self._pending.is_empty:
             return TURN_S
         return await self._idle(crawl, activity)
+
+    async def _report_and_lease_inline(self, crawl: CrawlJob) -> None:
+        await self._report(crawl)
+        # Before the pages: a callback or a pipeline waits for them, and holds its request meanwhile.
+        await self._inline.turn(self._pending.asked, self._pending.left)
 
     async def _report(self, crawl: CrawlJob) -> None:
         pending = self._pending
@@ -266,7 +273,7 @@ class FrontierThread:
                 self._pending.add(self._outbox.take()[0])
                 await self._report(crawl)
                 await self._offer(crawl)
-                self._settler.add(self._pending.ended)
+                self._settler.add(self._pending.ended, at_once=True)
                 self._pending.ended = []
                 await self._settler.join()
                 if tokens := self._reactor.held_tokens():
