@@ -54,6 +54,26 @@ def crawl_plan(scrapy: Any, spider: Any) -> CrawlPlan:
     return CrawlPlan(spec, check_job_id(scrapy["SHOAL_JOB"]), flush, persist)
 
 
+def slot_warnings(slots: dict[str, Any]) -> list[str]:
+    """What each entry of DOWNLOAD_SLOTS asks for in vain, and what to use instead."""
+    return [f"DOWNLOAD_SLOTS is not used: {host}: {_instead(host, slot)}" for host, slot in slots.items()]
+
+
+def _instead(host: str, slot: dict[str, Any]) -> str:
+    found = []
+    for key, value in slot.items():
+        if key == "delay":
+            rate = bound_of("rate").nearest(1 / float(value) if value else math.inf)
+            found.append(f"for the delay, use `shoal hosts {host} --rate {rate:g}`, which holds for all jobs")
+        elif key == "concurrency":
+            found.append(
+                "for the concurrency, use CONCURRENT_REQUESTS_PER_DOMAIN, which holds for each host of the spider"
+            )
+        else:
+            found.append(f"{key}={value!r} has no equivalent")
+    return "; ".join(found)
+
+
 def _sinks(scrapy: Any) -> tuple[str, ...]:
     for text in scrapy.getlist("SHOAL_SINKS"):
         check_sink(text)

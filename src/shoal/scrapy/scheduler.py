@@ -31,7 +31,7 @@ from shoal.scrapy.held_request import SPIDER_ERROR, UNREADABLE, HeldRequest
 from shoal.scrapy.json_values import NotSerializable
 from shoal.scrapy.outbox import Outbox
 from shoal.scrapy.project import runs_page_command
-from shoal.scrapy.project_settings import crawl_plan, shoal_settings
+from shoal.scrapy.project_settings import crawl_plan, shoal_settings, slot_warnings
 from shoal.scrapy.request_json import TOKEN, WHOLE, PackedRequest, pack, unpack
 
 INTERRUPTIONS = ("finished", "shutdown", "memusage_exceeded")
@@ -72,8 +72,8 @@ class Scheduler(BaseScheduler):
         engine = self._crawler.engine
         self._slot = engine._slot
         self._jars = CookieJars(engine)
-        if self._crawler.settings.getdict("DOWNLOAD_SLOTS"):
-            log.warning("DOWNLOAD_SLOTS is not used: `shoal hosts HOST --rate R` sets the rate of one host")
+        for warning in slot_warnings(self._crawler.settings.getdict("DOWNLOAD_SLOTS")):
+            log.warning("%s", warning)
         self._hooks = EngineHooks(self._crawler, self._outbox, self._jars, self._end, self._is_known, self._hurry_now)
         self._hooks.install()
         if self._own_filter is not None:
