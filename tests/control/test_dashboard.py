@@ -146,6 +146,7 @@ def test_the_row_of_a_job_that_has_ended_changes_when_it_runs_again(api: Api, br
             if "is being read" not in row:
                 break
         assert f"</span> {state}</span>" in row.replace("waiting", "running")
+        assert ("waits: " in row) == (state is JobState.RUNNING)
 
 
 def test_a_job_is_submitted_changed_paused_resumed_and_cancelled(api: Api, browser: Browser) -> None:
