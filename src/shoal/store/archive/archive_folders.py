@@ -23,6 +23,7 @@ from shoal.store.archive import warc
 from shoal.store.archive.capture import Reference, Resource
 from shoal.store.archive.gzip_members import decompress_member, read_member, store_member
 from shoal.store.archive.spool import INDEX, OPEN_INDEX, SEALED, SPOOL, scan_spool
+from shoal.store.archive.spool_listing import all_segments_in, folders_in
 from shoal.store.archive.stored_segments import FILES, FolderSegments, SegmentStore
 
 _MOST_OPEN = 8
@@ -65,9 +66,10 @@ class Archive:
         return Archive(self.stored, self.spools, self.spool_bytes)
 
     def segments(self, job: str) -> list[str]:
-        """The segments that this machine can read, in the order of their creation."""
-        spooled = self.spools.glob(f"*/{job}/*{SEALED}*")
-        return sorted({*self.stored.names(job), *(f"{job}/{file.name.partition('.')[0]}" for file in spooled)})
+        """The segments that this machine can read, in the order of their creation. Raises Unavailable."""
+        # In the order in which a segment moves, so that one that moves meanwhile is still found.
+        spooled = [file for folder in folders_in(self.spools) for file in all_segments_in(folder / job)]
+        return sorted({*(f"{job}/{file.name.partition('.')[0]}" for file in spooled), *self.stored.names(job)})
 
     def bytes_of(self, segment: str) -> int | None:
         """None: this machine cannot read the segment."""

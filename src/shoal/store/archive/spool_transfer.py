@@ -9,8 +9,9 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from shoal.errors import Unavailable
@@ -18,7 +19,9 @@ from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.atomic_move import unwritable
 from shoal.store.archive.segment_table import drop_empty, mark_stored, note_stored, open_segments
 from shoal.store.archive.spool import SEALED, SPOOL, Spool
+from shoal.store.archive.spool_listing import all_segments_in, folders_in, segments_in
 from shoal.store.archive.stored_files import spooled_files, store_files
+from shoal.store.archive.stored_segments import FILES
 from shoal.store.store import Store
 
 _LOCK = "lock"
@@ -29,7 +32,7 @@ def adopt(store: Store, archive: Archive) -> list[str]:
 
     Any number of processes may call this at once. Raises Unavailable.
     """
-    return [folder.name for folder in sorted(archive.spools.glob("*/")) if _adopted(store, archive, folder)]
+    return [folder.name for folder in folders_in(archive.spools) if _adopted(store, archive, folder)]
 
 
 def _adopted(store: Store, archive: Archive, folder: Path) -> bool:
@@ -38,7 +41,7 @@ def _adopted(store: Store, archive: Archive, folder: Path) -> bool:
         return False
     try:
         send(store, archive, folder)
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_if_empty(folder)
     finally:
         os.close(lock)
     return True
@@ -59,14 +62,14 @@ def send(store: Store, archive: Archive, folder: Path, writing: Collection[str] 
 
 def seal_left(folder: Path, writing: Collection[str]) -> None:
     """Seals the segments in a process's folder that nobody writes any more. Raises Unavailable."""
-    for path in sorted(folder.glob(f"*/*{SPOOL}")):
+    for path in segments_in(folder, SPOOL):
         if _segment(path) not in writing:
             Spool(path).seal()
 
 
 def store_sealed(store: Store, archive: Archive, folder: Path) -> None:
     """Archives the sealed segments of a process's folder, and its files. Raises Unavailable."""
-    sealed = sorted(folder.glob(f"*/*{SEALED}"))
+    sealed = list(segments_in(folder, SEALED))
     # The files first: whoever finds a segment in the archive finds the files that it refers to.
     store_files(store, archive, folder)
     for path in sealed:
@@ -87,13 +90,19 @@ def _note(store: Store, archive: Archive, process: str, writing: Collection[str]
 
 def bytes_behind(folder: Path, writing: Collection[str]) -> int:
     """The size of the files in a process's folder, without the segments being written."""
-    files = [file for file in folder.glob(f"*/*{SEALED}*") if _segment(file) not in writing]
+    files = [file for file in _segments(folder) if _segment(file) not in writing]
     return sum(file.stat().st_size for file in (*files, *spooled_files(folder)))
 
 
-def is_empty(folder: Path) -> bool:
-    """Whether a process's folder has nothing for the archive."""
-    return not any(folder.glob(f"*/*{SEALED}*")) and not any(spooled_files(folder))
+def remove_if_empty(folder: Path) -> None:
+    """Removes a process's folder unless it still has something for the archive. Only for the holder of its lock: nobody
+    else adds anything. Raises Unavailable."""
+    if not any(_segments(folder)) and not any(spooled_files(folder)):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _segments(folder: Path) -> Iterator[Path]:
+    return chain.from_iterable(all_segments_in(job) for job in folders_in(folder) if job.name != FILES)
 
 
 def make_folder(folder: Path) -> int:

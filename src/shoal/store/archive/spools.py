@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,7 +20,7 @@ from shoal.errors import ObjectStoreRefused, Unavailable
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.segment_table import OPEN, Segment, save_segment
 from shoal.store.archive.spool import SPOOL, Spool
-from shoal.store.archive.spool_transfer import adopt, bytes_behind, is_empty, make_folder, seal_left, send
+from shoal.store.archive.spool_transfer import adopt, bytes_behind, make_folder, remove_if_empty, seal_left, send
 from shoal.store.archive.stored_files import note_use, spool_files
 from shoal.store.archive.uploader import Uploader
 from shoal.store.store import Store
@@ -181,8 +180,8 @@ class Spools:
         if self._uploader is not None:
             self._uploader.close()
         if self._lock is not None:
-            if is_empty(self._folder):
-                shutil.rmtree(self._folder, ignore_errors=True)
+            with suppress(Unavailable):
+                remove_if_empty(self._folder)
             os.close(self._lock)
             self._lock = None
 

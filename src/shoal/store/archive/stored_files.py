@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from shoal.store.archive.archive_folders import Archive, stored_path
 from shoal.store.archive.atomic_move import sync_folder, unwritable
+from shoal.store.archive.spool_listing import files_in
 from shoal.store.archive.stored_segments import FILES
 from shoal.store.database.plain_sql import among, list_value, run
 from shoal.store.database.upsert import Upsert, replace
@@ -63,8 +64,8 @@ def spool_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def spooled_files(folder: Path) -> Iterator[Path]:
-    """The files in the spool of a process."""
-    return (file for file in sorted((folder / FILES).glob("*")) if not file.name.endswith(_PART))
+    """The files in the spool of a process. Raises Unavailable."""
+    return (file for file in files_in(folder / FILES) if not file.name.endswith(_PART))
 
 
 def store_files(store: Store, archive: Archive, folder: Path) -> None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
 from shoal.errors import ObjectStoreAway, ObjectStoreRefused, Unavailable
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spool import SEALED
+from shoal.store.archive.spool_listing import files_in, folders_in, segments_in
 from shoal.store.archive.spool_transfer import adopt, store_sealed
 from shoal.store.archive.stored_segments import FILES
 from shoal.store.store import Store
@@ -52,7 +54,7 @@ class Uploader:
         with self._changed:
             if self._crash is not None:
                 raise self._crash
-            self._waiting_bytes = sum(sizes_of(self._archive.spools))
+            self._measure()
             self._asked += 1
             self._changed.notify_all()
             if self._thread is None:
@@ -84,6 +86,14 @@ class Uploader:
             self._changed.notify_all()
 
     def _run(self, store: Store) -> None:
+        try:
+            self._upload_when_asked(store)
+        except BaseException as crash:
+            with self._changed:
+                self._crash = crash
+                self._changed.notify_all()
+
+    def _upload_when_asked(self, store: Store) -> None:
         pause_s = _FIRST_PAUSE_S
         while self._wait_for_request():
             asked = self._asked
@@ -93,11 +103,6 @@ class Uploader:
                 self._set(error)
                 self._closing.wait(pause_s)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-            except BaseException as crash:
-                with self._changed:
-                    self._crash = crash
-                    self._changed.notify_all()
-                return
             else:
                 pause_s = _FIRST_PAUSE_S
                 self._set(None, asked)
@@ -116,8 +121,13 @@ class Uploader:
         with self._changed:
             self._error = error
             self._done = max(self._done, done)
-            self._waiting_bytes = sum(sizes_of(self._archive.spools))
+            self._measure()
             self._changed.notify_all()
+
+    def _measure(self) -> None:
+        # The last figure stays if the spool cannot be listed: the upload fails then too, and says why.
+        with suppress(Unavailable):
+            self._waiting_bytes = sum(sizes_of(self._archive.spools))
 
     def _behind(self) -> Unavailable:
         if isinstance(self._error, ObjectStoreRefused):
@@ -127,10 +137,11 @@ class Uploader:
 
 
 def sizes_of(spools: Path) -> Iterator[int]:
-    """The sizes of all sealed segments and files in the spools of a machine."""
-    for file in chain(spools.glob(f"*/*/*{SEALED}"), spools.glob(f"*/{FILES}/*")):
-        try:
-            yield file.stat().st_size
-        except FileNotFoundError:
-            # Uploaded and removed at this moment.
-            continue
+    """The sizes of all sealed segments and files in the spools of a machine. Raises Unavailable."""
+    for folder in folders_in(spools):
+        for file in chain(segments_in(folder, SEALED), files_in(folder / FILES)):
+            try:
+                yield file.stat().st_size
+            except FileNotFoundError:
+                # Uploaded and removed at this moment.
+                continue
