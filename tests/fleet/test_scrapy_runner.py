@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -75,6 +76,23 @@ def test_a_job_that_cannot_be_read_does_not_end_the_thread_of_a_worker(
     until(lambda: redis.client.get(slot("j2")) == b"w1")
     runner.end()
     assert redis.client.get(slot("j2")) is None
+
+
+def test_a_process_that_crashes_five_times_in_a_row_is_given_up(
+    redis: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, starts = tmp_path / "python", tmp_path / "starts"
+    program.write_text(f"#!/bin/sh\necho start >> {starts}\necho out of luck >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    redis.client.hset(JOBS, "j1", announced("j1", tmp_path))
+    runner = ScrapyRunner(Settings(home=tmp_path, redis_url=redis.url), "w1", list(Lane), lambda: False)
+    runner.start()
+    until(lambda: redis.client.hexists("{shoal:0}:scrapy:failed", "j1"))
+    runner.end()
+    reason = redis.client.hget("{shoal:0}:scrapy:failed", "j1")
+    assert reason.startswith(b"its process crashed 5 times: it exited with code 1: out of luck; log: ")
+    assert starts.read_text().split() == ["start"] * 5 and redis.client.get(slot("j1")) is None
 
 
 def test_a_redis_that_is_away_when_a_process_ends_is_told_later(redis: RedisServer, tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ class ExitCode(IntEnum):
     """The spider closed itself for another reason, such as CLOSESPIDER_PAGECOUNT or a cancelled job."""
     INTERRUPTED = 75
     """It was asked to stop, or took too much memory: another process continues."""
+    NO_SPIDER = 78
+    """The project has no spider of this name, and would have none at the next start."""
 
 
 class ScrapyProcess:

@@ -153,6 +153,8 @@ class ScrapyRunner:
             case ExitCode.INTERRUPTED:
                 process.due_at, process.crashes = time.monotonic(), 0
                 log.info("scrapy_restarted", f"{_name(process)} was interrupted: another one continues", job=job)
+            case ExitCode.NO_SPIDER:
+                self._give_up(process, f"{process.last_line}; log: {process.log}")
             case _:
                 self._after_crash(process, code)
 
@@ -163,10 +165,13 @@ class ScrapyRunner:
             text = f"{_name(process)} {why}; restart in {pause_s:g} s"
             log.warning("scrapy_restarted", text, job=process.job.id)
             return
+        self._give_up(process, f"its process crashed {TRIES} times: it {why}")
+
+    def _give_up(self, process: ScrapyProcess, reason: str) -> None:
         del self._running[process.job.id, process.slot]
         self._unusable.add(process.job.id)
-        log.error("scrapy_given_up", f"{_name(process)} {why}; it is given up here", job=process.job.id)
-        self._ends.given_up((process.job.id, process.slot), f"its process crashed {TRIES} times: it {why}")
+        log.error("scrapy_given_up", f"{_name(process)} is given up here: {reason}", job=process.job.id)
+        self._ends.given_up((process.job.id, process.slot), reason)
 
     async def _renew(self, slots: ScrapySlots) -> None:
         for (job, slot), process in list(self._running.items()):

@@ -46,7 +46,11 @@ def main() -> int:
     spec = stored_spec(asked["job"], database_of(asked["shoal"]), asked["parent"])
     assert spec.scrapy_run is not None
     settings = project_settings(asked, spec.scrapy_run)
-    spider = SpiderLoader.from_settings(settings.copy()).load(spec.scrapy)
+    try:
+        spider = SpiderLoader.from_settings(settings.copy()).load(spec.scrapy)
+    except KeyError as error:
+        print(error.args[0], file=sys.stderr)
+        return ExitCode.NO_SPIDER
     _use_shoal(settings, spider)
     crawler = (crawler_process := CrawlerProcess(settings)).create_crawler(spider)
     reasons: list[str] = []
