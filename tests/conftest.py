@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.object_store.s3_server import S3Server, running_s3
+from tests.start_order import in_start_order
 
 # The same examples in every run, and none is judged by how long it takes: that says how busy the machine is.
 settings.register_profile("decided", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +20,13 @@ def pytest_configure() -> None:
     """What a shell starts in the background ignores interrupts, and so would every command that a test interrupts."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Last: pytest itself brings tests together that share a fixture.
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items[:] = in_start_order(items, lambda item: item.nodeid.split("::")[0], processes)
 
 
 @pytest.fixture(scope="session")
