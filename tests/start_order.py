@@ -1,8 +1,8 @@
 """With which tests each process of a run begins.
 
 pytest-xdist gives every process an equal share of the tests, in their order, and one that has no more takes from the
-end of another's share. So tests that mostly wait (for leases to expire, for servers to return) would all be the share of
-one process, and the last of them the tail of the run. Here every second process begins with some of them, while the
+end of another's share. So tests that mostly wait (for leases to expire, for servers to return) would all be the share
+of one process, and the last of them the tail of the run. Here every second process begins with some of them, while the
 others use the processors.
 """
 
