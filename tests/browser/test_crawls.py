@@ -16,8 +16,11 @@ from warcio.archiveiterator import ArchiveIterator
 
 from shoal import Item, Page, css, spider, xpath
 from shoal.embedded.report import Report
+from shoal.engine.reading.auto_render import RENDERED_AFTER
 from shoal.practice import Running, Shop, running
 from shoal.practice.account import PASSWORD, USER
+from shoal.store.crawl.learnt_counts import load_learnt_counts
+from shoal.store.store import Store
 from tests.browser.rendering import processes_of_session
 from tests.cli.conftest import Here
 
@@ -252,3 +255,7 @@ def test_auto_renders_what_shows_too_little_and_learns_where(tmp_path: Path) -> 
     assert (log["/app/plain.html"], log["/app/moved.html"], log["/app/list.html"]) == (1, 2, 1)
     twice = sum(n == 2 for path, n in log.items() if path.startswith("/app/product/"))
     assert 2 <= twice <= 6
+    # A run that resumes the crawl knows it.
+    with Store.open(report.database) as store:
+        learnt = load_learnt_counts(store, report.overview.job.id)
+    assert [n >= RENDERED_AFTER for (kind, key), n in learnt.items() if "/product/" in key] == [True]

@@ -6,12 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from shoal.engine.learnt_counts import LearntCounts
 from shoal.engine.reading.auto_render import RECHECKED_ONE_IN, AutoRender, render_again
 from shoal.engine.request_result import RequestResult
 from shoal.fetch.exchange import Exchange, Headers
 from shoal.fetch.rendered_page import RenderedPage
 from shoal.model import Completion, Lease, Outcome, Trail
+from shoal.store.store import Store
 from shoal.urls.path_pattern import path_pattern
+from tests.engine.conftest import Field
+from tests.engine.stored_counts import stored
 from tests.frontier.conftest import target
 
 SHELL = b'<!doctype html><title>Shop</title><div id="root"></div><script src="/app.js"></script>'
@@ -40,13 +44,13 @@ def render(auto: AutoRender, held: Lease, body: bytes) -> None:
 
 
 def test_a_shell_is_rendered_and_a_full_page_is_not() -> None:
-    auto = AutoRender()
+    auto = AutoRender(LearntCounts())
     assert auto.is_shell(lease(), answer(SHELL)) and not auto.is_shell(lease(), answer(FULL))
     assert not auto.is_shell(lease(), answer(SHELL, kind="application/json"))
 
 
 def test_a_page_without_items_is_rendered_if_it_has_scripts() -> None:
-    auto = AutoRender()
+    auto = AutoRender(LearntCounts())
     scripted = answer(FULL + b"<script>load()</script>")
     assert auto.lacks_items(lease(), scripted, done(lease(), lacks_items=True))
     assert not auto.lacks_items(lease(), scripted, done(lease()))
@@ -55,7 +59,7 @@ def test_a_page_without_items_is_rendered_if_it_has_scripts() -> None:
 
 def test_a_page_without_text_gains_by_little_and_one_with_text_does_not() -> None:
     for before, is_gain in ((SHELL, True), (SHELL + b"A page with some text of its own, and a script.", False)):
-        auto = AutoRender()
+        auto = AutoRender(LearntCounts())
         for n in (1, 2, 3):
             held = lease(n)
             held.needs_browser = True
@@ -64,7 +68,7 @@ def test_a_page_without_text_gains_by_little_and_one_with_text_does_not() -> Non
 
 
 def test_pages_like_those_that_gained_are_rendered_at_once() -> None:
-    auto = AutoRender()
+    auto = AutoRender(LearntCounts())
     for n in (1, 2):
         assert not auto.at_once(lease(n))
         render(auto, lease(n), FULL)
@@ -76,7 +80,7 @@ def test_pages_like_those_that_gained_are_rendered_at_once() -> None:
 
 
 def test_pages_like_those_that_gained_nothing_are_left() -> None:
-    auto = AutoRender()
+    auto = AutoRender(LearntCounts())
     for n in (1, 2, 3):
         assert auto.is_shell(lease(n), answer(SHELL))
         render(auto, lease(n), SHELL)
@@ -85,7 +89,7 @@ def test_pages_like_those_that_gained_nothing_are_left() -> None:
 
 
 def test_a_process_without_a_browser_soon_leaves_such_pages_to_others_at_once() -> None:
-    auto, other = AutoRender(has_browser=False), AutoRender()
+    auto, other = AutoRender(LearntCounts(), has_browser=False), AutoRender(LearntCounts())
     for n in (1, 2):
         assert not auto.at_once(lease(n)) and auto.is_shell(lease(n), answer(SHELL))
     assert auto.at_once(lease(3)) and not auto.at_once(lease(3, "about"))
@@ -96,6 +100,52 @@ def test_a_process_without_a_browser_soon_leaves_such_pages_to_others_at_once() 
     for n in (1, 2, 3):
         render(other, lease(n), SHELL)
     assert not other.at_once(handed) and not other.is_shell(handed, answer(SHELL)), "a browser gains nothing there"
+
+
+def saved(store: Store, *several: AutoRender, has_browser: bool = True) -> AutoRender:
+    """As a process sees it that begins later."""
+    later = AutoRender(LearntCounts(), has_browser)
+    later.load(stored(store, *(auto.learnt for auto in several)))
+    return later
+
+
+def test_a_later_process_knows_where_rendering_gained(crawler: Field) -> None:
+    auto = AutoRender(LearntCounts())
+    for n in (1, 2):
+        assert not auto.learnt.take_news()
+        render(auto, lease(n), FULL)
+    assert auto.learnt.take_news(), "other workers should know now"
+    later = saved(crawler.home.store, auto)
+    assert later.at_once(lease(3)) and not later.at_once(lease(3, "about"))
+    # A page was enough without a browser: what it takes off the count is known later too.
+    later.lacks_items(lease(RECHECKED_ONE_IN), answer(FULL), done(lease()))
+    assert later.learnt.has_news and not saved(crawler.home.store, later).at_once(lease(3))
+
+
+def test_what_several_processes_learnt_about_rendering_adds_up(crawler: Field) -> None:
+    several = [AutoRender(LearntCounts()) for _ in range(3)]
+    for n, auto in enumerate(several, 1):
+        render(auto, lease(n), FULL)
+        render(auto, lease(n, "about"), SHELL)
+        assert not auto.at_once(lease(4)) and auto.is_shell(lease(4, "about"), answer(SHELL))
+    for has_browser in (True, False):
+        later = saved(crawler.home.store, *several, has_browser=has_browser)
+        assert later.at_once(lease(4)) and not later.is_shell(lease(4, "about"), answer(SHELL))
+    several[0].load(stored(crawler.home.store))
+    assert several[0].at_once(lease(4))
+
+
+def test_processes_that_find_at_once_that_pages_no_longer_gain_take_off_no_more_than_there_was(crawler: Field) -> None:
+    auto = AutoRender(LearntCounts())
+    for n in (1, 2):
+        render(auto, lease(n), FULL)
+    finding = [saved(crawler.home.store, auto) for _ in range(3)]
+    for one in finding:
+        one.lacks_items(lease(RECHECKED_ONE_IN), answer(FULL), done(lease()))
+    later = saved(crawler.home.store, *finding)
+    for n in (3, 4):
+        render(later, lease(n), FULL)
+    assert later.at_once(lease(5))
 
 
 @pytest.mark.parametrize(

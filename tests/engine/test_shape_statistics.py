@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from shoal.engine.learnt_counts import NEWS_EVERY_S, LearntCounts
 from shoal.engine.shape_statistics import (
     DOUBTFUL_AFTER,
     LEAST_USEFUL_PAGES,
-    NEWS_EVERY_S,
     USELESS_AFTER,
     Doubt,
     ShapeStatistics,
     Worth,
 )
-from shoal.store.crawl.save_batch import Batch, save
-from shoal.store.crawl.shape_counts import load_shape_counts
+from shoal.store.crawl.learnt_counts import load_learnt_counts
 from shoal.store.store import Store
 from tests.engine.conftest import Field
+from tests.engine.stored_counts import stored
 
 HOST = "example.org"
 
@@ -39,11 +39,12 @@ def doubt(shapes: ShapeStatistics, url: str = edit(999)) -> Doubt:
 
 
 def test_a_shape_becomes_doubtful_and_then_useless() -> None:
-    shapes = ShapeStatistics()
+    learnt = LearntCounts()
+    shapes = ShapeStatistics(learnt)
     learn(shapes, LEAST_USEFUL_PAGES, DOUBTFUL_AFTER - 1)
     assert doubt(shapes) is Doubt.NONE
     learn(shapes, 0, 1)
-    assert doubt(shapes) is Doubt.DOUBTFUL and shapes.has_news
+    assert doubt(shapes) is Doubt.DOUBTFUL and learnt.has_news
     learn(shapes, 0, USELESS_AFTER - DOUBTFUL_AFTER)
     assert shapes.verdict(HOST, edit(999))[0] is Doubt.USELESS
     assert doubt(shapes, article(999)) is Doubt.NONE
@@ -52,7 +53,7 @@ def test_a_shape_becomes_doubtful_and_then_useless() -> None:
 
 def test_one_useful_page_or_one_that_was_found_by_it_clears_a_shape() -> None:
     for clear in ({"url": edit(7)}, {"url": article(7), "found_by": ["?action=edit", "?action", "?title", "/w/*"]}):
-        shapes = ShapeStatistics()
+        shapes = ShapeStatistics(LearntCounts())
         learn(shapes, LEAST_USEFUL_PAGES, USELESS_AFTER)
         shapes.learn(HOST, worth=Worth.USEFUL, **clear)
         learn(shapes, 0, 10 * USELESS_AFTER)
@@ -60,42 +61,39 @@ def test_one_useful_page_or_one_that_was_found_by_it_clears_a_shape() -> None:
 
 
 def test_a_host_without_useful_pages_is_not_judged() -> None:
-    shapes = ShapeStatistics()
+    shapes = ShapeStatistics(LearntCounts())
     learn(shapes, LEAST_USEFUL_PAGES - 1, 10 * USELESS_AFTER)
     assert doubt(shapes) is Doubt.NONE
 
 
 def test_other_workers_are_called_soon_but_not_all_the_time() -> None:
     now = 100.0
-    shapes = ShapeStatistics(clock=lambda: now)
+    learnt = LearntCounts(clock=lambda: now)
+    shapes = ShapeStatistics(learnt)
     learn(shapes, LEAST_USEFUL_PAGES, DOUBTFUL_AFTER)
-    assert (shapes.take_news(), shapes.take_news()) == (True, False)
+    assert (learnt.take_news(), learnt.take_news()) == (True, False)
     learn(shapes, 0, USELESS_AFTER)
-    assert not shapes.take_news()
+    assert not learnt.take_news()
     now += NEWS_EVERY_S
-    assert shapes.take_news()
+    assert learnt.take_news()
 
 
 def test_an_allowed_shape_is_never_doubted() -> None:
     for allowed in ("?action=edit", "all"):
-        shapes = ShapeStatistics([allowed])
+        shapes = ShapeStatistics(LearntCounts(), [allowed])
         learn(shapes, LEAST_USEFUL_PAGES, USELESS_AFTER)
         assert doubt(shapes) is Doubt.NONE
 
 
-def saved(store: Store, *learnt: ShapeStatistics) -> ShapeStatistics:
+def saved(store: Store, *several: ShapeStatistics) -> ShapeStatistics:
     """As a process sees it that begins later."""
-    for shapes in learnt:
-        batch = Batch("job")
-        batch.tallies.update(shapes.take_changes())
-        save(store, batch)
-    later = ShapeStatistics()
-    later.load(load_shape_counts(store, "job"))
+    later = ShapeStatistics(LearntCounts())
+    later.load(stored(store, *(shapes.learnt for shapes in several)))
     return later
 
 
 def test_a_later_process_knows_what_was_learnt(crawler: Field) -> None:
-    shapes = ShapeStatistics()
+    shapes = ShapeStatistics(LearntCounts())
     learn(shapes, LEAST_USEFUL_PAGES, USELESS_AFTER)
     later = saved(crawler.home.store, shapes)
     assert doubt(later) is Doubt.USELESS and doubt(later, article(999)) is Doubt.NONE
@@ -109,7 +107,7 @@ def test_a_later_process_knows_what_was_learnt(crawler: Field) -> None:
 
 
 def test_what_one_process_found_useful_clears_the_shape_for_another(crawler: Field) -> None:
-    doubting, finding = ShapeStatistics(), ShapeStatistics()
+    doubting, finding = ShapeStatistics(LearntCounts()), ShapeStatistics(LearntCounts())
     learn(doubting, LEAST_USEFUL_PAGES, USELESS_AFTER)
     found_by = ["?action", "?action=edit", "?title", "/w/*"]
     finding.learn(HOST, article(7), Worth.USEFUL, found_by)
@@ -117,16 +115,16 @@ def test_what_one_process_found_useful_clears_the_shape_for_another(crawler: Fie
 
 
 def test_a_process_that_hears_of_a_doubt_tells_what_it_found_useful(crawler: Field) -> None:
-    doubting, finding = ShapeStatistics(), ShapeStatistics()
+    doubting, finding = ShapeStatistics(LearntCounts()), ShapeStatistics(LearntCounts())
     learn(doubting, LEAST_USEFUL_PAGES, USELESS_AFTER)
     finding.learn(HOST, edit(7), Worth.USEFUL)
     assert doubt(saved(crawler.home.store, doubting, finding)) is Doubt.USELESS
-    finding.load(load_shape_counts(crawler.home.store, "job"))
+    finding.load(load_learnt_counts(crawler.home.store, "job"))
     assert doubt(saved(crawler.home.store, finding)) is Doubt.NONE
 
 
 def test_the_counts_of_several_processes_add_up(crawler: Field) -> None:
-    several = [ShapeStatistics() for _ in range(3)]
+    several = [ShapeStatistics(LearntCounts()) for _ in range(3)]
     for shapes in several:
         learn(shapes, LEAST_USEFUL_PAGES, USELESS_AFTER // 2)
         assert doubt(shapes) is Doubt.DOUBTFUL

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from shoal.engine.learnt_counts import LearntCounts
 from shoal.engine.reading.page_worth import SeenTexts
 from shoal.engine.robots.cache import RobotsCache
 from shoal.engine.session_jars import SessionJars
@@ -24,6 +25,7 @@ from shoal.model import ItemType, JobSpec, Lease, Render, RequestOptions, Target
 from shoal.model.rendering import Rendering, steps_of
 from shoal.model.request_options import OPEN_HEADERS
 from shoal.store.archive.recorder import Recorder
+from shoal.store.crawl.learnt_counts import RENDER_GAINED, RENDER_WASTED
 from shoal.urls import Exclusions, Params, Resolver, Scope, Traps, origin_of, target, with_identity
 from shoal.urls.file_types import FileTypes
 
@@ -123,7 +125,8 @@ class ActiveJob:
         self.resolver = Resolver(
             self.scope, traps, self.params, spec.politeness.group, types=self.types, stays_logged_in=spec.is_logged_in
         )
-        self.shapes = ShapeStatistics(spec.allow_shapes) if resources.callbacks is None else None
+        self.learnt = LearntCounts()
+        self.shapes = ShapeStatistics(self.learnt, spec.allow_shapes) if resources.callbacks is None else None
         """None: a spider or rules choose the links."""
         self.seen_texts = SeenTexts()
         self.shares_robots = TlsPolicy.of(spec).is_usual
@@ -234,7 +237,14 @@ class ActiveJob:
         # Imported here only: few jobs need it.
         from shoal.engine.reading.auto_render import AutoRender
 
-        return AutoRender(has_browser=self._open_browser is not None)
+        return AutoRender(self.learnt, has_browser=self._open_browser is not None)
+
+    def load_learnt(self, stored: Mapping[tuple[str, str], int]) -> None:
+        """Takes over what the job has learnt in other processes, and in earlier runs."""
+        if self.shapes is not None:
+            self.shapes.load(stored)
+        if any(kind in (RENDER_GAINED, RENDER_WASTED) for kind, _ in stored):
+            self.auto_render.load(stored)
 
     @cached_property
     def soft_blocks(self) -> SoftBlocks:

@@ -15,7 +15,7 @@ from typing import Protocol
 from shoal.engine.active_job import ActiveJob
 from shoal.model import Lease
 
-SHAPES_RENEWED_AFTER_S = 2.0
+LEARNT_RENEWED_AFTER_S = 2.0
 
 
 class JobLoader(Protocol):
@@ -25,7 +25,7 @@ class JobLoader(Protocol):
 
     async def reload(self, active_job: ActiveJob) -> None: ...
 
-    async def reload_shapes(self, active_job: ActiveJob) -> None: ...
+    async def reload_learnt(self, active_job: ActiveJob) -> None: ...
 
     async def unload(self, active_job: ActiveJob) -> None: ...
 
@@ -37,8 +37,8 @@ class ActiveJobs:
         self._turns: dict[str, asyncio.Lock] = {}
         self._leases: Counter[str] = Counter()
         self._used_at: dict[str, float] = {}
-        self._shapes_at: dict[str, float] = {}
-        """job -> when its shapes were last loaded, without the loads of the whole job."""
+        self._learnt_at: dict[str, float] = {}
+        """job -> when its learnt counts were last loaded, without the loads of the whole job."""
 
     def add(self, active_job: ActiveJob) -> None:
         self._known[active_job.id] = active_job
@@ -69,15 +69,15 @@ class ActiveJobs:
                 await self._loader.reload(active_job)
             active_job.edition = lease.edition
 
-    async def renew_shapes(self, active_job: ActiveJob) -> None:
+    async def renew_learnt(self, active_job: ActiveJob) -> None:
         """Loads what other workers have learnt, if that was last done a while ago."""
         if self._loader is None:
             return
         async with self._turns.setdefault(active_job.id, asyncio.Lock()):
-            if time.monotonic() >= self._shapes_at.get(active_job.id, 0.0) + SHAPES_RENEWED_AFTER_S:
+            if time.monotonic() >= self._learnt_at.get(active_job.id, 0.0) + LEARNT_RENEWED_AFTER_S:
                 began_at = time.monotonic()
-                await self._loader.reload_shapes(active_job)
-                self._shapes_at[active_job.id] = began_at
+                await self._loader.reload_learnt(active_job)
+                self._learnt_at[active_job.id] = began_at
 
     def is_held(self, job: str) -> bool:
         """Whether this process holds leases of the job."""
@@ -111,5 +111,5 @@ class ActiveJobs:
         """Nobody waits for the lock: a task that waits for it holds a lease."""
         self._turns.pop(job, None)
         self._used_at.pop(job, None)
-        self._shapes_at.pop(job, None)
+        self._learnt_at.pop(job, None)
         del self._leases[job]

@@ -17,7 +17,7 @@ from shoal.store.archive.recorder import Recorder
 from shoal.store.archive.spools import Spools
 from shoal.store.crawl.inputs import seed_targets
 from shoal.store.crawl.job_cookies import load_cookies
-from shoal.store.crawl.shape_counts import load_shape_counts
+from shoal.store.crawl.learnt_counts import load_learnt_counts
 from shoal.store.jobs import Job
 from shoal.store.results.job_figures import spent_by
 from shoal.store.store import Store
@@ -109,8 +109,7 @@ def make_active_job(job: Job, store: Store, spools: Spools, resources: JobResour
         active_job.add_seeds(seed.target.url for seed in part if seed.target is not None)
         active_job.seed_line = part[-1].line
     active_job.jars.load(load_cookies(store, job.id))
-    if active_job.shapes is not None:
-        active_job.shapes.load(load_shape_counts(store, job.id))
+    active_job.load_learnt(load_learnt_counts(store, job.id))
     return active_job
 
 

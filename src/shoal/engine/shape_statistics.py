@@ -5,19 +5,19 @@ it is useless, and the rest is dropped, but for a sample that is spread over all
 shape for good, and so does a page that was found only by way of it. So a list that is noindex itself stays in use as
 long as it leads to pages.
 
-The counts are stored with the job's tallies. So they last over a restart, and the workers of a fleet share them.
+The counts last over a restart, and the workers of a fleet share them (`learnt_counts.py`).
 """
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
+from shoal.engine.learnt_counts import LearntCounts
 from shoal.model import LAST, Lease
-from shoal.store.crawl.shape_counts import USEFUL_PAGES, USELESS_PAGES
+from shoal.store.crawl.learnt_counts import USEFUL_PAGES, USELESS_PAGES
 from shoal.urls.url_shapes import shapes_of
 
 ALL = "all"
@@ -28,13 +28,10 @@ LEAST_USEFUL_PAGES = 5
 SAMPLE_OF = 16
 """One of so many requests of a useless shape is made nevertheless, before the others are dropped."""
 OFTEN = 3
-NEWS_EVERY_S = 10.0
 MOST_SHAPES = 50_000
 """Of a job. Further ones are not learnt."""
 ONE_OF_THE_LAST, LAST_OF_ALL = LAST, LAST - 1
 """The frontier serves both after everything else. The requests of the second kind have been passed over once more."""
-
-Changes = dict[tuple[str, str], tuple[int, str | None]]
 
 
 class Worth(Enum):
@@ -59,19 +56,15 @@ class Verdict(NamedTuple):
 class ShapeStatistics:
     """Of one job."""
 
-    def __init__(self, allowed: Iterable[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, learnt: LearntCounts, allowed: Iterable[str] = ()) -> None:
         """A URL of an allowed shape is never doubted, whatever its other shapes; `all`: none is."""
+        self.learnt = learnt
         self._allowed = frozenset(allowed)
         self._useless: Counter[str] = Counter()
         self._useful: Counter[str] = Counter()
         self._stored: set[tuple[str, str]] = set()
         """Counts that are stored, or about to be. The others are too many, and mean too little."""
-        self._changes: Changes = {}
         self._doubted: set[str] = set()
-        self.has_news = False
-        """A shape became doubtful, useless or useful: other workers should know."""
-        self._clock = clock
-        self._next_news_at = 0.0
 
     @property
     def is_learning(self) -> bool:
@@ -79,27 +72,16 @@ class ShapeStatistics:
 
     def load(self, stored: Mapping[tuple[str, str], int]) -> None:
         """Takes over the stored counts, in which those of other workers are."""
+        counts = {USELESS_PAGES: self._useless, USEFUL_PAGES: self._useful}
         for (kind, key), n in stored.items():
-            counts = self._useless if kind == USELESS_PAGES else self._useful
-            counts[key] = n + self._changes.get((kind, key), (0, None))[0]
-            self._stored.add((kind, key))
+            if kind in counts:
+                counts[kind][key] = n + self.learnt.unsaved(kind, key)
+                self._stored.add((kind, key))
         for kind, key in stored:
             if kind == USELESS_PAGES and self._useful[key]:
                 # Other workers doubt the shape. They have not seen the useful pages that were seen here.
                 self._store_useful(key, None)
         self._doubted = {key for key in self._useless if self._doubt(key)}
-
-    def take_changes(self) -> Changes:
-        """What to add to the stored counts."""
-        changes, self._changes = self._changes, {}
-        return changes
-
-    def take_news(self) -> bool:
-        """Whether to call the other workers now. Not often: a job of many hosts learns something all the time."""
-        if not self.has_news or self._clock() < self._next_news_at:
-            return False
-        self.has_news, self._next_news_at = False, self._clock() + NEWS_EVERY_S
-        return True
 
     def verdict(self, host: str, url: str) -> Verdict:
         """Names the most special of the shapes that are to blame: the one with the fewest pages."""
@@ -141,7 +123,7 @@ class ShapeStatistics:
             is_stored = (USELESS_PAGES, key) in self._stored
             self._add(USELESS_PAGES, key, 1 if is_stored else n, url)
             self._doubted.add(key)
-            self.has_news |= n in (DOUBTFUL_AFTER, USELESS_AFTER)
+            self.learnt.has_news |= n in (DOUBTFUL_AFTER, USELESS_AFTER)
 
     def _note_useful(self, key: str, url: str, may_be_doubted: bool = False) -> None:
         if not self._has_room(key):
@@ -151,7 +133,7 @@ class ShapeStatistics:
             self._store_useful(key, url)
         if key in self._doubted:
             self._doubted.discard(key)
-            self.has_news = True
+            self.learnt.has_news = True
 
     def _store_useful(self, key: str, url: str | None) -> None:
         if (USEFUL_PAGES, key) not in self._stored:
@@ -159,8 +141,7 @@ class ShapeStatistics:
 
     def _add(self, kind: str, key: str, n: int, url: str | None) -> None:
         self._stored.add((kind, key))
-        before, sample = self._changes.get((kind, key), (0, url))
-        self._changes[kind, key] = before + n, sample
+        self.learnt.add(kind, key, n, url)
 
     def _has_room(self, key: str) -> bool:
         return len(self._useless) + len(self._useful) < MOST_SHAPES or key in self._useless or key in self._useful

@@ -30,7 +30,7 @@ from shoal.store.archive.spools import Spools
 from shoal.store.crawl.inputs import seed_targets
 from shoal.store.crawl.job_cookies import load_cookies
 from shoal.store.crawl.job_hooks import jobs_to_finish
-from shoal.store.crawl.shape_counts import load_shape_counts
+from shoal.store.crawl.learnt_counts import load_learnt_counts
 from shoal.store.fleet.exclusions import stored_exclusions
 from shoal.store.jobs import Job, fail_unless_ended, load_job
 from shoal.store.proxies.figures import add_proxy_figures
@@ -107,11 +107,10 @@ class FleetJobLoader:
                 active_job.use(await asyncio.to_thread(callbacks_of, job.spec))
             active_job.spider_written_at = written_at
         active_job.jars.load(await self.writer.read(load_cookies, active_job.id))
-        await self.reload_shapes(active_job)
+        await self.reload_learnt(active_job)
 
-    async def reload_shapes(self, active_job: ActiveJob) -> None:
-        if active_job.shapes is not None:
-            active_job.shapes.load(await self.writer.read(load_shape_counts, active_job.id))
+    async def reload_learnt(self, active_job: ActiveJob) -> None:
+        active_job.load_learnt(await self.writer.read(load_learnt_counts, active_job.id))
 
     async def _begin(self, job: Job, spider: Spider) -> Mapping[str, Any]:
         """Runs the spider's `on_start`, if no process has. Nothing is fetched before: every lease waits for the job."""

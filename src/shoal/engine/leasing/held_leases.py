@@ -189,7 +189,7 @@ class HeldLeases:
             self._results.put(put_off(lease, LAST_OF_ALL))
             return
         if is_last:
-            await self._outages.keep_trying(self._active_jobs.renew_shapes, active_job)
+            await self._outages.keep_trying(self._active_jobs.renew_learnt, active_job)
         end = await self._pipeline.run(lease, timing, active_job, known)
         if isinstance(end, ReturnLease):
             await self._release([lease.token], end.wait_s, end.needs_browser)

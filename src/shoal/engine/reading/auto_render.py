@@ -2,21 +2,25 @@
 
 A page is fetched without one first. If it is an empty shell, or the spider finds none of what it looks for, a browser
 loads it. What that gains is learnt per host and path pattern: where rendering helped, later pages are rendered at once,
-and where it did not, they are not. One page in RECHECKED_ONE_IN is tried the other way, because sites change.
+and where it did not, they are not. One page in RECHECKED_ONE_IN is tried the other way, because sites change. The
+counts last over a restart, and the workers of a fleet share them (`learnt_counts.py`).
 
 If the browser does not start, pages are taken as they are, and those that need one are marked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from shoal.engine.learnt_counts import LearntCounts
 from shoal.engine.request_result import RequestResult
 from shoal.extract.html_tags import HTML_TYPES
 from shoal.extract.needs_render import needs_render
 from shoal.extract.page import read
 from shoal.fetch.exchange import Exchange
 from shoal.model import Completion, Lease, Outcome, PageRecord
+from shoal.store.crawl.learnt_counts import RENDER_GAINED, RENDER_WASTED
 from shoal.telemetry import EventLogger
 from shoal.urls.path_pattern import path_pattern
 
@@ -31,7 +35,8 @@ price may be all that a page is about."""
 JUDGED_BYTES = 128 * 1024
 NOT_RENDERED = "not_rendered"
 """The mark of a page that needs a browser, where none starts."""
-_MOST_PATTERNS = 10_000
+MOST_PATTERNS = 50_000
+"""Of a job. Further ones are not learnt."""
 
 log = EventLogger(__name__)
 
@@ -51,14 +56,32 @@ class Experience:
     def is_left(self) -> bool:
         return self.wasted >= LEFT_AFTER and not self.gained
 
+    @property
+    def verdict(self) -> tuple[bool, bool]:
+        return self.renders_at_once, self.is_left
+
 
 class AutoRender:
-    def __init__(self, has_browser: bool = True) -> None:
+    def __init__(self, learnt: LearntCounts, has_browser: bool = True) -> None:
         """A process without a browser leaves pages to others, and does not see what that gains."""
+        self.learnt = learnt
         self._has_browser = has_browser
-        self._known: dict[tuple[str, str], Experience] = {}
+        self._known: dict[str, Experience] = {}
         self.has_given_up = False
         """Whether no browser starts."""
+
+    def load(self, stored: Mapping[tuple[str, str], int]) -> None:
+        """Takes over the stored counts, in which those of other workers are."""
+        for (kind, key), n in stored.items():
+            if kind not in (RENDER_GAINED, RENDER_WASTED):
+                continue
+            # Two workers that find at once that a pattern no longer gains may take off more than there was.
+            n = max(0, n + self.learnt.unsaved(kind, key))
+            experience = self._known.setdefault(key, Experience())
+            if kind == RENDER_GAINED:
+                experience.gained = n
+            else:
+                experience.wasted = n
 
     def give_up(self, why: str) -> None:
         if not self.has_given_up:
@@ -75,7 +98,8 @@ class AutoRender:
         experience = self._experience(lease)
         if lease.needs_browser:
             return not experience.is_left or _is_rechecked(lease)
-        known = experience.renders_at_once or experience.handed_over >= RENDERED_AFTER
+        handed_over = experience.handed_over >= RENDERED_AFTER and not experience.is_left
+        known = experience.renders_at_once or handed_over
         return known and not _is_rechecked(lease)
 
     def is_shell(self, lease: Lease, answer: Exchange) -> bool:
@@ -103,12 +127,8 @@ class AutoRender:
         if answer.rendered is None or not lease.needs_browser:
             return
         items = done.record.items if isinstance(done.record, PageRecord) else []
-        experience = self._experience(lease)
-        if items or _has_gained(answer.rendered.document, answer.body):
-            experience.gained += 1
-        else:
-            experience.wasted += 1
-        self._keep(lease, experience)
+        gained = bool(items) or _has_gained(answer.rendered.document, answer.body)
+        self._add(lease, RENDER_GAINED if gained else RENDER_WASTED, 1)
 
     def _may_judge(self, lease: Lease, answer: Exchange) -> bool:
         if lease.needs_browser and not self.has_given_up:
@@ -124,18 +144,32 @@ class AutoRender:
         experience = self._experience(lease)
         experience.handed_over = 0
         if experience.renders_at_once:
-            experience.gained //= 2
+            self._add(lease, RENDER_GAINED, experience.gained // 2 - experience.gained)
+
+    def _add(self, lease: Lease, kind: str, n: int) -> None:
+        experience, key = self._experience(lease), _pattern(lease)
+        if not self._keep(key, experience):
+            return
+        before = experience.verdict
+        if kind == RENDER_GAINED:
+            experience.gained += n
+        else:
+            experience.wasted += n
+        self.learnt.add(kind, key, n, lease.target.url)
+        self.learnt.has_news |= experience.verdict != before
 
     def _note_handed_over(self, lease: Lease) -> None:
         if not self._has_browser:
             experience = self._experience(lease)
             experience.handed_over = min(RENDERED_AFTER, experience.handed_over + 1)
-            self._keep(lease, experience)
+            self._keep(_pattern(lease), experience)
 
-    def _keep(self, lease: Lease, experience: Experience) -> None:
-        if len(self._known) >= _MOST_PATTERNS:
-            self._known.clear()
-        self._known[_pattern(lease)] = experience
+    def _keep(self, key: str, experience: Experience) -> bool:
+        """Whether there is room for it."""
+        if key not in self._known and len(self._known) >= MOST_PATTERNS:
+            return False
+        self._known[key] = experience
+        return True
 
     def _experience(self, lease: Lease) -> Experience:
         return self._known.get(_pattern(lease)) or Experience()
@@ -146,8 +180,8 @@ def render_again(lease: Lease) -> RequestResult:
     return RequestResult(lease, Completion(lease.token, Outcome.RETRY, counted=False, needs_browser=True))
 
 
-def _pattern(lease: Lease) -> tuple[str, str]:
-    return lease.target.host, path_pattern(lease.target.url)
+def _pattern(lease: Lease) -> str:
+    return f"{lease.target.host} {path_pattern(lease.target.url)}"
 
 
 def _is_rechecked(lease: Lease) -> bool:

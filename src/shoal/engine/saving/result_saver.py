@@ -80,8 +80,7 @@ class ResultSaver:
             batch.refreshes = active_job.spec.refresh
             batch.add_skipped(active_job.skipped)
             active_job.skipped.clear()
-            if active_job.shapes is not None:
-                batch.tallies.update(active_job.shapes.take_changes())
+            batch.tallies.update(active_job.learnt.take_changes())
             await self._save_types(active_job)
             await self._keep_trying(self._save, batch)
             await self._save_changes(active_job)
@@ -136,7 +135,7 @@ class ResultSaver:
             admitted, active_job.newly_admitted = active_job.newly_admitted, []
             await self._keep_trying(self._writer.run, admit, active_job.id, admitted)
         await self._save_cookies(active_job)
-        if active_job.shapes is not None and active_job.shapes.take_news():
+        if active_job.learnt.take_news():
             touched = True
         if touched and active_job.keeps_offers:
             # Before the links are offered that may need these changes.
