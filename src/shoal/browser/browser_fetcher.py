@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +18,7 @@ from shoal.browser.asset_cache import AssetCache
 from shoal.browser.browser_cookies import changes, named_cookies, to_browser
 from shoal.browser.browser_pool import BrowserPool
 from shoal.browser.browser_process import LAUNCH_S, BrowserProcess
+from shoal.browser.cpu_wait import answered_in_time, cpu_wait_s
 from shoal.browser.devtools import BrowserGone, DevToolsError, Session
 from shoal.browser.find_browser import BrowserMissing
 from shoal.browser.guarded_dial import GuardedDial
@@ -37,6 +39,8 @@ from shoal.telemetry import EventLogger
 
 SALVAGE_S = 3.0
 DISPOSE_S = 5.0
+"""Without waits for a processor: to end a browser costs its other pages, and a start."""
+DISPOSE_MOST_S = 30.0
 ASSET_BYTES = 30_000_000
 """What a page may bring over the wire besides its document."""
 UNFINISHED = "the page was still busy when its time ended"
@@ -146,11 +150,11 @@ class BrowserFetcher:
         visit.close()
         proxy.close()
         try:
-            async with asyncio.timeout(DISPOSE_S):
-                if context:
-                    await process.browser.call("Target.disposeBrowserContext", browserContextId=context)
-        except TimeoutError:
-            self.pool.lose(process, visit.call.url)
+            if context:
+                disposal = process.browser.call("Target.disposeBrowserContext", browserContextId=context)
+                if not await answered_in_time(disposal, DISPOSE_S, DISPOSE_MOST_S, partial(cpu_wait_s, process.pid)):
+                    self.pool.lose(process, visit.call.url)
+                await disposal
         except DevToolsError:
             # The browser has ended.
             pass

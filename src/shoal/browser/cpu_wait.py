@@ -1,0 +1,42 @@
+"""A time limit for a browser's answer, without the time in which it, or this thread, waited for a processor.
+
+On a busy machine a browser may take many times as long for what it does, and is not stuck. What it says may also wait
+here, behind a flood of events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+
+def cpu_wait_s(pid: int) -> float:
+    """How long the first thread of a process and the calling thread have been ready to run and did not, together. The
+    kernel may not count it."""
+    return _wait_s(str(pid)) + _wait_s("thread-self")
+
+
+def _wait_s(process: str) -> float:
+    with suppress(OSError, ValueError, IndexError):
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
+    return 0.0
+
+
+async def answered_in_time(
+    answer: asyncio.Future[Any], limit_s: float, most_s: float, waited_s: Callable[[], float]
+) -> bool:
+    """False if there is no answer after `limit_s`, without what `waited_s` grows meanwhile, or after `most_s`."""
+    began, before = time.monotonic(), waited_s()
+    left_s = limit_s
+    while left_s > 0:
+        await asyncio.wait([answer], timeout=left_s)
+        # Also when the time is over: the answer may have come at that moment, or while this process itself had to wait.
+        if answer.done():
+            return True
+        elapsed_s = time.monotonic() - began
+        left_s = min(limit_s + max(0.0, waited_s() - before), most_s) - elapsed_s
+    return False
