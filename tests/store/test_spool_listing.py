@@ -1,4 +1,4 @@
-"""The spools of a machine are listed while other processes and threads take files and folders away from them."""
+"""Spools are listed and emptied while other processes and threads add and remove files and folders."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import Unavailable
-from shoal.store.archive.archive_folders import Archive
+from shoal.store.archive.archive_folders import Archive, stored_path
 from shoal.store.archive.spool_listing import segments_in
 from shoal.store.archive.spool_transfer import adopt, remove_if_empty
+from shoal.store.archive.stored_files import free_files, note_use, spool_files, store_files
 from shoal.store.archive.stored_segments import FolderSegments
 from shoal.store.archive.uploader import sizes_of
 from shoal.store.store import Store
@@ -59,6 +60,32 @@ def test_a_folder_that_cannot_be_listed_is_not_removed_as_empty(tmp_path: Path) 
     file.unlink()
     remove_if_empty(tmp_path / "a")
     assert not (tmp_path / "a").exists()
+
+
+class SpoolsMeanwhile(FolderSegments):
+    """As soon as a file is in the archive, it is removed with its job, and another job spools the same file."""
+
+    def __init__(self, store: Store, archive: Archive, folder: Path) -> None:
+        super().__init__(root_of(archive))
+        self._store, self._archive, self._folder = store, archive, folder
+
+    def take_file(self, path: str, file: Path) -> None:
+        super().take_file(path, file)
+        free_files(self._store, self._archive, JOB)
+        note_use(self._store, "other", {path: 4})
+        spool_files(self._folder, {path: b"body"})
+
+
+def test_a_file_that_is_spooled_again_while_it_is_stored_stays(empty_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "shoal.db").write_bytes(empty_file.read_bytes())
+    path, folder = stored_path("977c.bin"), tmp_path / "spool" / "a"
+    with Store.open(tmp_path / "shoal.db") as store, closing(Archive.at(None, tmp_path)) as archive:
+        note_use(store, JOB, {path: 4})
+        spool_files(folder, {path: b"body"})
+        store_files(store, Archive(SpoolsMeanwhile(store, archive, folder), archive.spools), folder)
+        assert archive.file(path) == b"body"
+        store_files(store, archive, folder)
+        assert archive.stored.read_file(path) == b"body" and not list((folder / "files").iterdir())
 
 
 class MovesMeanwhile(FolderSegments):

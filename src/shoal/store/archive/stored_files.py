@@ -8,6 +8,7 @@ new user finds no file and stores it again.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,6 +33,8 @@ _FREED_AT_ONCE = 200
 _LOOKED_UP_AT_ONCE = 500
 _UPLOADS_AT_ONCE = 8
 _PART = ".part"
+_replacing = threading.Lock()
+"""One thread of a process writes to its spool, and another removes what is in a bucket."""
 
 
 class FreedFiles(NamedTuple):
@@ -70,7 +73,8 @@ def spooled_files(folder: Path) -> Iterator[Path]:
 
 def store_files(store: Store, archive: Archive, folder: Path) -> None:
     """Moves the files of a process's spool to the archive; repeatable after any crash. Raises Unavailable."""
-    files = list(spooled_files(folder))
+    stamps = {file: _stamp(file) for file in spooled_files(folder)}
+    files = list(stamps)
     if archive.stored.is_remote:
         with ThreadPoolExecutor(_UPLOADS_AT_ONCE, thread_name_prefix="upload") as threads:
             list(threads.map(archive.store_file, files))
@@ -78,9 +82,12 @@ def store_files(store: Store, archive: Archive, folder: Path) -> None:
         for file in files:
             archive.store_file(file)
     # Before unused files are removed: from then on, a file of the same name here is the only copy for another job.
-    for file in files:
-        with suppress(FileNotFoundError):
-            file.unlink()
+    for file, stamp in stamps.items():
+        # What replaced it meanwhile may be the only copy: the archive's was removed with a job, and another job spooled
+        # the file again.
+        with _replacing, suppress(FileNotFoundError):
+            if _stamp(file) == stamp:
+                file.unlink()
     # A job may have been deleted while its files were on their way.
     _free_unused(store, archive, [stored_path(file.name) for file in files])
 
@@ -139,6 +146,13 @@ def _lock(store: Store, db: Transaction, paths: Iterable[str]) -> None:
     store.lock_requests(db, _LOCKS, {int(path[:2], 16) for path in paths})
 
 
+def _stamp(file: Path) -> tuple[int, int] | None:
+    with suppress(FileNotFoundError):
+        status = file.stat()
+        return status.st_ino, status.st_mtime_ns
+    return None
+
+
 def _write(file: Path, body: bytes) -> None:
     part = file.with_name(file.name + _PART)
     try:
@@ -146,6 +160,7 @@ def _write(file: Path, body: bytes) -> None:
             out.write(body)
             out.flush()
             os.fsync(out.fileno())
-        part.replace(file)
+        with _replacing:
+            part.replace(file)
     finally:
         part.unlink(missing_ok=True)
