@@ -46,6 +46,14 @@ async def site() -> AsyncIterator[Site]:
         yield site
 
 
+def let_others_in(path: Path) -> None:
+    """As root, the browser runs as another user."""
+    path.chmod(0o755)
+    for folder in path.parents:
+        if folder.stat().st_uid == os.getuid() and folder.stat().st_mode & 0o001 == 0:
+            folder.chmod(folder.stat().st_mode | 0o011)
+
+
 def fetcher_of(pool: BrowserPool) -> BrowserFetcher:
     return BrowserFetcher(pool, AGENT, AddressGuard(allow_private=True))
 
@@ -142,11 +150,8 @@ async def test_nothing_is_left_of_a_killed_process(program: str, site: Site, own
 async def test_a_program_that_is_no_browser_is_refused_with_the_reason(tmp_path: Path) -> None:
     fake = tmp_path / "fake"
     fake.write_text("#!/bin/sh\necho 'No usable sandbox!' >&2\nexit 1\n")
-    tmp_path.chmod(0o755)
     fake.chmod(0o755)
-    for folder in tmp_path.parents:
-        if folder.stat().st_uid == os.getuid() and folder.stat().st_mode & 0o001 == 0:
-            folder.chmod(folder.stat().st_mode | 0o011)
+    let_others_in(tmp_path)
     now = 0.0
     pool = BrowserPool(AGENT, str(fake), clock=lambda: now)
     assert pool.pages
@@ -158,6 +163,30 @@ async def test_a_program_that_is_no_browser_is_refused_with_the_reason(tmp_path:
         await pool.start()
     assert (pool.started, pool.pages) == (0, 0)
     now = REST_S
-    assert pool.pages
+    assert pool.pages and not pool.is_away
     with pytest.raises(BrowserMissing, match="is not a program"):
         await pool.start()
+
+
+async def test_a_process_of_a_fleet_whose_browser_did_not_start_tries_again(program: str, tmp_path: Path) -> None:
+    now, given = 0.0, tmp_path / "browser"
+    let_others_in(tmp_path)
+    pool = BrowserPool(AGENT, str(given), has_others=True, clock=lambda: now)
+    with pytest.raises(BrowserMissing):
+        await pool.start()
+    tries = 0
+
+    async def pause(_: float) -> None:
+        nonlocal now, tries
+        tries += 1
+        assert pool.is_away and not pool.pages and "is not a program" in (pool.fault or "")
+        if tries == 2:
+            # Now it is installed.
+            given.symlink_to(program)
+            now = REST_S - 1
+        elif tries == 3:
+            now = REST_S
+
+    await pool.start_when_possible(pause)
+    assert tries == 3 and pool.pages and not pool.is_away and pool.fault is None
+    await pool.aclose()

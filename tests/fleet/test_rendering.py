@@ -83,27 +83,35 @@ def product(""",
 """The start page requests plain pages too, after those that need a browser."""
 
 
+NONE = "no worker has a browser, and its pages need one"
+
+
 @pytest.mark.parametrize(
-    ("spider", "before", "vias"),
+    ("spider", "before", "vias", "words"),
     [
         (
             WITH_PLAIN.replace('render="always", ', "").replace("to=product)", "to=product, render=True)"),
             3,
             {"http": 3, "browser": 10},
+            (),
         ),
-        (WITH_PLAIN.replace('render="always"', 'render="auto"'), 3, {"http": 3, "browser": 10}),
-        (WITH_PLAIN, 0, {"http": 2, "browser": 11}),
+        (WITH_PLAIN.replace('render="always"', 'render="auto"'), 3, {"http": 3, "browser": 10}, ()),
+        (WITH_PLAIN.replace('render="always"', 'render="auto"'), 3, {"http": 3, "browser": 10}, ("--browsers", "1")),
+        (WITH_PLAIN, 0, {"http": 2, "browser": 11}, ()),
     ],
-    ids=["asked", "auto", "always"],
+    ids=["asked", "auto", "auto-and-one-does-not-start", "always"],
 )
 def test_only_requests_that_need_a_browser_wait_for_one(
-    tmp_path: Path, spider: str, before: int, vias: dict[str, int]
+    tmp_path: Path, spider: str, before: int, vias: dict[str, int], words: tuple[str, ...]
 ) -> None:
-    """`before`: the pages that workers without one fetch until then."""
+    """`before`: the pages that workers without one fetch until then. `words` begin the first worker."""
     (tmp_path / "shop.py").write_text(spider)
-    with running(SHOP, log=tmp_path / "visits.jsonl") as site, Running(tmp_path, workers=1, processes=1) as fleet:
+    with running(SHOP, log=tmp_path / "visits.jsonl") as site, Running(tmp_path, workers=0, processes=1) as fleet:
+        usual, fleet.env = fleet.env, fleet.env | {"SHOAL_BROWSER": "/bin/false"}
+        fleet.start_worker(*words)
+        fleet.env = usual
         job = fleet.submit("shop.py:shop", site.url("/app/plain.html"), "--scope", "host")
-        needed = "no worker has a browser, and its pages need one"
+        needed = "no worker's browser starts, and its pages need one: /bin/false does not start" if words else NONE
         fleet.until(lambda: needed in (fleet.figures(job)["limiting"] or ""))
         assert fleet.standing(job).figures.pages == before
         fleet.start_worker("--browsers", "1")

@@ -10,8 +10,8 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from shoal.browser.browser_process import BrowserProcess
@@ -31,6 +31,7 @@ ALONE = 2
 twice: somebody may have ended its browser from outside, but not again and again."""
 REST_S = 60.0
 """After a browser did not start, none is started for so long: a start that fails costs more than a page."""
+RETRY_EVERY_S = 5.0
 LISTENERS_PER_PAGE = 2
 """A page that is being closed still has one."""
 _MOST_REMEMBERED = 10_000
@@ -62,13 +63,16 @@ class BrowserPool:
         most_age_s: float = MOST_AGE_S,
         most_renderer_bytes: int | None = None,
         own_network: bool = True,
+        has_others: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`program` is the setting `browser`. `at_once` limits the open pages; default: by memory and processors.
-        `own_network`: close the browser's network by the kernel, where that is possible."""
+        `own_network`: close the browser's network by the kernel, where that is possible. `has_others`: other processes
+        have browsers too, as on a fleet."""
         self._agent = agent
         self._program = program
         self._clock = clock
+        self._has_others = has_others
         memory = total_memory()
         self.at_once = at_once or max(1, min(MOST_AT_ONCE, 2 * (os.cpu_count() or 1), memory // PAGE_BYTES))
         self._most_renderer_bytes = most_renderer_bytes or min(MOST_RENDERER_BYTES, memory // 4)
@@ -93,12 +97,17 @@ class BrowserPool:
     @property
     def pages(self) -> int:
         """How many pages it takes at a time. None for a while after a browser did not start."""
-        return 0 if self._is_resting else self.at_once
+        return 0 if self._is_resting or self.is_away else self.at_once
 
     @property
     def fault(self) -> str | None:
         """Why it takes none."""
-        return str(self._fault) if self._is_resting else None
+        return str(self._fault) if self._fault is not None and not self.pages else None
+
+    @property
+    def is_away(self) -> bool:
+        """Pages are left to other processes, because the browser of this one does not start."""
+        return self._has_others and (self._is_resting or not self.started)
 
     @property
     def _is_resting(self) -> bool:
@@ -164,6 +173,13 @@ class BrowserPool:
     async def start(self) -> BrowserProcess:
         """Starts the browser before the first page. Raises BrowserMissing."""
         return (await self._current_browser()).process
+
+    async def start_when_possible(self, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Tries until it has started once, as often as it may."""
+        while not self.started:
+            await pause(RETRY_EVERY_S)
+            with suppress(BrowserMissing):
+                await self.start()
 
     async def aclose(self) -> None:
         everything = [*self._old, *([self._current] if self._current else [])]

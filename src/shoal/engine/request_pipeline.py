@@ -48,6 +48,7 @@ from shoal.telemetry import EventLogger
 from shoal.urls import origin_of
 
 if TYPE_CHECKING:
+    from shoal.browser.browser_pool import BrowserPool
     from shoal.engine.proxies.job_exits import JobExits
 
 WORTH_WAITING_S = 0.5
@@ -137,8 +138,7 @@ class RequestPipeline:
         lease, active_job, exit = attempt.lease, attempt.active_job, attempt.exit
         call = active_job.call(lease, attempt.known, exit)
         browser = active_job.browser if call.rendering is not None else None
-        if call.rendering is not None and (browser is None or (browser.pool.is_crowded and not lease.needs_browser)):
-            # It was queued for every process. One that waits here for its turn would hold a slot of its host.
+        if call.rendering is not None and (browser is None or _is_left_to_others(browser.pool, lease)):
             return ReturnLease(needs_browser=True)
         async with AsyncExitStack() as slot:
             if browser is not None:
@@ -353,6 +353,11 @@ class RequestPipeline:
         else:
             for part in read_sitemap(body):
                 yield part
+
+
+def _is_left_to_others(pool: BrowserPool, lease: Lease) -> bool:
+    """If it was queued for every process and waited here for its turn, it would hold a slot of its host."""
+    return pool.is_away or (pool.is_crowded and not lease.needs_browser)
 
 
 def _is_open(answer: Exchange | Failure) -> TypeGuard[Exchange]:

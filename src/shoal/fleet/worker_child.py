@@ -69,7 +69,6 @@ class WorkerChild:
         self._stopping = False
         self._ended = threading.Event()
         self._lane: Lane | None = None
-        self._browser_fault: str | None = None
         self._news = asyncio.Event()
         self._busy_at = 0.0
         """When its slice last found work."""
@@ -152,6 +151,7 @@ class WorkerChild:
             self._unload_idle(),
             self._tend(writer, spools),
             self._run_on_finish(source),
+            *(() if pool is None else (pool.start_when_possible(),)),
         )
         try:
             await self._engine.serve(self._note_result)
@@ -173,20 +173,18 @@ class WorkerChild:
         self._end_heartbeat()
 
     async def _open_browser_pool(self) -> BrowserPool | None:
-        """Starts the browser. None if this worker has none, or it does not start: then the worker goes on without."""
+        """Starts the browser. None if this worker has none. If it does not start, the worker goes on without."""
         if not self._settings.rendering:
             return None
         # Imported here only: most workers have no browser.
         from shoal.browser.browser_pool import BrowserPool
         from shoal.browser.find_browser import BrowserMissing
 
-        pool = BrowserPool(self._settings.user_agent, self._settings.browser)
+        pool = BrowserPool(self._settings.user_agent, self._settings.browser, has_others=True)
         try:
             await pool.start()
         except BrowserMissing as missing:
-            self._browser_fault = str(missing)
-            log.error("browser_missing", f"this process renders no pages: {missing}")
-            return None
+            log.error("browser_missing", f"this process renders no pages until its browser starts: {missing}")
         return pool
 
     @property
@@ -296,7 +294,7 @@ class WorkerChild:
             memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             browser_pages=self._browser_pages,
             browser_open=self._browser_pool.open if self._browser_pool is not None else 0,
-            browser_fault=self._browser_fault if self._browser_pool is None else self._browser_pool.fault,
+            browser_fault=self._browser_pool.fault if self._browser_pool is not None else None,
             stopping=engine.stopping,
             waiting_for=engine.waiting_for,
             unloadable=dict(engine.unloadable),
