@@ -7,12 +7,13 @@ import pty
 import re
 import subprocess
 import sys
+import time
 from contextlib import suppress
 
 import pytest
 
 from shoal.cli.humanize import sparkline
-from shoal.cli.progress_line import ProgressLine, ProgressMeter
+from shoal.cli.progress_line import ProgressLine, ProgressMeter, waiting_note
 from shoal.cli.session import Session
 from shoal.cli.stdio import prints_to_stderr
 from shoal.model import Figures
@@ -33,6 +34,15 @@ def test_while_nothing_is_fetched_the_reason_fits_80_columns() -> None:
     assert line.index("queue 6") < line.index("err 56 (protocol x35")
 
 
+def test_while_pages_arrive_the_host_whose_rate_limits_the_job_fits_80_columns() -> None:
+    meter = ProgressMeter("127.0.0.1:8000")
+    meter.history.append((time.monotonic() - 9, 0, 1_000))
+    figures = Figures(found=12_345, queued=12_222, pages=123)
+    line = meter.line(figures, waiting_note("the rate limit of 127.0.0.1:8000"))
+    assert line.startswith("127.0.0.1:8000 123/~12,345 0% 13.")
+    assert " p/s  waiting: rate limit of 127.0.0.1:8000" in line[:79] and "  queue 12,222 ETA" in line
+
+
 def test_the_rate_of_the_last_minutes_is_a_sparkline() -> None:
     assert sparkline([0, 1, 4, 7, 3.5]) == "▁▂▅█▅" and sparkline([0, 0]) == "▁▁" and sparkline([]) == ""
     meter = ProgressMeter("books", items=3, trend="▁▂▅█")
@@ -43,8 +53,8 @@ def test_the_kinds_of_errors_come_last() -> None:
     meter = ProgressMeter("127.0.1.3:8800")
     meter.errors.update({"protocol": 35, "too_large": 12, "undecodable": 9})
     meter.line(Figures(found=96, queued=96))
-    line = meter.line(FIGURES, "waiting: the rate of 127.0.1.3:8800")
-    assert "queue 6" in line[:79] and "ETA" in line[:79] and "waiting: the rate" in line[:79]
+    line = meter.line(FIGURES)
+    assert "queue 6" in line[:79] and "ETA" in line[:79]
     assert line.endswith("err 56 (protocol x35 too_large x12 undecodable x9)")
 
 

@@ -38,20 +38,26 @@ class ProgressMeter:
     """(time, pages and assets, found)"""
 
     def line(self, figures: Figures, note: str | None = None) -> str:
-        """The most important parts come first, because a terminal cuts off the end; while no page arrives, the note."""
+        """The most important parts come first, because a terminal cuts off the end. The note is before the queue, and
+        while no page arrives also before the rate."""
         if not figures.pending_known:
             return "  ".join(filter(None, (f"{self.name} {plural(figures.pages, 'page')}", note, self._gathered())))
         rate, growing = self._trend(figures)
         total, done = self._extent(figures)
         about = "~" if growing else ""
         place = f"{self.name} {count(figures.pages)}/{about}{count(total)}"
-        pace = f"{100 * done // max(1, total)}% {rate:.1f} p/s queue {count(figures.queued + figures.leased)}"
-        pace += f" assets {count(figures.assets)}" if figures.assets else ""
+        pace = f"{100 * done // max(1, total)}% {rate:.1f} p/s"
+        rest = f"queue {count(figures.queued + figures.leased)}"
+        rest += f" assets {count(figures.assets)}" if figures.assets else ""
         if rate > 0 and done < total:
-            pace += f" ETA {about}{duration((total - done) / rate)}"
-        if note and rate == 0:
-            return "  ".join(filter(None, (place, note, pace, self._gathered())))
-        return "  ".join(filter(None, (f"{place} {pace}", note, self._gathered())))
+            rest += f" ETA {about}{duration((total - done) / rate)}"
+        if not note:
+            parts = [f"{place} {pace} {rest}"]
+        elif rate == 0:
+            parts = [place, note, f"{pace} {rest}"]
+        else:
+            parts = [f"{place} {pace}", note, rest]
+        return "  ".join(filter(None, (*parts, self._gathered())))
 
     @property
     def is_still(self) -> bool:
@@ -92,6 +98,11 @@ def progress_record(job: str, figures: Figures, items: int, waiting: str | None)
     counts = asdict(figures)
     del counts["pending_known"]
     return {"type": "progress", "job": job, **counts, "items": items, **({"waiting": waiting} if waiting else {})}
+
+
+def waiting_note(waiting: str | None) -> str | None:
+    """For the line, in few words: it has to fit 80 columns with the host's name."""
+    return f"waiting: {waiting.removeprefix('the ')}" if waiting else None
 
 
 class ProgressLine:

@@ -36,7 +36,7 @@ from shoal.cli.job_text import (
 )
 from shoal.cli.no_items_text import no_items_line, unmatched_lines
 from shoal.cli.output_file import shown_path
-from shoal.cli.progress_line import ProgressLine, ProgressMeter, progress_record, until
+from shoal.cli.progress_line import ProgressLine, ProgressMeter, progress_record, until, waiting_note
 from shoal.cli.request_failures import failure_lines
 from shoal.cli.request_line import request_line
 from shoal.cli.session import Session
@@ -231,7 +231,7 @@ async def _draw(
         if not waiting and not figures.leased:
             waiting = await home.frontier.wait_reason(crawl.job_id)
         paused = await home.frontier.idle_reason(crawl.job_id) == "paused"
-        line.draw(meter.line(figures, "paused" if paused else f"waiting: {waiting}" if waiting else None))
+        line.draw(meter.line(figures, "paused" if paused else waiting_note(waiting)))
 
 
 def _stop_on_signals(session: Session, crawl: Crawl, line: ProgressLine) -> None:

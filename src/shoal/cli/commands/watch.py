@@ -13,7 +13,7 @@ from shoal.cli.humanize import plural, sparkline
 from shoal.cli.job_spec_text import higher_limit
 from shoal.cli.job_text import other_outcomes, summary_line
 from shoal.cli.live_calls import NOTICED_AFTER_S, LiveCalls
-from shoal.cli.progress_line import ProgressLine, ProgressMeter, progress_record
+from shoal.cli.progress_line import ProgressLine, ProgressMeter, progress_record, waiting_note
 from shoal.cli.run_job import JSON_EVERY_S
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal_text import safe
@@ -156,7 +156,7 @@ class _Watching:
         elif status.state is JobState.PAUSED:
             self._line.draw(meter.line(figures, "paused"))
         else:
-            self._line.draw(meter.line(figures, f"waiting: {waiting}" if waiting else None))
+            self._line.draw(meter.line(figures, waiting_note(waiting)))
 
 
 def _waiting_changed(last: JobStatus | None, now: JobStatus) -> bool:
