@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -19,8 +20,7 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
 
-from shoal.cli.live_calls import NOTICED_AFTER_S
-from shoal.cli.session import Session
+from shoal.cli.session import NOTICED_AFTER_S, Session
 from shoal.cli.top_view import KEYS, LOOK_EVERY_S, NOTE_S, TopView
 from shoal.jobs.export_files import JobFile
 from shoal.jobs.files_tar import tar_of
@@ -242,6 +242,19 @@ def test_a_list_that_the_api_refuses_is_reported_with_its_job(
     (job,) = afar.api.get("/jobs")["jobs"]
     assert ran.code == code and words.format(job=job["id"], url=afar.url) in ran.err
     assert "line 2: '/bad': is not a URL" in ran.err and job["state"] == state
+
+
+def test_a_command_says_once_that_the_api_is_silent(afar: Afar) -> None:
+    said = f"no answer from {afar.url} for 3s; still trying\n"
+
+    def held() -> tuple[str, bytes]:
+        until(lambda: said.encode() in sys.stderr.buffer.getvalue())  # type: ignore[union-attr]
+        return "200 OK", b'{"jobs": [], "next": null}'
+
+    afar.instead["jobs"] = held
+    ran = afar("jobs")
+    assert ran.code == 0 and ran.err.startswith(said) and ran.err.count("no answer") == 1
+    assert Session(json=True).on_silence is None is Session(quiet=True).on_silence
 
 
 def test_top_says_how_long_the_api_is_silent_and_what_keys_ask_for_then_does_not_happen_later(

@@ -11,17 +11,21 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from shoal.cli.humanize import duration
-from shoal.cli.session import Session
+from shoal.cli.session import NOTICED_AFTER_S, Session
 from shoal.errors import NoAnswer
 
-NOTICED_AFTER_S = 3.0
-"""An answer that takes longer is said to be missing."""
 LOOK_EVERY_S = 0.5
 T = TypeVar("T")
 
 
+def no_answer(api: str, silent_s: float) -> str:
+    return f"no answer from {api} for {duration(int(silent_s))}; still trying"
+
+
 class LiveCalls:
     def __init__(self, session: Session, clock: Callable[[], float] = time.monotonic) -> None:
+        # Who opens it shows `silence` instead.
+        session.says_silence = False
         self._api = session.settings.shown("api_url") if session.settings.api_url else None
         self._clock = clock
         self._unanswered_since: float | None = None
@@ -55,7 +59,7 @@ class LiveCalls:
         since = self._unanswered_since
         if since is None or (silent_s := self._clock() - since) < NOTICED_AFTER_S:
             return None
-        return f"no answer from {self._api} for {duration(int(silent_s))}; still trying"
+        return no_answer(self._api or "", silent_s)
 
     def _work(self) -> None:
         while True:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from shlex import quote
@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 API_PATIENCE_S = 3.0
 """How long a command tries to reach an unavailable API."""
+NOTICED_AFTER_S = 3.0
+"""An answer that takes longer is said to be missing."""
 OPTIONS = (
     click.Option(["--home"], metavar="DIR", help="Folder for state and data.", expose_value=False),
     click.Option(["--api"], metavar="URL", help="Use the fleet behind this API.", expose_value=False),
@@ -143,6 +145,8 @@ class Session:
     quiet: bool = False
     verbose: bool = False
     color: str = "auto"
+    says_silence: bool = field(default=True, init=False)
+    """Whether to say that the API does not answer. It is said once, and a view that stays open says it itself."""
 
     @cached_property
     def settings(self) -> settings.Settings:
@@ -219,7 +223,26 @@ class Session:
                 f"the API at {self.settings.shown('api_url')} needs a token: set SHOAL_TOKEN; "
                 "`shoal token add NAME --scope submit` on a machine of the fleet creates one"
             )
-        return Client(self.settings.api_url, self.settings.token, patience_s=API_PATIENCE_S)
+        return Client(
+            self.settings.api_url,
+            self.settings.token,
+            patience_s=API_PATIENCE_S,
+            on_silence=self.on_silence,
+            silent_after_s=NOTICED_AFTER_S,
+        )
+
+    @property
+    def on_silence(self) -> Callable[[], None] | None:
+        """What a client does when the API is silent."""
+        return None if self.quiet or self.json else self._say_silence
+
+    def _say_silence(self) -> None:
+        # Imported here only: commands that do not need it start faster.
+        from shoal.cli.live_calls import no_answer
+
+        if self.says_silence:
+            self.says_silence = False
+            self.say(no_answer(self.settings.shown("api_url"), NOTICED_AFTER_S))
 
     def refuse_api(self, command: str, needs: str) -> None:
         """For commands that only a machine of the fleet can run. Raises UsageError if an API is set."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from email.utils import parsedate_to_datetime
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -29,8 +31,18 @@ _JSON = {"Content-Type": "application/json"}
 
 
 class Transport:
-    def __init__(self, url: str, token: str, *, timeout_s: float = 60.0, patience_s: float = 60.0) -> None:
-        """`timeout_s`: how long to wait for a silent server; `patience_s`: how long to retry a call."""
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        *,
+        timeout_s: float = 60.0,
+        patience_s: float = 60.0,
+        on_silence: Callable[[], None] | None = None,
+        silent_after_s: float = 3.0,
+    ) -> None:
+        """`timeout_s`: how long to wait for a silent server; `patience_s`: how long to retry a call; `on_silence`: what
+        to call, in another thread, when a call has no answer after `silent_after_s`."""
         parts = _address(url)
         self.url = url.rstrip("/")
         self._root = parts.path.rstrip("/").removesuffix(API) + API
@@ -38,6 +50,8 @@ class Transport:
         self._connection = kind(parts.netloc, timeout=timeout_s)
         self._token = token
         self._patience_s = patience_s
+        self._on_silence = on_silence
+        self._silent_after_s = silent_after_s
         self._used_at = 0.0
 
     def close(self) -> None:
@@ -133,12 +147,29 @@ class Transport:
     ) -> HTTPResponse:
         streams = body is not None and not isinstance(body, bytes)
         try:
-            self._connection.request(method, path, body, headers, encode_chunked=streams)
+            # A streamed body may take as long as it takes.
+            with nullcontext() if streams else self._noticing_silence():
+                self._connection.request(method, path, body, headers, encode_chunked=streams)
         except (BrokenPipeError, ConnectionResetError) as error:
             return self._early_answer(error)
-        answer = self._connection.getresponse()
+        with self._noticing_silence():
+            answer = self._connection.getresponse()
         self._used_at = time.monotonic()
         return answer
+
+    @contextmanager
+    def _noticing_silence(self) -> Iterator[None]:
+        if self._on_silence is None:
+            yield
+            return
+        timer = threading.Timer(self._silent_after_s, self._on_silence)
+        # The command can end while it waits.
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _early_answer(self, error: OSError) -> HTTPResponse:
         """A server that refuses a body may answer without reading it, and close the connection."""

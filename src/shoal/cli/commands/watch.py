@@ -12,10 +12,10 @@ from shoal.cli.backends import JobHandle, Jobs
 from shoal.cli.humanize import plural, sparkline
 from shoal.cli.job_spec_text import higher_limit
 from shoal.cli.job_text import other_outcomes, summary_line
-from shoal.cli.live_calls import NOTICED_AFTER_S, LiveCalls
+from shoal.cli.live_calls import LiveCalls
 from shoal.cli.progress_line import ProgressLine, ProgressMeter, progress_record, waiting_note
 from shoal.cli.run_job import JSON_EVERY_S
-from shoal.cli.session import Command, Session
+from shoal.cli.session import NOTICED_AFTER_S, Command, Session
 from shoal.cli.terminal_text import safe
 from shoal.errors import NoAnswer, Unavailable
 from shoal.jobs.deployment import JobStatus
