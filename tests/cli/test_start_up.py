@@ -26,6 +26,17 @@ print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 HEAVY = frozenset({"sqlalchemy", "alembic", "pydantic", "pydantic_core", "lxml", "yaml", "pyarrow", "multiprocessing"})
 
+FOR_FEW = frozenset(
+    {
+        *("brotli", "decimal", "email.utils", "html.entities", "mimetypes", "xml.parsers.expat", "zstandard"),
+        *("shoal.extract.needs_render", "shoal.extract.sitemaps", "shoal.spiders.sitemap_files"),
+        *("shoal.fetch.digest_auth", "shoal.fetch.rendered_page", "shoal.fetch.tls_probe"),
+        *("shoal.model.content_change", "shoal.model.proxy_list", "shoal.model.sink_url"),
+        *("shoal.embedded.data_frame", "shoal.store.results.time_series"),
+    }
+)
+"""A fifth of the CPU time of a crawl of one page, when all of them were loaded."""
+
 
 def crawl(home: Path, *words: str) -> tuple[list[str], set[str]]:
     return run(home, "crawl", *words, "--allow-private")
@@ -45,6 +56,12 @@ def test_a_crawl_without_a_spider_never_loads_a_heavy_module(tmp_path: Path, sit
     assert HEAVY.isdisjoint(loaded)
     # Nor in a home that exists.
     assert HEAVY.isdisjoint(crawl(tmp_path / "home", site.url(), "--max-pages", "1")[1])
+
+
+def test_a_crawl_of_one_page_loads_nothing_that_few_crawls_need(tmp_path: Path, site: Running) -> None:
+    lines, loaded = crawl(tmp_path / "home", site.url(), "--max-pages", "1")
+    assert json.loads(lines[-1])["pages"] == 1
+    assert not FOR_FEW & loaded
 
 
 def test_neither_a_list_of_jobs_nor_a_resume_loads_sqlalchemy(shoal: Shell, site: Running) -> None:

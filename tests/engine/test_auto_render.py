@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from shoal.engine.learnt_counts import LearntCounts
-from shoal.engine.reading.auto_render import RECHECKED_ONE_IN, AutoRender, render_again
-from shoal.engine.request_result import RequestResult
+from shoal.engine.reading.auto_render import RECHECKED_ONE_IN, AutoRender
+from shoal.engine.request_result import RequestResult, in_browser
 from shoal.fetch.exchange import Exchange, Headers
 from shoal.fetch.rendered_page import RenderedPage
 from shoal.model import Completion, Lease, Outcome, Trail
@@ -38,7 +38,7 @@ def done(held: Lease, lacks_items: bool = False) -> RequestResult:
 
 def render(auto: AutoRender, held: Lease, body: bytes) -> None:
     """The page turned out to need a browser, and was loaded in one."""
-    assert render_again(held).completion.needs_browser
+    assert in_browser(held).completion.needs_browser
     held.needs_browser = True
     auto.learn(held, answer(body, SHELL), done(held))
 

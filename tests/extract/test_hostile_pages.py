@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.extract import read
 from shoal.extract.event_parser import EventParser
 from shoal.extract.library_parser import TREE_MAX_BYTES, TREE_MAX_TAGS, library_parser
-from shoal.extract.page import MAX_HTML_BYTES, MAX_LINKS, reading_of
+from shoal.extract.page import MAX_HTML_BYTES, MAX_LINKS, read, reading_of
 from shoal.extract.parser_choice import PageParser
 from shoal.extract.scan_parser import ScanParser
 from shoal.extract.tree_parser import TreeParser

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.extract import PageReading
 from shoal.extract.event_parser import EventParser
 from shoal.extract.library_parser import TREE_MAX_BYTES, library_parser
-from shoal.extract.page import MAX_DESCRIPTION, MAX_TEXT, MAX_TITLE, reading_of
+from shoal.extract.page import MAX_DESCRIPTION, MAX_TEXT, MAX_TITLE, PageReading, reading_of
 from shoal.extract.parser_choice import choose_parser
 from shoal.extract.scan_parser import ScanParser
 from shoal.extract.tree_parser import TreeParser

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.extract import Sitemap, SitemapEntry, sitemap_kind
-from shoal.extract.sitemap_xml import MAX_TOKEN_BYTES, MAX_VALUE
+from shoal.extract.sitemap_xml import MAX_TOKEN_BYTES, MAX_VALUE, SitemapEntry
 from shoal.extract.sitemap_xml_repair import repaired_xml
-from shoal.extract.sitemaps import MAX_BYTES, MAX_ENTRIES
+from shoal.extract.sitemaps import MAX_BYTES, MAX_ENTRIES, Sitemap, sitemap_kind
 from shoal.urls.canonical import MAX_CHARS
 
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

@@ -15,7 +15,6 @@ from shoal.cli.numbers import Money, Share, Whole
 from shoal.errors import UsageError
 from shoal.model.option import MOST, TEXTS, Bound, Kind, Option
 from shoal.model.options import OPTIONS
-from shoal.model.proxy_list import POOL_NAME, read_proxies
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -125,12 +124,17 @@ class PoolOrFile(FileText):
     name = "file or name"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        # Imported here only: few jobs have proxies.
+        from shoal.model.proxy_list import POOL_NAME
+
         if POOL_NAME.fullmatch(value) and not Path(value).is_file():
             return str(value)
         return super().convert(value, param, ctx)
 
 
 def _proxies(text: str) -> str:
+    from shoal.model.proxy_list import read_proxies
+
     read_proxies(text)
     return text
 

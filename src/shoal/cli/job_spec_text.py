@@ -8,7 +8,6 @@ from shoal.cli.terminal_text import safe
 from shoal.jobs.mask_secrets import shown_arguments
 from shoal.model import JobSpec, Limits, Politeness, Render, reached_limit
 from shoal.model.options import FIELDS, OPTIONS
-from shoal.model.proxy_list import POOL_NAME
 from shoal.store.jobs import Job
 
 _OVERRIDES = {
@@ -118,6 +117,9 @@ def _sends(spec: JobSpec) -> str:
     }
     parts += [plural(n, noun) for noun, n in counts.items() if n]
     if spec.proxy_pool:
+        # Imported here only: few jobs have proxies.
+        from shoal.model.proxy_list import POOL_NAME
+
         named = POOL_NAME.fullmatch(spec.proxy_pool)
         where = f" in {safe(spec.region)}" if spec.region else ""
         parts.append((f"through the proxies {spec.proxy_pool}" if named else "through a list of proxies") + where)

@@ -9,7 +9,6 @@ from shoal.cli.terminal_text import safe, shortened
 from shoal.jobs.job_overview import Overview
 from shoal.jobs.reason_words import dropped_by, skipped_words
 from shoal.model import ENDED, Figures, ScopeKind
-from shoal.model.content_change import MARKUP
 from shoal.model.record import HANDLED
 from shoal.urls.traps import RULES, allowing
 from shoal.urls.url_shapes import allowing as allowing_shape
@@ -93,6 +92,9 @@ def refreshed(seen: Overview) -> str:
     same, other = seen.stored.unchanged, seen.stored.changed
     if not same and not other:
         return f"nothing to compare with: no earlier job named {safe(seen.job.spec.name)} has these pages"
+    # Imported here only: few jobs are a refresh.
+    from shoal.model.content_change import MARKUP
+
     markup = seen.stored.changes.get(MARKUP, 0)
     only = f" ({count(markup)} of them in markup only)" if markup else ""
     counts = {"unchanged": same, f"changed{only}": other, "new": seen.stored.pages - same - other}

@@ -29,7 +29,6 @@ from shoal.model import ENDED, JobSpec, JobState, Render
 from shoal.store.archive.spools import ALONE, Spools
 from shoal.store.crawl.robots_files import disclaim_all_robots
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
-from shoal.store.results.time_series import MINUTE_S, record_series
 from shoal.store.writer import Writer
 from shoal.urls import Exclusions
 
@@ -44,6 +43,7 @@ SECONDS_COUNTED_EVERY_S = 5.0
 WAITING_REPORTED_EVERY_S = 1.0
 KILLED_EVERY_S = 2.0
 SINKS_LOOKED_AT_EVERY_S = 0.5
+SERIES_RECORDED_EVERY_S = 60.0
 
 
 class Crawl:
@@ -277,7 +277,10 @@ class Crawl:
 
     async def _record_series(self, job_id: str) -> None:
         while True:
-            await asyncio.sleep(MINUTE_S)
+            await asyncio.sleep(SERIES_RECORDED_EVERY_S)
+            # Imported here only: many crawls end within a minute.
+            from shoal.store.results.time_series import record_series
+
             figures = await self.engine.keep_trying(self._frontier.figures, job_id)
             queue = figures.queued + figures.leased
             await self.engine.keep_trying(self._writer.run, record_series, job_id, time.time(), queue)

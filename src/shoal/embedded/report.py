@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from shoal.embedded.data_frame import data_frame
 from shoal.jobs.job_overview import Overview
 from shoal.store.results.columns import PAGE
 from shoal.store.store import Store
@@ -49,6 +48,9 @@ class Report(NamedTuple):
 
     def to_pandas(self, what: Literal["items", "pages"] = "items") -> Any:
         """A DataFrame of the items or the pages, with the types of their fields. Raises UsageError without pandas."""
+        # Imported here only: few programs ask for it.
+        from shoal.embedded.data_frame import data_frame
+
         if what == "pages":
             return data_frame(self.pages(), PAGE)
         with self._item_table() as rows:

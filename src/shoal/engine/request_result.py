@@ -29,6 +29,9 @@ from shoal.urls.traps import PREFIX as TRAP
 OFFERED_AT_ONCE = 5_000
 """Targets in one frontier call, which takes about 4 ms, so that the links of a big page delay nothing else."""
 
+NOT_RENDERED = "not_rendered"
+"""The mark of a page that needs a browser, where none starts."""
+
 
 class Listing(Enum):
     """A document that lists URLs."""
@@ -86,6 +89,11 @@ def again(lease: Lease) -> RequestResult:
     chain shows that it was tried before."""
     trail = lease.trail._replace(chain=(*lease.trail.chain, lease.target.fingerprint))
     return RequestResult(lease, Completion(lease.token, Outcome.RETRY, trail=trail, counted=False))
+
+
+def in_browser(lease: Lease) -> RequestResult:
+    """The same request once more, in a browser. Nothing of the plain page is kept, so both are one page."""
+    return RequestResult(lease, Completion(lease.token, Outcome.RETRY, counted=False, needs_browser=True))
 
 
 def elsewhere(lease: Lease, was_sent: bool = True) -> RequestResult:

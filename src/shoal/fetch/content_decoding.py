@@ -14,9 +14,6 @@ from io import BytesIO
 from itertools import chain
 from typing import NamedTuple
 
-import brotli
-import zstandard
-
 MAX_CODINGS = 2
 _MAX_MEMBERS = 10_000
 _MAX_BLOCKS = 10_000
@@ -30,7 +27,6 @@ _ZSTD_HEADER_BYTES = 18
 _ZSTD_SKIPPED = b"\x2a\x4d\x18"
 _GZIP, _ZLIB, _DEFLATE = 31, 15, -15
 _GZIP_BEGINS = 0x1F
-_FAULTS = (zlib.error, brotli.error, zstandard.ZstdError, EOFError)
 
 Unpack = Callable[[bytes, Iterable[memoryview]], Iterator[bytes]]
 """Takes the complete body, to inspect, and the same body in pieces, to decode."""
@@ -91,15 +87,24 @@ def _gathered(pieces: Iterator[bytes], max_bytes: int) -> tuple[bytes, Exception
             size += out.write(piece)
             if size > max_bytes:
                 break
-    except _FAULTS as error:
+    except _faults() as error:
         fault = error
     return out.getvalue(), fault
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What the decoders raise."""
+    # Libraries of decoders are imported where they are needed: many crawls meet one coding, and few meet a fault.
+    import brotli
+    import zstandard
+
+    return zlib.error, brotli.error, zstandard.ZstdError, EOFError
 
 
 def _to_the_fault(unpack: Unpack, raw: bytes) -> Iterator[bytes]:
     """A decoder loses its output for the piece with the fault, so that piece is fed byte by byte."""
     pieces = _pieces(raw, _SMALL_BYTES)
-    with suppress(*_FAULTS):
+    with suppress(*_faults()):
         deque(unpack(raw, pieces), maxlen=0)
     end = len(raw) - sum(map(len, pieces))
     start = max(0, end - _SMALL_BYTES)
@@ -142,6 +147,8 @@ def _inflate(pieces: Iterable[memoryview], kind: int) -> Iterator[bytes]:
 
 
 def _brotli(_: bytes, pieces: Iterable[memoryview]) -> Iterator[bytes]:
+    import brotli
+
     stream = brotli.Decompressor()
     for window in pieces:
         piece = stream.process(window, output_buffer_limit=_STEP_BYTES)
@@ -154,6 +161,8 @@ def _brotli(_: bytes, pieces: Iterable[memoryview]) -> Iterator[bytes]:
 
 
 def _zstd(raw: bytes, pieces: Iterable[memoryview]) -> Iterator[bytes]:
+    import zstandard
+
     decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
     # Its type stub requires a full file, but it only reads.
     stream = decompressor.stream_reader(_Source(pieces), read_across_frames=True)  # type: ignore[arg-type]
@@ -175,6 +184,8 @@ class _Source:
 
 def _is_complete_zstd(raw: bytes) -> bool:
     """Checks the sizes of its blocks (RFC 8878), because the decoder does not. Very many blocks count as complete."""
+    import zstandard
+
     at = checksum_bytes = 0
     in_frame = False
     for _ in range(_MAX_BLOCKS):

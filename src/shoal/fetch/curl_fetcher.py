@@ -22,17 +22,17 @@ from shoal.fetch.body_memory import BodyMemory
 from shoal.fetch.curl_failures import REFUSED_HEAD, address_refusal, curl_failure
 from shoal.fetch.curl_transfer import Fetch, Options, Transfer
 from shoal.fetch.decode_body import unpacked, unpacked_if_small
-from shoal.fetch.digest_auth import DigestChallenges
 from shoal.fetch.dns import KNOWN_S, DnsResolver, place_of
 from shoal.fetch.exchange import REDIRECTS, Exchange, Failure, FailureKind, final_head, is_complete_head, parse_head
 from shoal.fetch.platform_multi import Multi
 from shoal.fetch.proxies.proxy_answers import is_from_proxy
 from shoal.fetch.tls_policy import USUAL, TlsPolicy
-from shoal.fetch.tls_probe import TlsProbe
 from shoal.urls import origin_of
 
 if TYPE_CHECKING:
+    from shoal.fetch.digest_auth import DigestChallenges
     from shoal.fetch.lenient_http import LenientFetcher
+    from shoal.fetch.tls_probe import TlsProbe
 
 CONNECT_TIMEOUT_S = 10
 PROXIED_NAME_S = 5.0
@@ -83,7 +83,6 @@ class Fetcher:
         """Origins whose heads libcurl refuses."""
         self._agent = agent
         self._tls = tls
-        self._digests = DigestChallenges()
         self._options: Options = [
             (pycurl.USERAGENT, agent),
             *tls.curl_options(),
@@ -97,7 +96,6 @@ class Fetcher:
             (pycurl.CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_S * 1000),
             (pycurl.DNS_CACHE_TIMEOUT, int(2 * KNOWN_S)),
         ]
-        self._tls_probe = TlsProbe(self._multi, guard, self._options, CONNECT_TIMEOUT_S)
 
     @cached_property
     def _lenient(self) -> LenientFetcher:
@@ -105,6 +103,20 @@ class Fetcher:
         from shoal.fetch.lenient_http import LenientFetcher
 
         return LenientFetcher(self._agent, self._guard, self._names, self._tls)
+
+    @cached_property
+    def _digests(self) -> DigestChallenges:
+        # Imported here only: few requests have credentials.
+        from shoal.fetch.digest_auth import DigestChallenges
+
+        return DigestChallenges()
+
+    @cached_property
+    def _tls_probe(self) -> TlsProbe:
+        # Imported here only: it is for hosts that cannot be reached.
+        from shoal.fetch.tls_probe import TlsProbe
+
+        return TlsProbe(self._multi, self._guard, self._options, CONNECT_TIMEOUT_S)
 
     @property
     def is_full(self) -> bool:
@@ -129,7 +141,7 @@ class Fetcher:
             return address_refusal(self._guard, 0.0)
         if self._closing and self._closing[origin_of(call.url)] >= _CLOSES_BELIEVED:
             call = replace(call, alone=True)
-        asked, call = call, self._digests.signed(call)
+        asked, call = call, self._digests.signed(call) if call.credentials else call
         if self._malformed and not call.proxy and origin_of(call.url) in self._malformed:
             answer = await self._lenient.fetch(call)
         else:

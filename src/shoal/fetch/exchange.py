@@ -6,12 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import ada_url
 
 from shoal.fetch.body_memory import BodyHold
-from shoal.fetch.rendered_page import RenderedPage
+
+if TYPE_CHECKING:
+    from shoal.fetch.rendered_page import RenderedPage
 
 REDIRECTS = frozenset({300, 301, 302, 303, 307, 308})
 RENDERED_TYPE = "text/html; charset=utf-8"

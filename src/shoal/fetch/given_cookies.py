@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 DELETED = "cookie_deleted"
@@ -63,7 +62,12 @@ def _has_expired(attributes: str) -> bool:
     try:
         if "max-age" in found:
             return int(found["max-age"]) <= 0
-        return "expires" in found and parsedate_to_datetime(found["expires"]).timestamp() <= time.time()
+        if "expires" not in found:
+            return False
+        # Imported here only: few given cookies are sent back with a date.
+        from email.utils import parsedate_to_datetime
+
+        return parsedate_to_datetime(found["expires"]).timestamp() <= time.time()
     except (ValueError, OverflowError):
         return False
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from shoal.model import JobSpec, ScrapyRun, Webhook
 from shoal.model.options import OPTIONS
-from shoal.model.proxy_list import POOL_NAME
 from shoal.model.request_options import HIDDEN
 from shoal.store.jobs import Job
 from shoal.telemetry.mask_secrets import is_secret, masked
@@ -78,7 +77,12 @@ def _shown_header(name: str, value: str) -> str:
 
 
 def _shown_pool(pool: str | None) -> str | None:
-    return pool if pool is None or POOL_NAME.fullmatch(pool) else HIDDEN
+    if pool is None:
+        return None
+    # Imported here only: few jobs have proxies.
+    from shoal.model.proxy_list import POOL_NAME
+
+    return pool if POOL_NAME.fullmatch(pool) else HIDDEN
 
 
 def _hidden(text: str | None) -> str | None:

@@ -25,8 +25,6 @@ from shoal.model import (
     Webhook,
 )
 from shoal.model.options import OPTIONS, check_options, to_fields
-from shoal.model.proxy_list import POOL_NAME, read_proxies
-from shoal.model.sink_url import absolute_sink, check_sink
 from shoal.spiders.input_sources import Sources, seed_scope
 from shoal.urls import Params, Scope, canonical
 from shoal.urls.file_types import parse_types
@@ -134,6 +132,11 @@ class JobDraft:
     def _sinks(self, given: Sequence[str]) -> tuple[str, ...]:
         if given and self.spider is None:
             raise UsageError("--sink delivers items, and only a spider or rules give items: name one, or use -o FILE")
+        if not given:
+            return ()
+        # Imported here only: few jobs have sinks.
+        from shoal.model.sink_url import absolute_sink, check_sink
+
         for text in given:
             check_sink(text)
         # The process that feeds them may run in another folder.
@@ -169,8 +172,12 @@ def check_proxy_options(options: Mapping[str, Any]) -> None:
 
 
 def _proxy_pool(given: str | None) -> str | None:
-    if given is not None and not POOL_NAME.fullmatch(given):
-        read_proxies(given)
+    if given is not None:
+        # Imported here only: few jobs have proxies.
+        from shoal.model.proxy_list import POOL_NAME, read_proxies
+
+        if not POOL_NAME.fullmatch(given):
+            read_proxies(given)
     return given
 
 

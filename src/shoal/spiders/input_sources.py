@@ -18,7 +18,6 @@ from shoal.model import Input, ScopeKind, Target
 from shoal.model.options import DEFAULTS
 from shoal.spiders.first_occurrence import FirstOccurrences
 from shoal.spiders.missing_file_check import check_is_no_file
-from shoal.spiders.sitemap_files import as_url_list
 from shoal.spiders.url_lists import (
     ANYTHING_WITH_AT,
     AUTHORITY_WITH_USER,
@@ -181,6 +180,9 @@ def seed_scope(listed: bool, asked: ScopeKind | None) -> ScopeKind:
 
 def _source(word: str, column: str | None, stdin: BinaryIO, wrap: StreamWrapper) -> _Source:
     def opened(stream: BinaryIO, shown: str) -> BinaryIO:
+        # Imported here only: many crawls start from URLs.
+        from shoal.spiders.sitemap_files import as_url_list
+
         return wrap(stream if column else as_url_list(stream, shown))
 
     if word == "-":

@@ -19,7 +19,7 @@ from shoal.extract.html_tags import HTML_TYPES
 from shoal.extract.needs_render import needs_render
 from shoal.extract.page import read
 from shoal.fetch.exchange import Exchange
-from shoal.model import Completion, Lease, Outcome, PageRecord
+from shoal.model import Lease, PageRecord
 from shoal.store.crawl.learnt_counts import RENDER_GAINED, RENDER_WASTED
 from shoal.telemetry import EventLogger
 from shoal.urls.path_pattern import path_pattern
@@ -33,8 +33,6 @@ GAINED_CHARS = 40
 """A rendered page with so much more text has gained. If it had less than that before, any more is a gain: a name and a
 price may be all that a page is about."""
 JUDGED_BYTES = 128 * 1024
-NOT_RENDERED = "not_rendered"
-"""The mark of a page that needs a browser, where none starts."""
 MOST_PATTERNS = 50_000
 """Of a job. Further ones are not learnt."""
 
@@ -173,11 +171,6 @@ class AutoRender:
 
     def _experience(self, lease: Lease) -> Experience:
         return self._known.get(_pattern(lease)) or Experience()
-
-
-def render_again(lease: Lease) -> RequestResult:
-    """The same request once more, in a browser. Nothing of the plain page is kept, so both are one page."""
-    return RequestResult(lease, Completion(lease.token, Outcome.RETRY, counted=False, needs_browser=True))
 
 
 def _pattern(lease: Lease) -> str:

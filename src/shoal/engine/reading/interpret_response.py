@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from shoal.engine import request_result
 from shoal.engine.active_job import SITEMAP, ActiveJob, session_of
 from shoal.engine.readers.pool import JobReaders, ReadFailed
-from shoal.engine.reading.auto_render import NOT_RENDERED, render_again
 from shoal.engine.reading.conditional_recrawl import CONDITION_REFUSED, NOT_MODIFIED, KnownPage
 from shoal.engine.reading.http_validators import entity_tag, modified_at
 from shoal.engine.reading.page_worth import FOUND_BY, GONE, learn_from_page, worth_of_page
@@ -37,7 +36,6 @@ from shoal.model import (
     Render,
     Trail,
 )
-from shoal.model.content_change import NO, change_kind
 from shoal.model.request_options import identity_of
 from shoal.store.archive.warc import digest
 from shoal.store.crawl.save_batch import BROWSER
@@ -98,13 +96,13 @@ async def _result(
         may_give_up = may_render and active_job.auto_render.has_given_up
         is_lacking = may_render and active_job.auto_render.is_shell(lease, answer)
         if is_lacking and not may_give_up:
-            return render_again(lease)
+            return request_result.in_browser(lease)
         done = await _page(active_job, lease, answer, known, readers)
         is_lacking = is_lacking or (may_render and active_job.auto_render.lacks_items(lease, answer, done))
         if is_lacking and not may_give_up:
-            return render_again(lease)
+            return request_result.in_browser(lease)
         if is_lacking and done.failed is None:
-            done.failed = NOT_RENDERED, answer.status
+            done.failed = request_result.NOT_RENDERED, answer.status
         if decides and answer.rendered is not None:
             active_job.auto_render.learn(lease, answer, done)
         if known is not None and isinstance(done.record, PageRecord):
@@ -133,6 +131,9 @@ def _header_robots(answer: Exchange) -> str:
 
 
 async def _note_change(record: PageRecord, known: KnownPage) -> None:
+    # Imported here only: few jobs compare with an earlier crawl.
+    from shoal.model.content_change import NO, change_kind
+
     if not record.changed:
         record.change_kind = NO
         return

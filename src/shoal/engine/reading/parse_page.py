@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from shoal.extract.page import MAX_HTML_BYTES, PageHead, read
 from shoal.extract.parser_choice import HAS_SCANNER
-from shoal.extract.sitemaps import Sitemap
 from shoal.fetch.charset import charset, to_utf8
 from shoal.fetch.query_encoding import queries_in
 
@@ -90,6 +89,9 @@ def read_page(ask: ParseRequest, body: bytes) -> ParsedPage:
 
 
 def read_sitemap(body: bytes) -> Iterator[SitemapPart]:
+    # Imported here only: most crawls read no sitemap.
+    from shoal.extract.sitemaps import Sitemap
+
     sitemap = Sitemap(body)
     entries = iter(sitemap)
     while part := list(islice(entries, ENTRIES_AT_ONCE)):

@@ -12,7 +12,6 @@ from shoal.errors import InvalidURL
 from shoal.extract.html_tags import HTML_TYPES
 from shoal.extract.page import MAX_LINKS
 from shoal.extract.robots_directives import robots_of_header
-from shoal.extract.sitemaps import sitemap_kind
 from shoal.fetch.exchange import Exchange
 from shoal.model import LAST, Lease, Offer, PageRecord, Target, Trail
 from shoal.urls import PageLinks
@@ -39,6 +38,9 @@ def listing_of(active_job: ActiveJob, lease: Lease, content_type: str, body: byt
     """
     if content_type in HTML_TYPES and (not _XML_START.match(body) or _XHTML_START.match(body)):
         return None
+    # Imported here only: most documents are pages.
+    from shoal.extract.sitemaps import sitemap_kind
+
     kind = sitemap_kind(content_type, body)
     if kind is None:
         return None

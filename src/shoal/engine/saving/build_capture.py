@@ -6,6 +6,8 @@ other at every compression and digest, five times a page: a tenth of the crawl's
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from shoal.engine.active_job import ActiveJob
 from shoal.engine.reading.conditional_recrawl import NOT_MODIFIED
 from shoal.engine.reading.file_requests import FILE
@@ -13,7 +15,6 @@ from shoal.engine.reading.parse_page import BIG_BYTES
 from shoal.engine.request_result import RequestResult
 from shoal.fetch.curl_transfer import Fetch, header_lines
 from shoal.fetch.exchange import RENDERED_TYPE, Exchange, Failure
-from shoal.fetch.rendered_page import PageCall, RenderedPage
 from shoal.model import PageRecord
 from shoal.model.request_options import OPEN_HEADERS
 from shoal.store.archive.capture import Capture, Resource
@@ -22,6 +23,9 @@ from shoal.store.archive.recorder import DOM
 from shoal.store.archive.warc import digest
 from shoal.store.crawl.pack_content import pack
 from shoal.urls import origin_of
+
+if TYPE_CHECKING:
+    from shoal.fetch.rendered_page import PageCall, RenderedPage
 
 _PROTOCOLS = {"2": "h2", "3": "h3"}
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from functools import cache
-from mimetypes import MimeTypes
+from typing import TYPE_CHECKING
 
 from shoal.store.archive.archive_folders import stored_path
+
+if TYPE_CHECKING:
+    from mimetypes import MimeTypes
 
 
 @cache
 def _mime() -> MimeTypes:
     """Without the tables of the system: a path must not depend on the machine."""
+    # Imported here only: few crawls keep files.
+    from mimetypes import MimeTypes
+
     return MimeTypes()
 
 
