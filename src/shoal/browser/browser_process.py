@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from shoal.browser import launcher
+from shoal.browser.abandoned_profiles import remove_abandoned_profiles
 from shoal.browser.chromium_flags import command
 from shoal.browser.devtools import BrowserGone, DevTools, DevToolsError, Session
 from shoal.browser.find_browser import BrowserMissing
 from shoal.browser.process_memory import tree_memory
-from shoal.browser.profile_folders import remove_abandoned_profiles
 
 NOBODY = 65534
 LAUNCH_S = 60.0
