@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shoal.dashboard.report_figures import host_graph, size_classes, status_mix
+from shoal.dashboard.report_charts import host_graph, size_classes, status_mix
 from shoal.embedded.home import Home
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.results.crawl_shape import SIZES, HostLink

@@ -15,7 +15,7 @@ from shoal.dashboard import formats
 from shoal.dashboard.charts import charts
 from shoal.dashboard.figures import MARKS, error_share, failed_attempts
 from shoal.dashboard.option_form import option_values
-from shoal.dashboard.report_figures import bar, host_graph, size_classes, status_mix
+from shoal.dashboard.report_charts import bar, host_graph, size_classes, status_mix
 from shoal.jobs.job_overview import Overview
 from shoal.jobs.job_quality import Quality
 from shoal.jobs.mask_secrets import without_secrets
