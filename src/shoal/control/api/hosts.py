@@ -7,7 +7,7 @@ from typing import Any, cast
 from shoal.client.responses.fleet import Host, HostList
 from shoal.control.async_bridge import bridge
 from shoal.control.cursor import cursor, place_of
-from shoal.control.models.fleet import HostChange, HostsQuery
+from shoal.control.models.hosts import HostChange, HostsQuery
 from shoal.control.ownership import owner
 from shoal.control.problems import Problem
 from shoal.control.routes import ADMIN, READ, Reply, Routes

@@ -7,7 +7,7 @@ from typing import Any
 from shoal.client.responses.fleet import NewToken, TokenList
 from shoal.client.responses.fleet import Token as TokenResponse
 from shoal.control.async_bridge import bridge
-from shoal.control.models.fleet import TokenChange, TokenOrder
+from shoal.control.models.tokens import TokenChange, TokenOrder
 from shoal.control.problems import Problem, conflict
 from shoal.control.routes import ADMIN, Reply, Routes
 from shoal.errors import UsageError

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shoal.control.models.fleet import TokenName as Name
 from shoal.control.models.jobs import JobOrder
 from shoal.control.models.strict_models import PatchBody, RequestBody
+from shoal.control.models.tokens import TokenName as Name
 from shoal.store.fleet.schedules import Overlap
 
 CronText = Annotated[
