@@ -9,7 +9,7 @@ from shoal.browser.devtools import Session
 from shoal.browser.network_log import NetworkLog
 from shoal.browser.response_body import BodyTooLarge, decoded_headers, fulfill, headers_of, read_body
 from shoal.fetch.exchange import Headers
-from shoal.fetch.page_rules import PageRules
+from shoal.fetch.subresource_rules import SubresourceRules
 from shoal.model.rendering import Rendering
 from shoal.urls.url_patterns import compiled
 
@@ -27,7 +27,7 @@ class AssetRequests:
         network: NetworkLog,
         cache: AssetCache,
         rendering: Rendering,
-        rules: PageRules | None = None,
+        rules: SubresourceRules | None = None,
     ) -> None:
         self._session = session
         self._network = network

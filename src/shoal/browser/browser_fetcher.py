@@ -32,8 +32,8 @@ from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.dns import DnsResolver
 from shoal.fetch.exchange import RENDERED_TYPE, Exchange, Failure, FailureKind, FetchAborted, Headers
-from shoal.fetch.page_rules import PageRules
 from shoal.fetch.rendered_page import RenderedPage
+from shoal.fetch.subresource_rules import SubresourceRules
 from shoal.model.rendering import Rendering
 from shoal.telemetry import EventLogger
 
@@ -66,7 +66,7 @@ class BrowserFetcher:
         self._insecure = insecure
         self._assets = AssetCache()
 
-    async def fetch(self, call: Fetch, rules: PageRules | None = None) -> Exchange | Failure:
+    async def fetch(self, call: Fetch, rules: SubresourceRules | None = None) -> Exchange | Failure:
         """Call it within a slot of the pool. `rules` are for what the page requests. Raises FetchAborted if the browser
         was lost through another page or does not start again, and BrowserMissing if none ever started."""
         if urlsplit(call.url).scheme not in ("http", "https"):
@@ -93,7 +93,9 @@ class BrowserFetcher:
     async def aclose(self) -> None:
         await self._names.aclose()
 
-    async def _fetch_in(self, process: BrowserProcess, call: Fetch, rules: PageRules | None) -> Exchange | Failure:
+    async def _fetch_in(
+        self, process: BrowserProcess, call: Fetch, rules: SubresourceRules | None
+    ) -> Exchange | Failure:
         listener = process.take_listener()
         if listener is None:
             raise FetchAborted("too many pages are still being closed")
@@ -119,7 +121,7 @@ class BrowserFetcher:
         dial = GuardedDial(self._guard, self._names, call.proxy, call.remote_dns)
         return SocksProxy(dial, call.max_bytes + ASSET_BYTES)
 
-    async def _fetch_with_playwright(self, call: Fetch, rules: PageRules | None) -> Exchange | Failure:
+    async def _fetch_with_playwright(self, call: Fetch, rules: SubresourceRules | None) -> Exchange | Failure:
         # Imported here only: few jobs need it.
         from shoal.browser.playwright_visit import PlaywrightVisit
 

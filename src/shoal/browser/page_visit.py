@@ -24,8 +24,8 @@ from shoal.browser.page_steps import run_steps
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.decode_body import most_unpacked_bytes
 from shoal.fetch.exchange import FailureKind
-from shoal.fetch.page_rules import PageRules
 from shoal.fetch.rendered_page import Picture
+from shoal.fetch.subresource_rules import SubresourceRules
 from shoal.model.rendering import Rendering
 from shoal.urls import origin_of
 
@@ -72,7 +72,7 @@ class PageVisit:
         self.is_unfinished = False
         """Its time ended before it was done."""
         self.insecure = False
-        self.rules: PageRules | None = None
+        self.rules: SubresourceRules | None = None
         self._counts: Counter[str] = Counter()
         self._world: int | None = None
         self._tasks: set[asyncio.Task[None]] = set()

@@ -27,8 +27,8 @@ from shoal.browser.websocket_server import WebSocketServer
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.decode_body import most_unpacked_bytes
 from shoal.fetch.exchange import REDIRECTS, RENDERED_TYPE, Exchange, FailureKind, Headers
-from shoal.fetch.page_rules import PageRules
 from shoal.fetch.rendered_page import RenderedPage
+from shoal.fetch.subresource_rules import SubresourceRules
 from shoal.model.rendering import STEP_LIMIT_S, Rendering
 from shoal.urls import host_of
 
@@ -51,7 +51,7 @@ class PlaywrightVisit:
         proxy: SocksProxy,
         agent: str,
         insecure: bool,
-        rules: PageRules | None,
+        rules: SubresourceRules | None,
     ) -> None:
         self._process = process
         self._call = call

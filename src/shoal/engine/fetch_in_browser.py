@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from shoal.engine.active_job import ActiveJob
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FetchAborted
-from shoal.fetch.page_rules import PageRules
+from shoal.fetch.subresource_rules import SubresourceRules
 from shoal.model import Lease
 from shoal.model.rendering import Render
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def fetch_in_browser(
-    browser: BrowserFetcher, call: Fetch, rules: PageRules | None, lease: Lease, active_job: ActiveJob
+    browser: BrowserFetcher, call: Fetch, rules: SubresourceRules | None, lease: Lease, active_job: ActiveJob
 ) -> Exchange | Failure:
     """Raises FetchAborted if the page is to be fetched again: in a browser, or without one if none starts and the job
     leaves it to Shoal. Raises BrowserMissing if it wants a browser."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from shoal.engine.active_job import ActiveJob
 from shoal.engine.robots.check import RobotsCheck
 from shoal.errors import InvalidURL
-from shoal.fetch.page_rules import PageRules
+from shoal.fetch.subresource_rules import SubresourceRules
 from shoal.model import Lease
 from shoal.model.rendering import Rendering
 from shoal.urls.canonical import canonical
@@ -14,7 +14,9 @@ from shoal.urls.canonical import canonical
 BY_ROBOTS = "refused by robots.txt"
 
 
-def rules_of_page(robots: RobotsCheck, lease: Lease, active_job: ActiveJob, rendering: Rendering) -> PageRules | None:
+def rules_of_page(
+    robots: RobotsCheck, lease: Lease, active_job: ActiveJob, rendering: Rendering
+) -> SubresourceRules | None:
     """None: the page may request whatever it likes, so the browser need not ask."""
     exclusions = active_job.exclusions
 
@@ -31,4 +33,4 @@ def rules_of_page(robots: RobotsCheck, lease: Lease, active_job: ActiveJob, rend
 
     if not exclusions and not rendering.robots_strict:
         return None
-    return PageRules(refusal, for_assets=bool(exclusions))
+    return SubresourceRules(refusal, for_assets=bool(exclusions))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class PageRules:
+class SubresourceRules:
     refusal: Callable[[str, bool], Awaitable[str | None]]
     """Why the page may not request a URL; it may have to fetch a robots.txt first. The second argument tells whether
     a script calls the URL, or a frame shows it."""
