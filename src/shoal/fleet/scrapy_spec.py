@@ -9,7 +9,7 @@ from shoal.errors import UsageError
 from shoal.model import JobSpec, ScrapyRun
 from shoal.model.options import OPTIONS
 from shoal.spiders.build_job_spec import JobDraft
-from shoal.spiders.input_sources import Sources, no_urls
+from shoal.spiders.input_sources import Sources, empty_sources
 from shoal.urls import Params
 
 _TAKEN = {
@@ -33,4 +33,4 @@ def scrapy_spec(spider: str, run: ScrapyRun, options: Mapping[str, Any]) -> JobS
 
 def no_sources() -> Sources:
     """The spider has its own start URLs."""
-    return no_urls(Params(), "host")
+    return empty_sources(Params(), "host")

@@ -23,7 +23,7 @@ from shoal.model.options import OPTIONS, check_sent
 from shoal.model.sink_url import check_fleet_sink, check_sink
 from shoal.settings import Settings
 from shoal.spiders.build_job_spec import JobDraft
-from shoal.spiders.input_sources import BadLine, Sources, given_urls, no_urls
+from shoal.spiders.input_sources import BadLine, Sources, empty_sources, given_urls
 from shoal.spiders.spider_reference import SPIDER_MODULE
 from shoal.spiders.url_lists import reason_words
 from shoal.store.jobs import create_job
@@ -159,7 +159,7 @@ def read_request(
     waits = urls_follow and not given
     if loaded is not None and not given and not waits:
         raise UsageError(f"the spider {loaded.name} names no URL to start from: give one")
-    sources = no_urls(draft.params, draft.group) if waits else given_urls(given, draft.params, draft.group)
+    sources = empty_sources(draft.params, draft.group) if waits else given_urls(given, draft.params, draft.group)
     spec = draft.spec(sources, None)
     if by is Requester.SUBMITTER:
         goes_on = spec.limits.allow_more_than(JobDraft.of({}, loaded, allow_private=False).limits)

@@ -19,7 +19,7 @@ from urllib.parse import quote
 from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from shoal.errors import UsageError
-from shoal.spiders.item import shape_of
+from shoal.spiders.item import unwrap_annotation
 from shoal.urls.url_ranges import MOST_URLS
 from shoal.wording import did_you_mean
 
@@ -131,7 +131,7 @@ def _own_parameters(function: Callable[..., Any]) -> dict[str, SpiderParameter]:
 
 
 def _typed(parameter: SpiderParameter, given: str | list[str]) -> Any:
-    _, is_list, _ = shape_of(parameter.type)
+    _, is_list, _ = unwrap_annotation(parameter.type)
     values = _values(given)
     if len(values) > 1 and not is_list:
         raise UsageError(

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NoReturn, TextIO
 
-from shoal.spiders.callback_tasks import hide_tasks, show_tasks
+from shoal.spiders.callback_tasks import hide_tasks, unhide_tasks
 
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGALRM, signal.SIGTERM, signal.SIGCHLD)
 """Those whose handlers a crawl depends on."""
@@ -74,7 +74,7 @@ class ProcessState:
         _permit_exit_here()
         if self._loop is not None:
             self._loop.__dict__.pop("stop", None)
-            show_tasks(self._loop)
+            unhide_tasks(self._loop)
         if tuple(map(_get_handler, self._signals)) != self._handlers:
             self._restore_handlers()
         if sys.getrecursionlimit() != self._recursion_limit:

@@ -82,11 +82,11 @@ _hidden_in: set[asyncio.AbstractEventLoop] = set()
 
 
 def hide_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Until `show_tasks`, `asyncio.all_tasks()` has only the tasks of the callback that runs."""
+    """Until `unhide_tasks`, `asyncio.all_tasks()` has only the tasks of the callback that runs."""
     _hidden_in.add(loop)
 
 
-def show_tasks(loop: asyncio.AbstractEventLoop) -> None:
+def unhide_tasks(loop: asyncio.AbstractEventLoop) -> None:
     _hidden_in.discard(loop)
 
 

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 from shoal.errors import InvalidURL, UsageError
 from shoal.model import Input, ScopeKind, Target
 from shoal.model.options import DEFAULTS
-from shoal.spiders.first_occurrence import FirstOccurrences
+from shoal.spiders.first_line_of_url import FirstLines
 from shoal.spiders.missing_file_check import check_is_no_file
 from shoal.spiders.url_lists import (
     ANYTHING_WITH_AT,
@@ -83,7 +83,7 @@ class Sources:
         """origin -> "user:password"."""
         self._params = params
         self._group = group
-        self._lines = FirstOccurrences()
+        self._lines = FirstLines()
 
     @property
     def listed(self) -> bool:
@@ -167,7 +167,7 @@ def given_urls(urls: Sequence[str | None], params: Params, group: str) -> Source
     return Sources([_Source(_name(bare(first)), entries, False)], params, group)
 
 
-def no_urls(params: Params, group: str) -> Sources:
+def empty_sources(params: Params, group: str) -> Sources:
     """For a job that gets its URLs later."""
     return Sources([_Source("crawl", iter(()), False)], params, group)
 

@@ -60,10 +60,10 @@ class Item(BaseModel):
             cls.key_fields = names
         for name, info in cls.model_fields.items():
             has_precision = any(isinstance(part, Precision) for part in info.metadata)
-            if has_precision and shape_of(info.annotation)[0] is not Decimal:
+            if has_precision and unwrap_annotation(info.annotation)[0] is not Decimal:
                 raise UsageError(f"{cls.__name__}.{name} has a precision, but is not a Decimal: remove one of them")
             has_sign = any(getattr(part, "decimal", None) for part in info.metadata)
-            if has_sign and shape_of(info.annotation)[0] not in (int, float, Decimal):
+            if has_sign and unwrap_annotation(info.annotation)[0] not in (int, float, Decimal):
                 raise UsageError(
                     f"{cls.__name__}.{name} has a decimal separator, but is not a number: remove one of them"
                 )
@@ -101,16 +101,16 @@ def record_of(item: Item) -> ItemRecord:
     return ItemRecord(cls.__name__, text, "\x1f".join(str(identity[name]) for name in cls.key_fields))
 
 
-def shape_of(annotation: Any) -> tuple[type, bool, bool]:
+def unwrap_annotation(annotation: Any) -> tuple[type, bool, bool]:
     """The plain type of an annotation, whether it is a list of it, and whether it may be None."""
     if get_origin(annotation) is Annotated:
-        return shape_of(get_args(annotation)[0])
+        return unwrap_annotation(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
         inner = [part for part in get_args(annotation) if part is not type(None)]
-        to, many, _ = shape_of(inner[0]) if len(inner) == 1 else (object, False, False)
+        to, many, _ = unwrap_annotation(inner[0]) if len(inner) == 1 else (object, False, False)
         return to, many, type(None) in get_args(annotation)
     if get_origin(annotation) in (list, tuple, set):
-        to, _, _ = shape_of((get_args(annotation) or (str,))[0])
+        to, _, _ = unwrap_annotation((get_args(annotation) or (str,))[0])
         return to, True, False
     return (annotation if isinstance(annotation, type) else object), False, False
 

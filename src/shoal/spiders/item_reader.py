@@ -24,7 +24,7 @@ from shoal.extract.selectors import Css
 from shoal.spiders.batch_select import Records, records_of
 from shoal.spiders.field_selectors import Pick, Place
 from shoal.spiders.file_field import File
-from shoal.spiders.item import Item, Reject, precision_in, shape_of
+from shoal.spiders.item import Item, Reject, precision_in, unwrap_annotation
 
 Read = Callable[[Place, str], Any]
 """(place, base URL) -> a value, None if there is none; raises CastError or Missing."""
@@ -164,7 +164,7 @@ def _slot(cls: type[Item], name: str, usual_decimal: str | None) -> Slot:
     info = cls.model_fields[name]
     picked = _pick_of(cls, name)
     assert picked is not None
-    to, many, optional = shape_of(info.annotation)
+    to, many, optional = unwrap_annotation(info.annotation)
     has_default = not info.is_required()
     syntax = _syntax_of(picked, to, info.metadata, usual_decimal)
     missing = None if optional else Gap(f"{name}: nothing matches {picked.text!r}")

@@ -1,4 +1,4 @@
-"""Maps each fingerprint to the line where it first occurred: 24 bytes per line; a dict would take 120."""
+"""Finds duplicate URLs in lists: maps a fingerprint to its first line. An entry takes 24 bytes, in a dict 120."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from array import array
 _AT_FIRST = 1 << 10
 
 
-class FirstOccurrences:
+class FirstLines:
     """An open-addressed hash table; fingerprints are hashes already."""
 
     def __init__(self) -> None:
