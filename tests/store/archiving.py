@@ -12,7 +12,7 @@ from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.capture import Capture, Reference
 from shoal.store.archive.recorder import RecordedGroup, Recorder
 from shoal.store.archive.segment_table import Segment
-from shoal.store.archive.spools import ALONE, Sealing, Spools
+from shoal.store.archive.spools import ALONE, SealLimits, Spools
 from shoal.store.archive.stored_segments import FolderSegments
 from shoal.store.store import Store
 from shoal.store.tables import segments
@@ -34,7 +34,7 @@ class Writing:
         archive: Archive,
         *,
         machine: str = "here",
-        sealing: Sealing = ALONE,
+        sealing: SealLimits = ALONE,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.store = store

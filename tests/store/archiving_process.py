@@ -24,7 +24,7 @@ from shoal.store.archive.archive_and_save import archive_and_save
 from shoal.store.archive.archive_folders import Archive, stored_path
 from shoal.store.archive.capture import Capture
 from shoal.store.archive.recorder import Recorder
-from shoal.store.archive.spools import ALONE, ON_A_FLEET, Sealing, Spools
+from shoal.store.archive.spools import ALONE, ON_A_FLEET, SealLimits, Spools
 from shoal.store.crawl.save_batch import Batch
 from shoal.store.store import Store
 from tests.store.archiving import ABOUT
@@ -54,7 +54,7 @@ def _capture(n: int) -> Capture:
 
 def write(place: str, home: Path, number: int) -> None:
     with Store.open(place) as store:
-        spools = Spools(Archive.at(None, home), "here", Sealing(0.2, ON_A_FLEET.behind_bytes))
+        spools = Spools(Archive.at(None, home), "here", SealLimits(0.2, ON_A_FLEET.behind_bytes))
         recorder = Recorder(spools, JOB, ABOUT)
         for start in count(number * 1_000_000, PAGES_AT_ONCE):
             archive_and_save(store, group(range(start, start + PAGES_AT_ONCE)), recorder)

@@ -20,7 +20,7 @@ from shoal.store.archive.capture import Reference
 from shoal.store.archive.lost_segments import forget_pages, give_up, lost_segments
 from shoal.store.archive.segment_table import archived_bytes, require_segment, require_segments, save_segment
 from shoal.store.archive.spool_transfer import adopt
-from shoal.store.archive.spools import ON_A_FLEET, REPORT_EVERY_S, Sealing
+from shoal.store.archive.spools import ON_A_FLEET, REPORT_EVERY_S, SealLimits
 from shoal.store.archive.stored_segments import FolderSegments
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.results.items import save_item_types
@@ -32,7 +32,7 @@ from tests.store.make import item_record, item_type, job_with, page
 from tests.store.warcs import capture, of_type, read_folder
 
 ROOT = Path(__file__).parents[2]
-IMPATIENT = Sealing(60.0, 5_000)
+IMPATIENT = SealLimits(60.0, 5_000)
 MEMORY = Path("/dev/shm")
 
 

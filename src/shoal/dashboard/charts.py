@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from markupsafe import Markup
 
 from shoal.dashboard.formats import rate as rate_text
-from shoal.store.results.time_series import MINUTE_S, Point, sum_of
+from shoal.store.results.time_series import MINUTE_S, Point, merge_points
 
 WIDTH, HEIGHT, TOP = 640, 120, 18
 MOST_POINTS = 160
@@ -144,7 +144,7 @@ def _thinned(points: Sequence[Point]) -> list[Point]:
         return list(points)
     size = -(-len(points) // MOST_POINTS)
     parts = [points[place : place + size] for place in range(0, len(points), size)]
-    return [sum_of(part[0].at, part[-1].at + part[-1].seconds - part[0].at, part) for part in parts]
+    return [merge_points(part[0].at, part[-1].at + part[-1].seconds - part[0].at, part) for part in parts]
 
 
 def status_classes(by_status: dict[str, int] | None) -> dict[str, int]:

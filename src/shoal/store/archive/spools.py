@@ -29,7 +29,7 @@ SEGMENT_BYTES = 64_000_000
 REPORT_EVERY_S = 10.0
 """How often an open segment's size is reported to the store."""
 REMOTE_AFTER_S = 300.0
-"""With a bucket, the maximum age of an open segment where `Sealing` names none: until then only this machine has it."""
+"""With a bucket, the maximum age of an open segment if `SealLimits` has none: until then only this machine has it."""
 DRAIN_S = 2.0
 _SEGMENTS_IN_SPOOL = 4
 """A spool that may hold little has smaller segments, so that some of them can leave while others are written."""
@@ -37,15 +37,15 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
 _MOST_OF_MACHINE = 24
 
 
-class Sealing(NamedTuple):
+class SealLimits(NamedTuple):
     after_s: float | None
     """The maximum age of an open segment; None: only its size matters."""
     behind_bytes: int
     """How much may wait in the spool while the archive cannot be written."""
 
 
-ON_A_FLEET = Sealing(60.0, 4_000_000_000)
-ALONE = Sealing(None, 0)
+ON_A_FLEET = SealLimits(60.0, 4_000_000_000)
+ALONE = SealLimits(None, 0)
 """For one process: nobody waits for its segments, and sealing by age would make thousands of files in a slow crawl."""
 
 
@@ -68,7 +68,7 @@ class OpenSegment:
 
 class Spools:
     def __init__(
-        self, archive: Archive, machine: str, sealing: Sealing, clock: Callable[[], float] = time.time
+        self, archive: Archive, machine: str, sealing: SealLimits, clock: Callable[[], float] = time.time
     ) -> None:
         """Creates nothing on the disk until there is something to write. Do not use it after a fork."""
         self.archive = archive

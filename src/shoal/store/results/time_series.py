@@ -140,10 +140,10 @@ def _merged(points: Sequence[Point]) -> list[Point]:
     end = points[-1].at + points[-1].seconds
     seconds = 2 * points[-1].seconds
     pairs = groupby(points, lambda point: point.at // seconds * seconds)
-    return [sum_of(at, seconds, list(some)) for at, some in pairs if at + seconds <= end]
+    return [merge_points(at, seconds, list(some)) for at, some in pairs if at + seconds <= end]
 
 
-def sum_of(at: int, seconds: int, some: Sequence[Point]) -> Point:
+def merge_points(at: int, seconds: int, some: Sequence[Point]) -> Point:
     """What happened in all of these periods, as one."""
     statuses: Counter[str] = Counter()
     for point in some:
