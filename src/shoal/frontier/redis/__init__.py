@@ -15,7 +15,7 @@ from shoal.frontier.contract import ALL_LANES, HORIZON_S, Call, Ended, Offered, 
 from shoal.frontier.recent_offers import RecentOffers
 from shoal.frontier.redis.connection_pool import PoolLimits, RedisConnection
 from shoal.frontier.redis.inspection import RedisInspection
-from shoal.frontier.redis.offer_batches import PART, HostOffers, fields_of, name_of, parts_of
+from shoal.frontier.redis.offer_batches import PART, HostOffers, digest_of_part, fields_of, parts_of
 from shoal.frontier.redis.serialize import (
     band_of,
     completion_fields,
@@ -180,7 +180,7 @@ class RedisFrontier(RedisInspection):
     async def _offer(self, call: Call, part: list[HostOffers]) -> Offered:
         bounds = {"per_job": self._bounds.queued_per_job, "in_all": self._bounds.queued_in_all}
         fields = fields_of(part)
-        new, places = await self._once("offer", call, name_of(fields), {**bounds, "offers": fields})
+        new, places = await self._once("offer", call, digest_of_part(fields), {**bounds, "offers": fields})
         left = [part[place - 1].to_offer() for place in places]
         for place, group in enumerate(part, 1):
             if place not in places:

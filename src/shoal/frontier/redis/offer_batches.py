@@ -51,7 +51,7 @@ def fields_of(part: list[HostOffers]) -> list[list[Any]]:
     return offers
 
 
-def name_of(fields: list[list[Any]]) -> bytes:
+def digest_of_part(fields: list[list[Any]]) -> bytes:
     """Identifies a part within its call by its content, because a repeated call may be split in other places."""
     return blake2b(msgpack.packb(fields), digest_size=8).digest()
 
