@@ -50,7 +50,7 @@ FAULTS_SHOWN = 5
     type=Share(),
     default=0.0,
     metavar="R",
-    help="Share of pages on which the spider may fail; above it no item is replaced. Default: 0.",
+    help="Keep the old items if the spider fails on more than this share of pages. Default: 0.",
 )
 @click.option(
     "--allow-empty", is_flag=True, help="Replace the items even if there is no new one, and exit with code 0."
