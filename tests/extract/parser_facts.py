@@ -38,7 +38,7 @@ def facts(parser: PageParser) -> Facts:
         hrefs=list(dict.fromkeys(hrefs)),
         rels={hrefs[place]: rel for place, rel in sorted(rels.items(), reverse=True) if rel},
         frames=parser.frames(),
-        text=_folded(parser.text()),
+        text=_folded(parser.text().decode("utf-8", "replace")),
     )
 
 

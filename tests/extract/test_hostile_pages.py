@@ -47,7 +47,7 @@ def check_all(html: bytes) -> None:
     for source in (ScanParser(html), TreeParser(html), EventParser(html)):
         source.title()
         hrefs, rels = source.links()
-        "".join([source.text(), *hrefs, *rels.values(), *source.frames()]).encode()
+        "".join([source.text().decode("utf-8", "replace"), *hrefs, *rels.values(), *source.frames()]).encode()
         for tag, attributes in source.sayings():
             "".join((tag, *attributes, *filter(None, attributes.values()))).encode()
 

@@ -41,8 +41,8 @@ class EventParser:
     def title(self) -> str | None:
         return "".join(self._seen.title) if self._seen.title else None
 
-    def text(self) -> str:
-        return "".join(self._seen.words)
+    def text(self) -> bytes:
+        return "".join(self._seen.words).encode("utf-8", "replace")
 
 
 class _Content:

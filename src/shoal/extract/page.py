@@ -68,11 +68,13 @@ class PageReading:
 
     def text(self) -> str:
         """Visible text with collapsed white space."""
-        return _fold(self._source.text(), MAX_TEXT)
+        return _fold(self._source.text().decode("utf-8", "replace"), MAX_TEXT)
 
-    def raw_text(self) -> str:
-        """Visible text, with white space as its parser gives it: collapsing it may cost as much as parsing."""
-        return self._source.text()[:MAX_TEXT]
+    def raw_text(self) -> bytes:
+        """Visible text as its parser gives it, in UTF-8: to collapse white space may cost as much as parsing, and most
+        texts are stored as they are."""
+        text = self._source.text()
+        return text if len(text) <= MAX_TEXT else text.decode("utf-8", "replace")[:MAX_TEXT].encode()
 
 
 def read(

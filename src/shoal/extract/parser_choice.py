@@ -28,8 +28,8 @@ class PageParser(Protocol):
 
     def title(self) -> str | None: ...
 
-    def text(self) -> str:
-        """Visible text; words of neighbouring elements are kept apart. White space may be as in the page."""
+    def text(self) -> bytes:
+        """Visible text in UTF-8; words of neighbouring elements are kept apart. White space may be as in the page."""
 
 
 choose_parser: Callable[[bytes, bool], PageParser]

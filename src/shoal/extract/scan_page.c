@@ -1078,7 +1078,7 @@ static PyObject *scan(PyObject *Py_UNUSED(module), PyObject *arguments) {
     page.rels = PyDict_New();
     page.frames = PyList_New(0);
     if (page.sayings && page.hrefs && page.rels && page.frames && scan_page(&page)) {
-        PyObject *text = decoded(page.text.start, page.text.size);
+        PyObject *text = PyBytes_FromStringAndSize((const char *)page.text.start, page.text.size);
         if (text)
             result = Py_BuildValue("(OOOOOON)", or_none(page.language), or_none(page.title), page.sayings, page.hrefs,
                                    page.rels, page.frames, text);

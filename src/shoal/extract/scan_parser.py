@@ -43,5 +43,5 @@ class ScanParser:
     def frames(self) -> list[str]:
         return self._scanned[5]
 
-    def text(self) -> str:
+    def text(self) -> bytes:
         return self._scanned[6]

@@ -40,12 +40,12 @@ class TreeParser:
                 return node.text()
         return None
 
-    def text(self) -> str:
+    def text(self) -> bytes:
         # Innermost first: removing an element frees what it holds.
         for node in reversed(self._any_of(UNSEEN)):
             node.decompose()
         body = self._parser.body
-        return body.text(separator=" ") if body else ""
+        return body.text(separator=" ").encode("utf-8", "replace") if body else b""
 
     def _any_of(self, tags: tuple[str, ...]) -> list[LexborNode]:
         """In page order, for which a selector is needed only where the page has several of these tags."""
@@ -93,8 +93,8 @@ class HeadParser:
         nodes = self._root.parser.tags("title")
         return nodes[0].text() if nodes else None
 
-    def text(self) -> str:
-        return ""
+    def text(self) -> bytes:
+        return b""
 
 
 def _is_caption(title: LexborNode) -> bool:

@@ -25,6 +25,7 @@ from shoal.model.options import Canonical, Lane, ScopeKind
 from shoal.model.record import (
     DeadLetter,
     Drop,
+    FoundContent,
     ItemRecord,
     ItemType,
     Packed,
@@ -67,6 +68,7 @@ __all__ = [
     "DeadLetter",
     "Drop",
     "Figures",
+    "FoundContent",
     "Input",
     "ItemRecord",
     "ItemType",

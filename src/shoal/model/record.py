@@ -59,7 +59,7 @@ class PageRecord:
     """The fingerprint of its canonical URL, in a job that merges pages by it. Not stored."""
     merged_into: int | None = None
     """The page that represents it; the store decides that."""
-    content: PageContent | Packed | None = None
+    content: FoundContent | PageContent | Packed | None = None
     """Stored for jobs without spider or rules, whose data is the page itself. Compressed for the store."""
     items: list[ItemRecord] = field(default_factory=list)
     rejects: list[RejectRecord] = field(default_factory=list)
@@ -78,6 +78,18 @@ class PageContent:
     """Its links once each: as written but for fragments, relative to its URL, or already resolved."""
     formats: dict[str, Any] = field(default_factory=dict)
     """Format -> the page in that format, as JSON values."""
+
+
+@dataclass(slots=True)
+class FoundContent:
+    """The content of a page that was just read, to be packed. Its text need not become a string for that."""
+
+    description: str | None
+    language: str | None
+    text: bytes
+    """In UTF-8, with white space as its parser gives it."""
+    hrefs: list[str]
+    formats: dict[str, Any]
 
 
 @dataclass(slots=True)

@@ -244,7 +244,9 @@ class ReaderPool:
                     async for reply in replies:
                         if "page" in reply:
                             head, *rest = reply["page"]
-                            read.append(ParsedPage(PageHead(*head), *rest))
+                            page = ParsedPage(PageHead(*head), *rest)
+                            page.text = None if reply["text"] is None else reply["text"].encode("utf-8", "replace")
+                            read.append(page)
                         else:
                             _add_format(read[0], left, *reply["format"])
                 # No formats are made of a page that asks not to be indexed.

@@ -16,7 +16,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -148,7 +148,9 @@ def _sitemap(_: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
 def _page(ask: dict[str, Any], body: bytes) -> Iterator[dict[str, Any]]:
     how = ParseRequest(*ask["how"])
     page = read_page(how, body)
-    yield {"page": astuple(page)}
+    text = None if page.text is None else page.text.decode("utf-8", "replace")
+    # JSON has no bytes.
+    yield {"page": astuple(replace(page, text=None)), "text": text}
     if page.text is not None and how.formats:
         yield from _formats(ask, body)
 

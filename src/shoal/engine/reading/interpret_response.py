@@ -28,10 +28,10 @@ from shoal.model import (
     LAST,
     Canonical,
     Completion,
+    FoundContent,
     Lease,
     Offer,
     Outcome,
-    PageContent,
     PageRecord,
     Render,
     Trail,
@@ -139,7 +139,7 @@ async def _note_change(record: PageRecord, known: KnownPage) -> None:
         return
     earlier = known.page.content()
     before = earlier.text if earlier else None
-    now = record.content.text if isinstance(record.content, PageContent) else None
+    now = record.content.text.decode("utf-8", "replace") if isinstance(record.content, FoundContent) else None
     # In a thread: a long text takes 0.1 s.
     record.change_kind = await asyncio.to_thread(change_kind, True, before, now)
 
@@ -294,7 +294,7 @@ def note_head(active_job: ActiveJob, record: PageRecord, head: PageHead) -> Link
     return canonical
 
 
-def _content(page: ParsedPage, against_base: PageLinks | None) -> PageContent | None:
+def _content(page: ParsedPage, against_base: PageLinks | None) -> FoundContent | None:
     if page.text is None:
         return None
     # Unresolved, if they depend only on the page's URL: a crawl writes them once, and most are never read.
@@ -302,7 +302,7 @@ def _content(page: ParsedPage, against_base: PageLinks | None) -> PageContent | 
         against_base.urls if against_base else [href for href in dict.fromkeys(page.hrefs) if len(href) <= MOST_KEPT]
     )
     missing = {"missing": page.missing} if page.missing else {}
-    return PageContent(page.description, page.language, page.text, hrefs, page.formats | missing)
+    return FoundContent(page.description, page.language, page.text, hrefs, page.formats | missing)
 
 
 def _resolved(active_job: ActiveJob, done: RequestResult, page: ParsedPage, hrefs: list[str]) -> PageLinks:

@@ -29,7 +29,7 @@ class SeenTexts:
     def __init__(self) -> None:
         self._seen: dict[int, int] = {}
 
-    def has_other(self, url: str, fingerprint: int, text: str) -> bool:
+    def has_other(self, url: str, fingerprint: int, text: bytes) -> bool:
         """Whether another URL of the same path has the same words, in whatever order."""
         if len(text) > MOST_CHARS or not text:
             return False

@@ -46,8 +46,8 @@ class ParsedPage:
     nofollowed: int
     for_programs: int
     beyond: int
-    text: str | None
-    """None: the page asks not to be indexed, or the job does not need the text."""
+    text: bytes | None
+    """In UTF-8. None: the page asks not to be indexed, or the job does not need the text."""
     formats: dict[str, Any] = field(default_factory=dict)
     """Made in a reader process only, because their time depends on the page."""
     missing: dict[str, str] = field(default_factory=dict)
