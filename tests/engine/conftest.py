@@ -47,6 +47,8 @@ class Field:
     bounds: CallbackLimits | None = None
     reading_s: float = 10.0
     is_alone: bool = False
+    ended: int = 0
+    """The requests that ended in the last run, each as often as it was leased."""
 
     def add(self, job: str, wanted: JobSpec, *seeds: str, fleet: bool = False) -> None:
         params = Params(frozenset(wanted.keep_params), frozenset(wanted.drop_params))
@@ -74,6 +76,7 @@ class Field:
             if stopping:
                 stopping.cancel()
         finally:
+            self.ended = engine.ended
             writer.close()
             await fetcher.aclose()
 

@@ -60,10 +60,14 @@ def test_one_useful_page_or_one_that_was_found_by_it_clears_a_shape() -> None:
         assert doubt(shapes) is Doubt.NONE
 
 
-def test_a_host_without_useful_pages_is_not_judged() -> None:
+def test_shapes_of_a_host_without_useful_pages_are_only_suspected() -> None:
     shapes = ShapeStatistics(LearntCounts())
-    learn(shapes, LEAST_USEFUL_PAGES - 1, 10 * USELESS_AFTER)
+    learn(shapes, LEAST_USEFUL_PAGES - 1, DOUBTFUL_AFTER - 1)
     assert doubt(shapes) is Doubt.NONE
+    learn(shapes, 0, 10 * USELESS_AFTER)
+    assert doubt(shapes) is Doubt.SUSPECTED and doubt(shapes, article(999)) is Doubt.NONE
+    shapes.learn(HOST, article(0), Worth.USEFUL)
+    assert doubt(shapes) is Doubt.USELESS
 
 
 def test_other_workers_are_called_soon_but_not_all_the_time() -> None:

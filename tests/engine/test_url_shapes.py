@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shoal.engine.shape_statistics import DOUBTFUL_AFTER
 from shoal.frontier.redis import RedisFrontier
 from shoal.jobs.explain import explain
 from shoal.model import Figures
@@ -64,6 +65,27 @@ async def test_a_site_that_is_noindex_throughout_is_crawled_whole(crawler: Field
     async with serving({"/": page}) as site:
         seen = await crawler.crawl(spec(), site.url())
     assert seen.stored.dropped == {} and seen.stored.pages == 61
+    assert crawler.ended <= 2 * 61, "each request is put off once at most"
+
+
+async def test_what_a_feed_lists_waits_for_the_pages_if_it_brings_nothing(crawler: Field) -> None:
+    """As in a wiki whose feed lists what changed, if the feed comes before the list of pages."""
+
+    def changes(visit: Visit) -> Answer:
+        items = "".join(f"<item><link>{visit.origin(visit.host)}/p{n}?do=diff</link></item>" for n in range(30))
+        return Answer(200, f"<rss><channel>{items}</channel></rss>".encode(), "application/rss+xml")
+
+    def page(visit: Visit) -> Answer:
+        return html(head=NOINDEX if visit.query else "", body=visit.path)
+
+    articles = [f"/p{n}" for n in range(30)]
+    lists: Pages = {"/": html("/feed", "/all"), "/feed": changes, "/all": html(*articles)}
+    async with serving({**lists, **dict.fromkeys(articles, page)}) as site:
+        seen = await crawler.crawl(spec(per_host=1), site.url())
+    fetched = list(crawler.pages())
+    before = fetched[: fetched.index(articles[-1])]
+    assert sum("do=diff" in path for path in before) == DOUBTFUL_AFTER
+    assert set(fetched) >= set(articles) and seen.stored.dropped["shape"] > 0
 
 
 async def test_pages_that_only_name_a_canonical_url_elsewhere_are_not_copies(crawler: Field) -> None:

@@ -3,7 +3,8 @@
 A shape with a few such pages and no other is doubtful: its requests go to the end of the queue. After enough of them,
 it is useless, and the rest is dropped, but for a sample that is spread over all of its URLs. One useful page clears a
 shape for good, and so does a page that was found only by way of it. So a list that is noindex itself stays in use as
-long as it leads to pages.
+long as it leads to pages. A host with hardly a useful page may ask not to be indexed at all: its shapes are only
+suspected, and each of their requests is put off once.
 
 The counts last over a restart, and the workers of a fleet share them (`learnt_counts.py`).
 """
@@ -24,7 +25,7 @@ ALL = "all"
 DOUBTFUL_AFTER = 4
 USELESS_AFTER = 20
 LEAST_USEFUL_PAGES = 5
-"""A host without as many useful pages is not judged: it may ask not to be indexed at all."""
+"""At a host without as many useful pages, shapes are only suspected."""
 SAMPLE_OF = 16
 """One of so many requests of a useless shape is made nevertheless, before the others are dropped."""
 OFTEN = 3
@@ -44,8 +45,9 @@ class Worth(Enum):
 
 class Doubt(IntEnum):
     NONE = 0
-    DOUBTFUL = 1
-    USELESS = 2
+    SUSPECTED = 1
+    DOUBTFUL = 2
+    USELESS = 3
 
 
 class Verdict(NamedTuple):
@@ -85,7 +87,7 @@ class ShapeStatistics:
 
     def verdict(self, host: str, url: str) -> Verdict:
         """Names the most special of the shapes that are to blame: the one with the fewest pages."""
-        if not self._doubted or self._useful[host] < LEAST_USEFUL_PAGES:
+        if not self._doubted:
             return Verdict(Doubt.NONE)
         shapes = shapes_of(url)
         doubted = [shape for shape in shapes if f"{host} {shape}" in self._doubted]
@@ -93,7 +95,7 @@ class ShapeStatistics:
             return Verdict(Doubt.NONE)
         doubts = [(self._doubt(f"{host} {shape}"), -self._useless[f"{host} {shape}"], shape) for shape in doubted]
         doubt, _, shape = max(doubts)
-        return Verdict(doubt, shape)
+        return Verdict(doubt if self._useful[host] >= LEAST_USEFUL_PAGES else Doubt.SUSPECTED, shape)
 
     def learn(self, host: str, url: str, worth: Worth, found_by: Iterable[str] = ()) -> None:
         """`found_by` are the shapes of the useless pages that led to it."""

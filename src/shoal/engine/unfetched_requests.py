@@ -52,7 +52,8 @@ def _lacks_region(lease: Lease, active_job: ActiveJob) -> str | None:
 
 def by_shape(lease: Lease, active_job: ActiveJob) -> RequestResult | None:
     """Puts a request of a doubtful shape off, so that it comes after all others of its host, and drops one of a useless
-    shape. Before any is dropped, the samples among them are fetched. Seeds and what sitemaps list are fetched."""
+    shape. Before any is dropped, the samples among them are fetched. Seeds and what sitemaps list are fetched. One of a
+    suspected shape is put off once, and then fetched."""
     trail = lease.trail
     if active_job.shapes is None or trail.depth == 0 or trail.parent is None or trail.callback:
         return None
@@ -61,7 +62,7 @@ def by_shape(lease: Lease, active_job: ActiveJob) -> RequestResult | None:
         return None
     if trail.priority > ONE_OF_THE_LAST:
         return request_result.put_off(lease, ONE_OF_THE_LAST)
-    if is_sample(lease):
+    if doubt is Doubt.SUSPECTED or is_sample(lease):
         return None
     if trail.priority > LAST_OF_ALL:
         return request_result.put_off(lease, LAST_OF_ALL, OTHERS_END_S if active_job.keeps_offers else 0.0)
