@@ -308,6 +308,8 @@ def test_errors_are_json_when_json_is_asked_for(shoal: Shell) -> None:
 def test_quiet_says_nothing_and_no_color_colours_nothing(shoal: Shell, site: Running) -> None:
     ran = shoal("crawl", site.url(), *ALLOWED, "--max-pages", "1", "--quiet")
     assert (ran.out, ran.err) == ("", "")
+    limited = shoal("crawl", site.url(), *ALLOWED, "--max-pages", "1", "--error-on-limit", "--quiet")
+    assert (limited.code, limited.err) == (6, "error: its limit of pages is reached\n")
     plain = shoal("crawl", site.url(), *ALLOWED, "--max-pages", "1", env={"NO_COLOR": "1"})
     assert "\x1b[" not in plain.err
 

@@ -132,6 +132,15 @@ def test_a_spider_that_fails_on_its_only_page_is_told_with_its_own_line(
     assert ran.code == 4 and ran.lines[-1]["message"] == why and why in shoal("job", "last").out
 
 
+def test_quiet_leaves_the_errors_of_a_spider_that_fails_on_every_page(shoal: Shell, site: Running) -> None:
+    (shoal.folder / "prices.py").touch()
+    write(shoal, site, f"{ONE_PAGE}    prices.read()\n")
+    ran = shoal("crawl", "books.py", "--quiet")
+    first, *_, last = ran.err.splitlines()
+    assert (ran.code, ran.out, first) == (4, "", "errors:")
+    assert last == "error: the spider failed on every page that was fetched" and "AttributeError" in ran.err
+
+
 def test_once_the_file_is_mended_a_retry_makes_the_job_whole(shoal: Shell, site: Running) -> None:
     write(shoal, site)
     change(shoal, "    yield page.item", "    assert 'Blue' not in page.title\n    yield page.item")

@@ -56,7 +56,9 @@ from shoal.jobs.run_summary import (
     EXIT_DONE,
     EXIT_FAILURES,
     EXIT_INTERRUPTED,
+    EXIT_LIMIT,
     EXIT_NOTHING,
+    EXIT_UNAVAILABLE,
     exit_code,
     summary,
     why_nothing,
@@ -272,7 +274,9 @@ def _report(session: Session, home: Home, report: Report, written: int | None) -
     if session.json:
         with until_reader_leaves():
             _report_as_json(session, report, quality)
-    elif not session.quiet:
+    elif session.quiet:
+        _report_errors(session, report.overview)
+    else:
         _report_as_text(session, report, quality, written)
 
 
@@ -323,14 +327,8 @@ def _report_as_text(session: Session, report: Report, quality: Quality, written:
             session.say(line)
     for line in unmatched_lines(overview):
         session.say(line)
-    for line in failure_lines(session, overview, GROUPS_SHOWN, further="job"):
+    for line in (*failure_lines(session, overview, GROUPS_SHOWN, further="job"), *_error_lines(session, overview)):
         session.say(line)
-    if overview.no_items is not None:
-        session.say(f"error: {no_items_line(session, overview)}")
-    if exit_code(overview) in (EXIT_NOTHING, EXIT_BLOCKED):
-        session.say(f"error: {why_nothing(overview)}")
-    if overview.on_finish:
-        session.say(f"error: {safe(overview.on_finish)}; the data is complete")
     if written is not None and spec.output != "-":
         session.say(f"wrote {plural(written, 'record')} to {shown_path(spec.output or '')}")
     for line in sink_lines(overview):
@@ -343,6 +341,32 @@ def _report_as_text(session: Session, report: Report, quality: Quality, written:
         session.say(f"see also: {session.command(further)}")
     if overview.state is JobState.LIMITED:
         session.say(f"continue with: {session.command('resume', overview.job.id, higher_limit(overview.job))}")
+
+
+def _report_errors(session: Session, overview: Overview) -> None:
+    """All that --quiet leaves: what went wrong, if the exit code says that something did."""
+    code = exit_code(overview)
+    if code not in (EXIT_DONE, EXIT_INTERRUPTED):
+        for line in failure_lines(session, overview, GROUPS_SHOWN, further="job"):
+            session.say(line)
+    for line in _error_lines(session, overview):
+        session.say(line)
+    if overview.job.reason and (code == EXIT_LIMIT or (code == EXIT_FAILURES and overview.no_items is None)):
+        session.say(f"error: {safe(overview.job.reason)}")
+    if code == EXIT_UNAVAILABLE:
+        for sink in sink_lines(overview):
+            session.say(f"error: sink {sink}")
+
+
+def _error_lines(session: Session, overview: Overview) -> list[str]:
+    lines = []
+    if overview.no_items is not None:
+        lines.append(f"error: {no_items_line(session, overview)}")
+    if exit_code(overview) in (EXIT_NOTHING, EXIT_BLOCKED):
+        lines.append(f"error: {why_nothing(overview)}")
+    if overview.on_finish:
+        lines.append(f"error: {safe(overview.on_finish)}; the data is complete")
+    return lines
 
 
 def _detail_lines(report: Report) -> list[str]:
