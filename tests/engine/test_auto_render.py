@@ -6,15 +6,20 @@ from dataclasses import replace
 
 import pytest
 
+from shoal.browser.browser_fetcher import BrowserFetcher
+from shoal.browser.browser_pool import BrowserPool
+from shoal.engine.active_job import ActiveJob, JobResources
 from shoal.engine.learnt_counts import LearntCounts
 from shoal.engine.reading.auto_render import RECHECKED_ONE_IN, AutoRender
 from shoal.engine.request_result import RequestResult, in_browser
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.exchange import Exchange, Headers
 from shoal.fetch.rendered_page import RenderedPage
-from shoal.model import Completion, Lease, Outcome, Trail
+from shoal.model import Completion, Lease, Outcome, Render, Trail
 from shoal.store.store import Store
 from shoal.urls.path_pattern import path_pattern
-from tests.engine.conftest import Field
+from tests.engine.conftest import Field, spec
 from tests.engine.stored_counts import stored
 from tests.frontier.conftest import target
 
@@ -89,7 +94,7 @@ def test_pages_like_those_that_gained_nothing_are_left() -> None:
 
 
 def test_a_process_without_a_browser_soon_leaves_such_pages_to_others_at_once() -> None:
-    auto, other = AutoRender(LearntCounts(), has_browser=False), AutoRender(LearntCounts())
+    auto, other = AutoRender(LearntCounts(), lambda: False), AutoRender(LearntCounts())
     for n in (1, 2):
         assert not auto.at_once(lease(n)) and auto.is_shell(lease(n), answer(SHELL))
     assert auto.at_once(lease(3)) and not auto.at_once(lease(3, "about"))
@@ -102,9 +107,33 @@ def test_a_process_without_a_browser_soon_leaves_such_pages_to_others_at_once() 
     assert not other.at_once(handed) and not other.is_shell(handed, answer(SHELL)), "a browser gains nothing there"
 
 
+def test_a_process_whose_browser_is_away_leaves_such_pages_to_others_until_it_is_back() -> None:
+    has_browser = False
+    auto = AutoRender(LearntCounts(), lambda: has_browser)
+    for n in (1, 2):
+        assert auto.is_shell(lease(n), answer(SHELL))
+    assert auto.at_once(lease(3))
+    has_browser = True
+    assert not auto.at_once(lease(3)), "now it sees itself what rendering gains"
+    has_browser = False
+    assert auto.at_once(lease(3))
+
+
+async def test_the_browser_of_a_process_is_away_if_it_does_not_start() -> None:
+    browser = BrowserFetcher(BrowserPool("shoal/test", "/no/such", has_others=True), "shoal/test", AddressGuard())
+    fetcher = Fetcher("shoal/test", AddressGuard())
+    resources = JobResources(fetcher, open_browser=lambda: browser)
+    active_job = ActiveJob("job", spec(render=Render.AUTO), 0.0, [], [], resources)
+    for n in (1, 2):
+        assert active_job.rendering_of(lease(n)) is None and active_job.auto_render.is_shell(lease(n), answer(SHELL))
+    assert active_job.rendering_of(lease(3)) is not None
+    await active_job.close_browser()
+    await fetcher.aclose()
+
+
 def saved(store: Store, *several: AutoRender, has_browser: bool = True) -> AutoRender:
     """As a process sees it that begins later."""
-    later = AutoRender(LearntCounts(), has_browser)
+    later = AutoRender(LearntCounts(), lambda: has_browser)
     later.load(stored(store, *(auto.learnt for auto in several)))
     return later
 

@@ -237,7 +237,11 @@ class ActiveJob:
         # Imported here only: few jobs need it.
         from shoal.engine.reading.auto_render import AutoRender
 
-        return AutoRender(self.learnt, has_browser=self._open_browser is not None)
+        return AutoRender(self.learnt, self._has_browser)
+
+    def _has_browser(self) -> bool:
+        """Asked each time: the browser of a process may fail, and start again later."""
+        return self.browser is not None and not self.browser.pool.is_away
 
     def load_learnt(self, stored: Mapping[tuple[str, str], int]) -> None:
         """Takes over what the job has learnt in other processes, and in earlier runs."""

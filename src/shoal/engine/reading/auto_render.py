@@ -10,7 +10,7 @@ If the browser does not start, pages are taken as they are, and those that need 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from shoal.engine.learnt_counts import LearntCounts
@@ -44,7 +44,7 @@ class Experience:
     gained: int = 0
     wasted: int = 0
     handed_over: int = 0
-    """In a process without a browser: pages in a row that a plain fetch was not enough for."""
+    """While the process had no browser: pages in a row that a plain fetch was not enough for."""
 
     @property
     def renders_at_once(self) -> bool:
@@ -60,8 +60,8 @@ class Experience:
 
 
 class AutoRender:
-    def __init__(self, learnt: LearntCounts, has_browser: bool = True) -> None:
-        """A process without a browser leaves pages to others, and does not see what that gains."""
+    def __init__(self, learnt: LearntCounts, has_browser: Callable[[], bool] = lambda: True) -> None:
+        """While a process has no browser, it leaves pages to others, and does not see what that gains."""
         self.learnt = learnt
         self._has_browser = has_browser
         self._known: dict[str, Experience] = {}
@@ -96,9 +96,8 @@ class AutoRender:
         experience = self._experience(lease)
         if lease.needs_browser:
             return not experience.is_left or _is_rechecked(lease)
-        handed_over = experience.handed_over >= RENDERED_AFTER and not experience.is_left
-        known = experience.renders_at_once or handed_over
-        return known and not _is_rechecked(lease)
+        is_known = experience.renders_at_once or self._is_handed_over(experience)
+        return is_known and not _is_rechecked(lease)
 
     def is_shell(self, lease: Lease, answer: Exchange) -> bool:
         """Whether a page that was fetched without a browser is to be rendered before anybody reads it."""
@@ -156,8 +155,12 @@ class AutoRender:
         self.learnt.add(kind, key, n, lease.target.url)
         self.learnt.has_news |= experience.verdict != before
 
+    def _is_handed_over(self, experience: Experience) -> bool:
+        """With a browser it looks itself what rendering gains there."""
+        return experience.handed_over >= RENDERED_AFTER and not experience.is_left and not self._has_browser()
+
     def _note_handed_over(self, lease: Lease) -> None:
-        if not self._has_browser:
+        if not self._has_browser():
             experience = self._experience(lease)
             experience.handed_over = min(RENDERED_AFTER, experience.handed_over + 1)
             self._keep(_pattern(lease), experience)
