@@ -8,7 +8,10 @@ import subprocess
 import sys
 import time
 
-from shoal.browser.cpu_wait import answered_in_time, cpu_wait_s
+import pytest
+
+from shoal.browser.cpu_wait import answered_in_time, cpu_wait_s, result_in_time
+from shoal.browser.devtools import BrowserGone
 from tests.browser.rendering import LONG_S
 
 SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
@@ -33,6 +36,18 @@ async def test_a_browser_that_does_not_answer_is_given_up_sooner_or_later() -> N
     never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     assert not await answered_in_time(never, 0.005, LONG_S, lambda: 0.0)
     assert not await answered_in_time(never, 0.005, 0.02, time.monotonic)
+
+
+async def test_work_that_takes_too_long_is_given_up_and_its_answer_or_fault_is_passed_on() -> None:
+    never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    with pytest.raises(TimeoutError, match="no answer"):
+        await result_in_time(never, 0.005, LONG_S, lambda: 0.0)
+    assert never.cancelled()
+    assert await result_in_time(asyncio.sleep(0, "done"), LONG_S, LONG_S, lambda: 0.0) == "done"
+    never = asyncio.get_running_loop().create_future()
+    never.set_exception(BrowserGone("the browser has ended"))
+    with pytest.raises(BrowserGone):
+        await result_in_time(never, LONG_S, LONG_S, lambda: 0.0)
 
 
 def test_the_wait_for_a_processor_is_counted() -> None:

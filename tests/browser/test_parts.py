@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
 from shoal.browser.asset_cache import AssetCache, fresh_for_s
-from shoal.browser.browser_cookies import changes, to_browser
+from shoal.browser.browser_cookies import changes, take_cookies, to_browser
+from shoal.browser.devtools import DevTools
 from shoal.browser.find_browser import BrowserMissing, find_browser
 from shoal.browser.shadow_roots import flatten_shadow_roots
+from shoal.fetch.cookie_jar import CookieJar
+from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Headers
 
 
@@ -71,3 +75,13 @@ def test_cookies_keep_what_they_say_on_both_ways() -> None:
         "shop.example\tFALSE\t/app\tFALSE\t1\tgone\t",
     ]
     assert changes([], [{**changed, "value": "a\tb"}, {**changed, "partitionKey": {}}]) == []
+
+
+async def test_cookies_that_a_browser_does_not_give_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    ours, browsers = socket.socketpair()
+    devtools, jar = DevTools(), CookieJar()
+    await devtools.connect(ours)
+    browsers.close()
+    await take_cookies(devtools.browser, "context", Fetch("https://shop.example/in", jar=jar), [], lambda: 0.0)
+    assert caplog.text.count("without the cookies that https://shop.example/in set: the browser has ended") == 1
+    assert jar.lines_for("shop.example") == []

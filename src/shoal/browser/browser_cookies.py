@@ -5,12 +5,42 @@ SameSite and partition keys have no field in Netscape's format: the first is los
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from shoal.browser.cpu_wait import result_in_time
+from shoal.browser.devtools import DevToolsError, Session
 from shoal.fetch.cookie_jar import removal
+from shoal.fetch.curl_transfer import Fetch
+from shoal.telemetry import EventLogger
+
+TAKE_S, TAKE_MOST_S = 3.0, 20.0
+"""For the browser to give the cookies of a page: without waits for a processor, and with them."""
 
 _HTTP_ONLY = "#HttpOnly_"
 Cookie = dict[str, Any]
+
+log = EventLogger(__name__)
+
+
+async def take_cookies(
+    browser: Session, context: str, call: Fetch, before: list[str], waited_s: Callable[[], float]
+) -> None:
+    """Brings what a page changed into the jar of its request, which had the lines `before`."""
+    if call.jar is None:
+        return
+    own = {cookie["name"] for cookie in named_cookies(call.cookies, call.url)}
+    asked = browser.call("Storage.getCookies", browserContextId=context)
+    try:
+        found = await result_in_time(asked, TAKE_S, TAKE_MOST_S, waited_s)
+    except (TimeoutError, DevToolsError) as error:
+        log_lost_cookies(call.url, error)
+        return
+    call.jar.set_lines(changes(before, [each for each in found["cookies"] if each["name"] not in own]))
+
+
+def log_lost_cookies(url: str, error: Exception) -> None:
+    log.warning("cookies_lost", f"later requests go without the cookies that {url} set: {error}")
 
 
 def to_browser(lines: list[str]) -> list[Cookie]:

@@ -9,16 +9,16 @@ import asyncio
 import socket
 import time
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from shoal.browser.asset_cache import AssetCache
-from shoal.browser.browser_cookies import changes, named_cookies, to_browser
+from shoal.browser.browser_cookies import named_cookies, take_cookies, to_browser
 from shoal.browser.browser_pool import BrowserPool
 from shoal.browser.browser_process import LAUNCH_S, BrowserProcess
-from shoal.browser.cpu_wait import answered_in_time, cpu_wait_s
+from shoal.browser.cpu_wait import answered_in_time, cpu_wait_s, result_in_time
 from shoal.browser.devtools import BrowserGone, DevToolsError, Session
 from shoal.browser.find_browser import BrowserMissing
 from shoal.browser.guarded_dial import GuardedDial
@@ -37,10 +37,10 @@ from shoal.fetch.subresource_rules import SubresourceRules
 from shoal.model.rendering import Rendering
 from shoal.telemetry import EventLogger
 
-SALVAGE_S = 3.0
-DISPOSE_S = 5.0
-"""Without waits for a processor: to end a browser costs its other pages, and a start."""
-DISPOSE_MOST_S = 30.0
+SALVAGE_S, SALVAGE_MOST_S = 3.0, 20.0
+"""Without waits for a processor, and with them."""
+DISPOSE_S, DISPOSE_MOST_S = 5.0, 30.0
+"""Likewise: to end a browser costs its other pages, and a start."""
 ASSET_BYTES = 30_000_000
 """What a page may bring over the wire besides its document."""
 UNFINISHED = "the page was still busy when its time ended"
@@ -175,8 +175,7 @@ class BrowserFetcher:
             await self._load_in_time(visit, context, proxy)
         except PageFailed as failed:
             return Failure(failed.kind, str(failed), time.monotonic() - began)
-        if call.jar is not None:
-            await self._take_cookies(visit, context, cookies)
+        await take_cookies(browser, context, call, cookies, partial(cpu_wait_s, visit.process.pid))
         return _exchange(visit, proxy, started_at)
 
     async def _load_in_time(self, visit: PageVisit, context: str, proxy: SocksProxy) -> None:
@@ -192,15 +191,6 @@ class BrowserFetcher:
             raise PageFailed(FailureKind.RENDER, f"the browser refused: {error}") from error
         if proxy.traffic.is_over:
             raise PageFailed(FailureKind.TOO_LARGE, f"the page brought more than {proxy.most_bytes:,} bytes")
-
-    async def _take_cookies(self, visit: PageVisit, context: str, before: list[str]) -> None:
-        call = visit.call
-        assert call.jar is not None
-        own = {cookie["name"] for cookie in named_cookies(call.cookies, call.url)}
-        with suppress(TimeoutError, DevToolsError):
-            async with asyncio.timeout(SALVAGE_S):
-                found = await visit.process.browser.call("Storage.getCookies", browserContextId=context)
-                call.jar.set_lines(changes(before, [each for each in found["cookies"] if each["name"] not in own]))
 
 
 async def _give_cookies(browser: Session, context: str, given: list[dict[str, Any]]) -> None:
@@ -240,8 +230,8 @@ async def _salvage(visit: PageVisit) -> None:
     if not visit.is_committed:
         raise PageFailed(FailureKind.TIMEOUT, f"no answer within {limit}")
     try:
-        async with asyncio.timeout(SALVAGE_S):
-            await _unless_dead(visit, visit.salvage())
+        work, waited_s = _unless_dead(visit, visit.salvage()), partial(cpu_wait_s, visit.process.pid)
+        await result_in_time(work, SALVAGE_S, SALVAGE_MOST_S, waited_s)
     except BrowserGone:
         raise
     except (TimeoutError, DevToolsError):

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def cpu_wait_s(pid: int) -> float:
@@ -40,3 +42,15 @@ async def answered_in_time(
         elapsed_s = time.monotonic() - began
         left_s = min(limit_s + max(0.0, waited_s() - before), most_s) - elapsed_s
     return False
+
+
+async def result_in_time(work: Awaitable[T], limit_s: float, most_s: float, waited_s: Callable[[], float]) -> T:
+    """Raises TimeoutError if there is no answer in time, and gives the work up."""
+    answer = asyncio.ensure_future(work)
+    try:
+        if not await answered_in_time(answer, limit_s, most_s, waited_s):
+            raise TimeoutError(f"no answer within {limit_s:g} s")
+        return answer.result()
+    finally:
+        answer.cancel()
+        await asyncio.gather(answer, return_exceptions=True)

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from shoal.browser.browser_cookies import changes, named_cookies, to_browser
+from shoal.browser.browser_cookies import changes, log_lost_cookies, named_cookies, to_browser
 from shoal.browser.browser_process import BrowserProcess
 from shoal.browser.devtools import BrowserGone
 from shoal.browser.main_document import is_html
@@ -139,9 +139,12 @@ class PlaywrightVisit:
 
     async def aclose(self) -> None:
         """Gives the job its cookies, and ends everything."""
-        with suppress(Exception):
+        try:
             async with asyncio.timeout(CLOSE_S):
                 await self._take_cookies()
+        except Exception as error:
+            # Whatever Playwright raises: the rest must be closed.
+            log_lost_cookies(self._call.url, error)
         await self._ending.aclose()
 
     def _rendered(self, raw: bytes) -> RenderedPage:
