@@ -60,6 +60,14 @@ def text_of(answer: Exchange) -> str:
     return body.text() if body is not None else ""
 
 
+def let_others_in(path: Path) -> None:
+    """As root, the browser runs as another user."""
+    path.chmod(0o755)
+    for folder in path.parents:
+        if folder.stat().st_uid == os.getuid() and folder.stat().st_mode & 0o001 == 0:
+            folder.chmod(folder.stat().st_mode | 0o011)
+
+
 def processes_of_session(leader: int) -> list[int]:
     """All processes that a browser started: they are in the session that its first process leads."""
     found = []
@@ -71,3 +79,15 @@ def processes_of_session(leader: int) -> list[int]:
             except ProcessLookupError:
                 pass
     return found
+
+
+def browser_of(process: int) -> int | None:
+    """The first process of the browser that a crawl has started."""
+    for folder in Path("/proc").iterdir():
+        try:
+            status = (folder / "stat").read_text().rpartition(")")[2].split()
+            if folder.name.isdigit() and int(status[1]) == process and os.getsid(int(folder.name)) == int(folder.name):
+                return int(folder.name)
+        except (OSError, IndexError):
+            pass
+    return None

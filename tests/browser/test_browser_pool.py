@@ -18,7 +18,7 @@ from shoal.browser.browser_pool import REST_S, BrowserPool
 from shoal.browser.find_browser import BrowserMissing
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.exchange import FetchAborted
-from tests.browser.rendering import AGENT, LONG_S, processes_of_session, render, rendered
+from tests.browser.rendering import AGENT, LONG_S, let_others_in, processes_of_session, render, rendered
 from tests.fetch.site import Site, answer, hang, serving, until
 
 HTML = ("Content-Type: text/html",)
@@ -44,14 +44,6 @@ asyncio.run(main())
 async def site() -> AsyncIterator[Site]:
     async with serving(Site(otherwise=answer(b"<p>hello", headers=HTML))) as site:
         yield site
-
-
-def let_others_in(path: Path) -> None:
-    """As root, the browser runs as another user."""
-    path.chmod(0o755)
-    for folder in path.parents:
-        if folder.stat().st_uid == os.getuid() and folder.stat().st_mode & 0o001 == 0:
-            folder.chmod(folder.stat().st_mode | 0o011)
 
 
 def fetcher_of(pool: BrowserPool) -> BrowserFetcher:

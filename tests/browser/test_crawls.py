@@ -21,7 +21,7 @@ from shoal.practice import Running, Shop, running
 from shoal.practice.account import PASSWORD, USER
 from shoal.store.crawl.learnt_counts import load_learnt_counts
 from shoal.store.store import Store
-from tests.browser.rendering import processes_of_session
+from tests.browser.rendering import browser_of, processes_of_session
 from tests.cli.conftest import Here
 
 pytestmark = pytest.mark.usefixtures("program")
@@ -167,18 +167,6 @@ def test_without_a_browser_one_line_says_what_to_install(shop_site: Running, tmp
     plain = shoal(*words, "--render", "auto", env={"SHOAL_BROWSER": "/bin/false"})
     assert plain.code == 0 and plain.err.count("/bin/false does not start") == 1, plain.err
     assert "not_rendered x1" in shoal("job", "last").out
-
-
-def browser_of(process: int) -> int | None:
-    """The first process of the browser that a crawl has started."""
-    for folder in Path("/proc").iterdir():
-        try:
-            status = (folder / "stat").read_text().rpartition(")")[2].split()
-            if folder.name.isdigit() and int(status[1]) == process and os.getsid(int(folder.name)) == int(folder.name):
-                return int(folder.name)
-        except (OSError, IndexError):
-            pass
-    return None
 
 
 def test_kills_of_the_crawl_and_of_its_browser_lose_and_leave_nothing(tmp_path: Path) -> None:

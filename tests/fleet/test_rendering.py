@@ -11,8 +11,8 @@ import pytest
 
 from shoal.browser.find_browser import BrowserMissing, find_browser
 from shoal.practice import Shop, running
-from tests.browser.rendering import processes_of_session
-from tests.browser.test_crawls import SPIDER, browser_of, wait_until
+from tests.browser.rendering import browser_of, processes_of_session
+from tests.browser.test_crawls import SPIDER, wait_until
 from tests.fleet.running import Role, Running
 from tests.politeness import max_in_window
 

@@ -105,6 +105,15 @@ class BrowserPool:
         return str(self._fault) if self._fault is not None and not self.pages else None
 
     @property
+    def outage(self) -> str | None:
+        """What its pages wait for, as text for a person. None if the browser runs, or was never needed."""
+        if self._fault is None or not self.started:
+            return None
+        wait_s = self._rests_until - self._clock()
+        when = f"again in {wait_s:.0f} s" if wait_s > 0.5 else "now"
+        return f"the browser does not start again, and is tried {when}: {self._fault}"
+
+    @property
     def is_away(self) -> bool:
         """Pages are left to other processes, because the browser of this one does not start."""
         return self._has_others and (self._is_resting or not self.started)

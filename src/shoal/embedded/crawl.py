@@ -297,7 +297,8 @@ class Crawl:
     @property
     def note(self) -> str | None:
         """What delays the crawl, or will, as text for a person; it still works."""
-        return self.engine.job_notes().get(self.job_id) or self._spools.note
+        browser = self._browser_fetcher.pool.outage if self._browser_fetcher is not None else None
+        return self.engine.job_notes().get(self.job_id) or browser or self._spools.note
 
     async def _look_for_killed(self) -> None:
         """Other crawls of this home may be killed at any time."""

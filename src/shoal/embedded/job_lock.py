@@ -24,7 +24,7 @@ FOLDER = "crawls"
 SUFFIX = ".lock"
 ROOM_BYTES = 4096
 MAX_REPORT_CHARS = 300
-"""Limits what `waiting_for` reports: it may contain a long path."""
+"""Limits each report: it may contain a long path, or what a browser says."""
 
 
 def crawled_jobs(home: Path) -> list[str]:
@@ -41,7 +41,7 @@ class LockHolder:
     waiting_for: str | None = None
     """What keeps the crawl from continuing, as text."""
     reading: str | None = None
-    """The page that takes long to read, as text."""
+    """What delays the crawl, as text, such as a page that takes long to read; it still works."""
 
 
 class JobLock:
@@ -101,8 +101,9 @@ class JobLock:
         self._is_last = True
 
     def report(self, waiting_for: str | None, reading: str | None = None) -> None:
-        """For the holder: shows what it waits for, and the page that takes long to read; None: nothing."""
+        """For the holder: shows what it waits for, and what else delays it; None: nothing."""
         waiting_for = waiting_for and waiting_for[:MAX_REPORT_CHARS]
+        reading = reading and reading[:MAX_REPORT_CHARS]
         if self._file is None or (waiting_for, reading) == (self._reported.waiting_for, self._reported.reading):
             return
         # Some file systems need free space even to overwrite in place; then nothing is reported.

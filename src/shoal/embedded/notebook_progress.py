@@ -48,7 +48,8 @@ async def _show(home: Home, crawl: Crawl) -> None:
 
 async def _write(home: Home, crawl: Crawl) -> None:
     figures = await home.frontier.figures(crawl.job_id)
-    waiting = f", waiting: {one_line(crawl.engine.waiting_for)}" if crawl.engine.waiting_for else ""
+    reason = crawl.engine.waiting_for or crawl.note
+    waiting = f", waiting: {one_line(reason)}" if reason else ""
     dead = f", {plural(figures.dead, 'dead letter')}" if figures.dead else ""
     queued = f"{figures.queued + figures.leased:,} queued"
     text = f"job {crawl.job_id}: {plural(figures.pages, 'page')}, {queued}{dead}{waiting}"
