@@ -14,6 +14,7 @@ import pytest
 from shoal.client import BATCH
 from shoal.fleet.fleet import Fleet
 from shoal.store.fleet.schedules import list_schedules
+from shoal.store.fleet.scrapy_projects import save_version
 from shoal.store.fleet.tokens import TokenScope
 from tests.cli.conftest import Here, Ran
 from tests.control.live import Live
@@ -339,6 +340,22 @@ def test_a_schedule_is_managed_through_the_api(live: Live, laptop: Laptop) -> No
         return [one.name for one in list_schedules(fleet.store)]
 
     assert live.fleet.by_hand(left) == []
+
+
+def test_a_scrapy_project_is_scheduled_by_name_and_version(live: Live, laptop: Laptop) -> None:
+    async def upload(fleet: Fleet) -> None:
+        for version in ("1.0", "2.0"):
+            save_version(fleet.store, "news", version, version.encode(), ["daily"], 1.0)
+
+    live.fleet.by_hand(upload)
+    project = ("--scrapy", "news", "--spider", "daily", "--project-version", "1.0")
+    assert laptop("schedule", "add", "papers", "--cron", "@yearly", *project).code == 0
+    assert live.fleet("schedule", "add", "own", "--cron", "@yearly", *project).code == 2
+    job = laptop("schedule", "run", "papers").out.strip()
+    live.fleet.until(lambda: laptop("job", job).code == 0)
+    # No worker takes it: uploads are off.
+    assert f"spider daily of news 1.0, jobid {job}" in both(live, laptop, "job", job).out
+    assert laptop("cancel", job).code == 0 and laptop("schedule", "remove", "papers").code == 0
 
 
 def test_an_admin_creates_and_removes_a_token(laptop: Laptop) -> None:

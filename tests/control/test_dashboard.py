@@ -18,6 +18,7 @@ from shoal.fleet.series_recorder import SeriesRecorder
 from shoal.frontier.contract import Caller
 from shoal.model import JobState, Landing, PageContent
 from shoal.store.crawl.save_batch import Batch, save
+from shoal.store.fleet.scrapy_projects import remove_versions, save_version
 from shoal.store.fleet.tokens import TokenScope, remove_token
 from shoal.store.jobs import load_job, set_state
 from shoal.store.proxies.figures import ProxyFigures, add_proxy_figures
@@ -254,6 +255,14 @@ def test_the_fleet_page_has_servers_lanes_schedules_and_tokens(api: Api, browser
     assert all(words in shown for words in ("Redis", "Database", "express", "nightly", "0 3 * * *", "admin", "europe"))
     assert "europe" not in with_scope(api, TokenScope.READ).page("/fleet")
     assert api.tokens[TokenScope.ADMIN] not in shown
+
+
+def test_the_fleet_page_says_why_a_schedule_cannot_run(api: Api, browser: Browser) -> None:
+    save_version(api.bridge.store, "<b>news", "1.0", b"", ["daily"], 1.0)
+    order = {"name": "nightly", "cron": "@daily", "job": {"scrapy": {"project": "<b>news", "spider": "daily"}}}
+    assert api("POST", "/schedules", order).status_code == 201
+    remove_versions(api.bridge.store, "<b>news", None, 2.0)
+    assert "cannot run: project &#39;&lt;b&gt;news&#39; was deleted" in browser.page("/fleet")
 
 
 def test_the_proxies_that_succeed_least_come_first(api: Api, browser: Browser) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shoal.errors import Unavailable
-from shoal.fleet.schedules import Schedules, Template, make_schedule, run_now
+from shoal.fleet.schedules import Template, make_schedule, run_now
 from shoal.fleet.submit import submit_request
 from shoal.model import JobState, Requester
 from shoal.settings import Settings
@@ -27,9 +27,9 @@ from shoal.store.fleet.schedules import (
 )
 from shoal.store.jobs import list_jobs, load_job, set_state
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 from tests.cli.crawling import until
 from tests.fleet.by_hand import FleetShell, fleet_shell
+from tests.fleet.fire_schedules import fire
 from tests.fleet.running import Running
 
 URL = "https://example.com/"
@@ -66,17 +66,6 @@ def hourly(store: Store, settings: Settings, overlap: Overlap = Overlap.SKIP, **
 def pass_ticks(store: Store, schedule: Schedule, hours: int) -> None:
     """As if its next tick had been so many hours ago."""
     change_schedule(store, schedule.id, lambda _: {"due_at": schedule.due_at - hours * HOUR_S})
-
-
-def fire(store: Store, settings: Settings, times: int = 1) -> None:
-    async def run() -> None:
-        writer = Writer(store)
-        try:
-            await asyncio.gather(*(Schedules(settings, writer).fire() for _ in range(times)))
-        finally:
-            writer.close()
-
-    asyncio.run(run())
 
 
 def runs(store: Store, schedule: Schedule) -> list[tuple[RunState, int]]:

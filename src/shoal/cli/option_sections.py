@@ -16,7 +16,7 @@ _OF_COMMANDS = {
     "cron": Section.JOB,
     "zone": Section.JOB,
     "overlap": Section.JOB,
-    **dict.fromkeys(("scrapy", "spider", "settings", "processes"), Section.WHAT),
+    **dict.fromkeys(("scrapy", "spider", "project_version", "settings", "processes"), Section.WHAT),
     "column": Section.WHAT,
     "strict": Section.WHAT,
     "concurrency": Section.NETWORK,

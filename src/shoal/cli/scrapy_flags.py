@@ -25,6 +25,9 @@ _FLAGS = (
         help="Run a spider of this Scrapy project: a folder or its settings module; over an API its name there.",
     ),
     click.option("--spider", metavar="NAME", help="The spider of the Scrapy project."),
+    click.option(
+        "--project-version", metavar="V", help="Of an uploaded project, over an API; the latest without this."
+    ),
     click.option("-s", "--set", "settings", multiple=True, metavar="K=V", help="A setting of Scrapy; repeatable."),
     click.option(
         "--processes", type=Whole(), default=1, show_default=True, metavar="N", help="Processes of the spider."
@@ -55,7 +58,8 @@ class ScrapyFlags(NamedTuple):
         """Of `POST /jobs`."""
         run = self.run
         named = {"project": run.project, "spider": self.spider, "arguments": run.arguments, "settings": run.settings}
-        return {**to_fields(self.options), "scrapy": {**named, "processes": run.processes}}
+        version = {} if run.version is None else {"version": run.version}
+        return {**to_fields(self.options), "scrapy": {**named, **version, "processes": run.processes}}
 
 
 def take_scrapy_flags(
@@ -68,9 +72,13 @@ def take_scrapy_flags(
     context = click.get_current_context()
     project, spider = options.pop("scrapy"), options.pop("spider")
     settings, processes = options.pop("settings"), options.pop("processes")
+    version = options.pop("project_version")
     if project is None:
-        if spider or settings or context.get_parameter_source("processes") is not click.core.ParameterSource.DEFAULT:
-            raise UsageError("--spider, --set and --processes are for a Scrapy project: name it with --scrapy DIR")
+        counted = context.get_parameter_source("processes") is not click.core.ParameterSource.DEFAULT
+        if spider or version or settings or counted:
+            raise UsageError(
+                "--spider, --project-version, --set and --processes are for a Scrapy project: name it with --scrapy DIR"
+            )
         if not source:
             raise click.UsageError("Missing argument 'SOURCE...'.", context)
         return None
@@ -78,11 +86,13 @@ def take_scrapy_flags(
         raise UsageError("a spider of Scrapy has its own start URLs: leave SOURCE and --dry-run out")
     if not spider:
         raise UsageError("--scrapy needs the name of a spider: --spider NAME; `scrapy list` shows them")
+    if version and not session.settings.api_url:
+        raise UsageError("--project-version is for a project that was uploaded to an API: give --api URL")
     given = given_options(options)
     arguments = _pairs("-a", given.pop("argument", ()))
     check_options(given)
     place = _name(project) if session.settings.api_url else _project(project)
-    run = ScrapyRun(place, arguments, _pairs("-s", settings), processes)
+    run = ScrapyRun(place, arguments, _pairs("-s", settings), processes, version=version)
     return ScrapyFlags(spider, run, given)
 
 

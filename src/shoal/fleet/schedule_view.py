@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from shoal.fleet.cron import Cron
+from shoal.fleet.scheduled_projects import why_not_due
 from shoal.fleet.schedules import Template
 from shoal.jobs.mask_secrets import options_without_secrets
 from shoal.store.fleet.schedules import Run, RunState, Schedule, last_runs
@@ -18,6 +19,7 @@ RUNS_SHOWN = 5
 
 def schedule_record(store: Store, schedule: Schedule) -> dict[str, Any]:
     template = Template.from_json(schedule.job)
+    scrapy = template.scrapy or {}
     ticks = [] if schedule.paused else Cron(schedule.cron, schedule.zone).next_runs(time.time(), NEXT_SHOWN)
     return {
         "id": schedule.id,
@@ -31,9 +33,12 @@ def schedule_record(store: Store, schedule: Schedule) -> dict[str, Any]:
         "job": {
             "urls": sum(url is not None for url in template.urls),
             "rules": template.rules is not None,
-            "spider": template.spider or (template.scrapy or {}).get("spider"),
+            "spider": template.spider or scrapy.get("spider"),
+            "project": scrapy.get("name"),
+            "version": scrapy.get("version"),
             "options": options_without_secrets(template.options),
         },
+        "cannot_run": why_not_due(store, template.scrapy),
         "runs": [_run_record(run) for run in last_runs(store, schedule.id, RUNS_SHOWN)],
     }
 

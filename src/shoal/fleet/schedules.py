@@ -17,6 +17,7 @@ from typing import Any, Self
 from shoal.errors import Unavailable, UnknownJob, UsageError
 from shoal.fleet.cron import Cron
 from shoal.fleet.fleet import Fleet
+from shoal.fleet.scheduled_projects import due_fields
 from shoal.fleet.scrapy_spec import no_sources, scrapy_spec
 from shoal.fleet.submit import privileges, read_request, submit
 from shoal.jobs.job_id import new_job_id
@@ -56,7 +57,7 @@ class Template:
     options: Mapping[str, Any] = field(default_factory=dict)
     by: Requester = Requester.OPERATOR
     scrapy: Mapping[str, Any] | None = None
-    """The fields of a ScrapyRun, and `spider`, if the job is one of a Scrapy project."""
+    """If the job is one of a Scrapy project: see scheduled_projects.py."""
 
     def checked(self, settings: Settings, name: str) -> Template:
         """Adds the defaults of a recrawl and the private access of its owner. Raises UsageError for a job that could
@@ -78,6 +79,10 @@ class Template:
         """The privileges in it that only an admin or the operator may give. Raises UsageError for a job that can no
         longer be submitted."""
         return [] if self.by is Requester.SUBMITTER else privileges(_spec(*self.read(settings)), settings.max_rate)
+
+    def due(self, store: Store, job: str) -> Template:
+        """As this job has it, whose time has come. Raises UsageError."""
+        return self if self.scrapy is None else replace(self, scrapy=due_fields(store, self.scrapy, job))
 
     def _asked(self, settings: Settings) -> tuple[Sources, Callable[[], JobSpec]]:
         if self.scrapy is not None:
@@ -209,7 +214,7 @@ def _submitted(settings: Settings, store: Store, schedule: Schedule, run: Run) -
         # The tend that claimed the run before may have submitted the job.
         load_job(store, run.job)
         return
-    template = Template.from_json(schedule.job)
+    template = Template.from_json(schedule.job).due(store, run.job)
     sources, spec_once_read = template.read(settings)
 
     async def submit_run() -> None:

@@ -182,6 +182,8 @@ def _row(one: Record) -> tuple[str, ...]:
 
 
 def _notes(one: Record) -> Iterator[str]:
+    if one["cannot_run"]:
+        yield f"cannot run: {safe(one['cannot_run'])}"
     for last in one["runs"][:1]:
         at = datetime.fromisoformat(last["at"]).astimezone(ZoneInfo(one["zone"]))
         begun = last["state"] == RunState.BEGUN

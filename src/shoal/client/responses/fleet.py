@@ -143,6 +143,10 @@ class ScheduledJob(TypedDict):
     """How many URLs it starts from."""
     rules: bool
     spider: str | None
+    project: str | None
+    """The Scrapy project of the spider, by its name over the API."""
+    version: str | None
+    """The version of the project that the schedule names; null: the latest when a job is due."""
     options: dict[str, Any]
 
 
@@ -159,6 +163,8 @@ class Schedule(TypedDict):
     next_runs: list[str]
     """Empty while it is paused."""
     job: ScheduledJob
+    cannot_run: str | None
+    """Why a job could not start now: its Scrapy project, the version or the spider is gone."""
     runs: list[ScheduleRun]
 
 

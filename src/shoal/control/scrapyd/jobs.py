@@ -15,8 +15,9 @@ from shoal.control.scrapyd.arguments import Arguments
 from shoal.control.scrapyd.calls import READ, SUBMIT, Calls
 from shoal.control.scrapyd.files import file_urls
 from shoal.control.scrapyd.known_projects import Project, check_known, find_project
-from shoal.control.scrapyd.project_runs import JOBID, project_run
+from shoal.control.scrapyd.project_runs import project_run
 from shoal.errors import Unavailable, UsageError
+from shoal.fleet.scheduled_projects import JOBID
 from shoal.fleet.scrapy_spec import no_sources, scrapy_spec
 from shoal.fleet.submit import submit
 from shoal.frontier.redis.own_workers import OwnWorkers

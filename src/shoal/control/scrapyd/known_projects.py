@@ -14,8 +14,9 @@ from shoal.control.ownership import owner
 from shoal.control.scrapyd.spider_lists import spiders_of_project
 from shoal.errors import UsageError
 from shoal.fleet.scrapy_process import is_folder
+from shoal.fleet.scrapy_versions import find_version
 from shoal.model import PACKAGE
-from shoal.store.fleet.scrapy_projects import ProjectVersion, uploaded_projects, versions_of
+from shoal.store.fleet.scrapy_projects import uploaded_projects, versions_of
 from shoal.store.fleet.scrapyd_jobs import has_scrapyd_jobs
 
 REMEMBERED_S = 30.0
@@ -49,29 +50,13 @@ def project_names() -> list[str]:
     return sorted({*declared(), *uploaded_projects(bridge().store)})
 
 
-def sorted_versions(project: str) -> list[ProjectVersion]:
-    """The latest last: by PEP 440 if all are such, else by their text, as scrapyd does."""
-    from packaging.version import InvalidVersion, Version
-
-    found = versions_of(bridge().store, project)
-    try:
-        return sorted(found, key=lambda one: Version(one.version))
-    except InvalidVersion:
-        return sorted(found, key=lambda one: one.version)
-
-
 def find_project(name: str, version: str | None) -> Project:
     """The latest version if none is given. Raises UsageError."""
     if (place := declared().get(name)) is not None:
         if version:
             raise UsageError(f"version '{version}' not found")
         return Project(name, place, None, None)
-    versions = sorted_versions(name)
-    if not versions:
-        raise UsageError(f"project '{name}' not found")
-    found = next((one for one in reversed(versions) if one.version == version or not version), None)
-    if found is None:
-        raise UsageError(f"version '{version}' not found")
+    found = find_version(bridge().store, name, version)
     return Project(name, f"{PACKAGE}{found.package}", found.version, found.spiders)
 
 

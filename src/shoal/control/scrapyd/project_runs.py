@@ -10,11 +10,9 @@ from shoal.control.models.jobs import JobOrder, ScrapyGiven
 from shoal.control.scrapyd.known_projects import Project, find_project, project_names
 from shoal.control.scrapyd.submitter_limits import check_submitters
 from shoal.errors import NeedsAdmin, UsageError
+from shoal.fleet.scheduled_projects import JOBID, scheduled_fields
 from shoal.fleet.scrapy_spec import check_options, scrapy_spec
 from shoal.model import JobSpec, Requester, ScrapyRun
-
-JOBID = "_job"
-"""The argument by which scrapyd tells a spider the id of its job."""
 
 
 def project_run(
@@ -41,18 +39,10 @@ def ordered_spec(order: JobOrder, given: ScrapyGiven, id: str) -> JobSpec:
     return spec.with_fields({"asked_by": requester()})
 
 
-def scheduled_run(order: JobOrder, given: ScrapyGiven) -> dict[str, object]:
+def scheduled_run(order: JobOrder, given: ScrapyGiven) -> Mapping[str, object]:
     """As a template of schedules has it. Raises UsageError and NeedsAdmin."""
     check_options(order.options())
-    found = _project(given)
-    if found.version is not None:
-        raise UsageError(
-            f"project {given.project!r} was uploaded, and its versions may be deleted before a job is due: a schedule "
-            "needs a project of SHOAL_SCRAPY_PROJECTS"
-        )
-    run = _run(found, given, None)
-    fields = {"arguments": dict(run.arguments), "settings": dict(run.settings), "processes": run.processes}
-    return {"spider": given.spider, "project": run.project, "name": run.name, **fields}
+    return scheduled_fields(given.spider, _run(_project(given), given, None), given.version or None)
 
 
 def _run(found: Project, given: ScrapyGiven, jobid: str | None) -> ScrapyRun:

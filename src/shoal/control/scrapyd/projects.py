@@ -13,9 +13,11 @@ from shoal.control.async_bridge import bridge
 from shoal.control.problems import Problem
 from shoal.control.scrapyd.arguments import FORM_BYTES, Arguments
 from shoal.control.scrapyd.calls import ADMIN, READ, Calls
-from shoal.control.scrapyd.known_projects import declared, find_project, project_names, sorted_versions
+from shoal.control.scrapyd.known_projects import declared, find_project, project_names
 from shoal.control.scrapyd.spider_lists import spiders_of_package
 from shoal.errors import UsageError
+from shoal.fleet.scheduled_projects import check_unscheduled
+from shoal.fleet.scrapy_versions import find_version, sorted_versions
 from shoal.store.fleet.scrapy_projects import remove_versions, save_version
 
 calls = Calls("scrapyd_projects")
@@ -32,7 +34,7 @@ def listprojects(given: Arguments) -> Mapping[str, Any]:
 
 @calls.get("/listversions.json", READ)
 def listversions(given: Arguments) -> Mapping[str, Any]:
-    return {"versions": [one.version for one in sorted_versions(given.required("project"))]}
+    return {"versions": [one.version for one in sorted_versions(bridge().store, given.required("project"))]}
 
 
 @calls.get("/listspiders.json", READ)
@@ -62,8 +64,8 @@ def addversion(given: Arguments) -> Mapping[str, Any]:
 def delversion(given: Arguments) -> Mapping[str, Any]:
     project, version = given.required("project"), given.required("version")
     _check_undeclared(project)
-    if not sorted_versions(project):
-        raise UsageError(f"project '{project}' not found")
+    find_version(bridge().store, project, version)
+    check_unscheduled(bridge().store, project, version)
     if not remove_versions(bridge().store, project, version, time.time()):
         raise UsageError(f"version '{version}' not found")
     return {}
@@ -73,6 +75,7 @@ def delversion(given: Arguments) -> Mapping[str, Any]:
 def delproject(given: Arguments) -> Mapping[str, Any]:
     project = given.required("project")
     _check_undeclared(project)
+    check_unscheduled(bridge().store, project, None)
     if not remove_versions(bridge().store, project, None, time.time()):
         raise UsageError(f"project '{project}' not found")
     return {}

@@ -88,6 +88,14 @@ def list_schedules(store: Store, owner: str | None = None) -> list[Schedule]:
         return [_schedule(row) for row in db.execute(by_name)]
 
 
+def scrapy_schedules(store: Store) -> list[Schedule]:
+    """Those whose job runs a Scrapy project, of all owners."""
+    # The database looks, because the jobs of others may have a million URLs.
+    runs_one = select(table).where(table.c.job.contains('"scrapy": {')).order_by(table.c.name, table.c.created_at)
+    with store.read() as db:
+        return [_schedule(row) for row in db.execute(runs_one)]
+
+
 def is_taken(store: Store, name: str, owner: str | None) -> bool:
     """Whether this owner has a schedule with this name; None: schedules without an owner."""
     taken = select(table.c.id).where(table.c.name == storable(name), table.c.owner.is_not_distinct_from(owner))
