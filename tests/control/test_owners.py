@@ -13,6 +13,7 @@ from shoal.control.app import ROUTES
 from shoal.control.routes import API, Operation
 from shoal.model import JobState
 from shoal.store.fleet.schedules import find_schedule
+from shoal.store.fleet.scrapy_projects import save_version
 from shoal.store.fleet.tokens import TokenScope, add_token, find_token
 from shoal.store.jobs import load_job
 from tests.control.calling import Api, problem
@@ -257,6 +258,16 @@ def test_workers_name_no_job_of_another(tenants: Tenants, fleet: FleetShell) -> 
     for token, jobs in named.items():
         workers = tenants.get(token, "/workers")["workers"]
         assert {job for worker in workers for job in worker["unloadable"]} == jobs
+
+
+def test_with_shared_jobs_only_an_admin_runs_a_schedule_with_an_admins_settings_of_scrapy(team: Tenants) -> None:
+    save_version(team.api.bridge.store, "news", "1.0", b"", ["daily"], 1.0)
+    for name, settings, status in (("free", {"LOG_LEVEL": "INFO"}, 202), ("code", {"STATS_CLASS": "os.system"}, 403)):
+        job = {"scrapy": {"project": "news", "spider": "daily", "settings": settings}}
+        order = {"name": name, "cron": "@yearly", "job": job}
+        assert team.api("POST", "/schedules", order).status_code == 201
+        ran = team.call(team.ann, "POST", f"/schedules/{name}/run")
+        assert ran.status_code == status and (status == 202 or "STATS_CLASS" in ran.text), ran.text
 
 
 def test_what_is_made_while_jobs_are_shared_belongs_to_nobody(team: Tenants) -> None:

@@ -21,7 +21,7 @@ from shoal.control.scrapyd.spider_lists import spiders_of_package
 from shoal.errors import UsageError
 from shoal.fleet.scrapy_logs import scrapy_logs
 from shoal.frontier.redis.own_workers import OwnWorkers
-from shoal.model import PACKAGE, JobState, ScrapyRun
+from shoal.model import PACKAGE, JobState, Requester, ScrapyRun
 from shoal.store.fleet.scrapy_projects import (
     KEEP_S,
     package_content,
@@ -474,6 +474,7 @@ def test_the_version_of_a_scheduled_job_is_chosen_when_it_is_due(news: Scrapyd) 
     assert load_job(store, first).spec.scrapy_run == ScrapyRun(packages["1.1"], arguments, {}, 1, "news", "1.1", first)
     run = load_job(store, second).spec.scrapy_run
     assert run == ScrapyRun(packages["1.0"], {"_job": second}, {}, 1, "news", "1.0", second)
+    assert load_job(store, first).spec.asked_by is Requester.SUBMITTER
     assert [job["id"] for job in news.get("listjobs", SUBMIT)["pending"]] == [first, second]
 
 

@@ -88,7 +88,7 @@ class Template:
         if self.scrapy is not None:
             given = dict(self.scrapy)
             spec = scrapy_spec(given.pop("spider"), ScrapyRun(**given), self.options)
-            return no_sources(), lambda: spec
+            return no_sources(), lambda: spec.with_fields({"asked_by": self.by})
         return read_request(settings, self.urls, self.rules, self.spider, self.options, self.by)
 
     def to_json(self) -> str:

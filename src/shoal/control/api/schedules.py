@@ -14,6 +14,7 @@ from shoal.control.ownership import find_schedule, owner
 from shoal.control.problems import Problem, conflict
 from shoal.control.routes import READ, SUBMIT, Reply, Routes
 from shoal.control.scrapyd.project_runs import scheduled_run
+from shoal.control.scrapyd.submitter_limits import given_by_admins
 from shoal.errors import Unavailable, UsageError
 from shoal.fleet.schedule_view import schedule_record
 from shoal.fleet.schedules import Template, amend_schedule, make_schedule, run_now
@@ -98,11 +99,20 @@ def _check_steerable(schedule: Schedule) -> None:
 
 
 def _given_by_admin(found: Schedule) -> list[str]:
+    settings = bridge().settings
+    template = Template.from_json(found.job)
     try:
-        return Template.from_json(found.job).given_by_admin(bridge().settings)
+        return [*template.given_by_admin(settings), *_scrapy_given_by_admin(template, settings.max_rate)]
     except UsageError as error:
         # The job is no longer valid, so its privileges are unknown: require an admin.
         return [str(error)]
+
+
+def _scrapy_given_by_admin(template: Template, max_rate: float) -> list[str]:
+    given = template.scrapy
+    if given is None or template.by is Requester.SUBMITTER:
+        return []
+    return given_by_admins(given["settings"], given["arguments"], given["processes"], max_rate)
 
 
 def _template(order: JobOrder) -> Template:

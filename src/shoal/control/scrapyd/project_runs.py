@@ -8,7 +8,7 @@ from shoal.control.async_bridge import bridge
 from shoal.control.auth import requester
 from shoal.control.models.jobs import JobOrder, ScrapyGiven
 from shoal.control.scrapyd.known_projects import Project, find_project, project_names
-from shoal.control.scrapyd.submitter_limits import check_submitters
+from shoal.control.scrapyd.submitter_limits import given_by_admins
 from shoal.errors import NeedsAdmin, UsageError
 from shoal.fleet.scheduled_projects import JOBID, scheduled_fields
 from shoal.fleet.scrapy_spec import check_options, scrapy_spec
@@ -23,10 +23,9 @@ def project_run(
     jobid: str | None,
 ) -> ScrapyRun:
     """Raises NeedsAdmin."""
-    if requester() is not Requester.ADMIN:
-        check_submitters(settings, arguments, bridge().settings.max_rate)
-        if processes > 1:
-            raise NeedsAdmin("this needs a token with scope admin: more than one process")
+    had = given_by_admins(settings, arguments, processes, bridge().settings.max_rate)
+    if had and requester() is not Requester.ADMIN:
+        raise NeedsAdmin(f"this needs a token with scope admin: {', '.join(had)}")
     named = {} if jobid is None else {JOBID: jobid}
     return ScrapyRun(found.place, {**arguments, **named}, settings, processes, found.name, found.version, jobid)
 

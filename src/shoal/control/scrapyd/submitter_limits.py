@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shoal.errors import NeedsAdmin
-
 SETTINGS = frozenset(
     (
         *("AUTOTHROTTLE_ENABLED", "AUTOTHROTTLE_MAX_DELAY", "AUTOTHROTTLE_START_DELAY"),
@@ -21,14 +19,17 @@ ATTRIBUTES = frozenset(
 """Scrapy makes arguments attributes of the spider, and reads its settings from these."""
 
 
-def check_submitters(settings: Mapping[str, str], arguments: Mapping[str, str], max_rate: float) -> None:
-    """Raises NeedsAdmin."""
-    wanting = [*(settings.keys() - SETTINGS), *(arguments.keys() & ATTRIBUTES)]
-    if wanting:
-        raise NeedsAdmin(f"this needs a token with scope admin: {', '.join(sorted(wanting))}")
+def given_by_admins(
+    settings: Mapping[str, str], arguments: Mapping[str, str], processes: int, max_rate: float
+) -> list[str]:
+    """What of this a submitter may not say."""
+    wanting = sorted([*(settings.keys() - SETTINGS), *(arguments.keys() & ATTRIBUTES)])
     if "DOWNLOAD_DELAY" in settings and not _is_slow(settings["DOWNLOAD_DELAY"], max_rate):
         least = f"less than {1 / max_rate:g} s" if max_rate else "any"
-        raise NeedsAdmin(f"this needs a token with scope admin: a DOWNLOAD_DELAY of {least}")
+        wanting.append(f"a DOWNLOAD_DELAY of {least}")
+    if processes > 1:
+        wanting.append("more than one process")
+    return wanting
 
 
 def _is_slow(delay: str, max_rate: float) -> bool:
