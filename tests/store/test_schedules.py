@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from shoal.errors import UsageError
+from shoal.fleet.schedules import Template
 from shoal.model import JobState
 from shoal.store.fleet.schedules import (
     CLAIM_S,
@@ -26,6 +27,7 @@ from shoal.store.fleet.schedules import (
     list_schedules,
     note_tick,
     remove_schedule,
+    scrapy_schedules,
     unfinished_job,
 )
 from shoal.store.jobs import set_state
@@ -45,6 +47,14 @@ def test_a_schedule_is_found_by_its_name_or_id_and_removed_with_its_runs(store: 
     add_run(store, RUN)
     remove_schedule(store, "s1")
     assert find_schedule(store, "news") is None and last_runs(store, "s1", 5) == []
+
+
+def test_schedules_of_scrapy_projects_are_found_among_all(store: Store) -> None:
+    add_schedule(store, replace(SCHEDULE, job=Template(["https://example.com/"]).to_json()))
+    assert scrapy_schedules(store) == []
+    scrapy = replace(SCHEDULE, id="s2", name="spiders", job=Template(scrapy={"spider": "daily"}).to_json())
+    add_schedule(store, scrapy)
+    assert scrapy_schedules(store) == [scrapy]
 
 
 def test_only_one_of_many_processes_turns_a_tick_into_a_run(store: Store) -> None:
