@@ -17,6 +17,7 @@ from shoal.jobs.no_items import why_no_items
 from shoal.jobs.why_slow import why_slow
 from shoal.model import ENDED, Figures, JobState, ScopeKind
 from shoal.store.archive.segment_table import size_of
+from shoal.store.fleet.add_delivery import LastDelivery
 from shoal.store.jobs import Job, load_job
 from shoal.store.results.columns import iso_time
 from shoal.store.results.job_figures import Failures, StoredFigures, UnmatchedSelector, quick_figures, stored_figures
@@ -27,7 +28,6 @@ from shoal.urls.traps import allowing
 from shoal.urls.url_shapes import allowing as allowing_shape
 
 if TYPE_CHECKING:
-    from shoal.store.fleet.webhooks import LastDelivery
     from shoal.store.results.time_series import Point
 
 MOST_UNMATCHED = 20

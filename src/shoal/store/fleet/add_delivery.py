@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -10,6 +11,15 @@ from shoal.store.database.plain_sql import first, for_update, insert_row
 
 if TYPE_CHECKING:
     from shoal.store.database.plain_sql import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class LastDelivery:
+    delivered: int
+    waiting: int
+    given_up: int
+    fault: str | None
+    """The fault of the last failed delivery."""
 
 
 def add_delivery(db: Transaction, job: str, state: JobState, at: float, reason: str | None) -> None:

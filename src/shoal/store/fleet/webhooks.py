@@ -7,13 +7,13 @@ the delivery is given up, and its row says why.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import func, select, update
 
 from shoal.model import JobSpec, Requester, Webhook
 from shoal.store.database.storable_text import storable
+from shoal.store.fleet.add_delivery import LastDelivery
 from shoal.store.store import Store
 from shoal.store.tables import deliveries as table
 from shoal.store.tables import jobs
@@ -33,15 +33,6 @@ class Delivery(NamedTuple):
     payload: Mapping[str, Any]
     attempts: int
     """Including this one."""
-
-
-@dataclass(frozen=True, slots=True)
-class LastDelivery:
-    delivered: int
-    waiting: int
-    given_up: int
-    fault: str | None
-    """The fault of the last failed delivery."""
 
 
 def claim_deliveries(store: Store, now: float, n: int) -> list[Delivery]:
