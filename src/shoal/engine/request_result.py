@@ -44,6 +44,8 @@ class Listing(Enum):
 
 @dataclass(slots=True)
 class RequestResult:
+    """What a lease led to."""
+
     lease: Lease
     completion: Completion
     record: PageRecord | RedirectRecord | DeadLetter | Drop | None = None

@@ -101,6 +101,8 @@ class Headers:
 
 @dataclass(slots=True)
 class Exchange:
+    """A request and its complete response."""
+
     url: str
     status: int
     reason: str

@@ -36,6 +36,8 @@ MOST_STARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class SinkFigures:
+    """How far a sink of the job is."""
+
     url: str
     behind: int
     behind_s: float
@@ -47,6 +49,8 @@ class SinkFigures:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
+    """The figures and the state of a job at one moment."""
+
     job: Job
     state: JobState
     frontier: Figures

@@ -152,6 +152,8 @@ class Admin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
+    """One option of a job, for flags, spiders, rules and the API."""
+
     help: str
     kind: Kind = Kind.FLAG
     default: Any = None

@@ -71,6 +71,8 @@ class PageRecord:
 
 @dataclass(slots=True)
 class PageContent:
+    """What people read of a page, from the store."""
+
     description: str | None
     language: str | None
     text: str
@@ -124,6 +126,8 @@ class ItemType(NamedTuple):
 
 @dataclass(slots=True)
 class RedirectRecord:
+    """A request that was answered with a redirect."""
+
     job: str
     fingerprint: int
     token: int

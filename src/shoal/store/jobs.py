@@ -37,6 +37,8 @@ _NEWEST_FIRST = "ORDER BY created_at DESC, id DESC LIMIT :most"
 
 @dataclass(frozen=True, slots=True)
 class Job:
+    """A job as the store has it."""
+
     id: str
     spec: JobSpec
     state: JobState

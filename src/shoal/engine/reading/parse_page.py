@@ -39,6 +39,8 @@ class ParseRequest(NamedTuple):
 
 @dataclass(slots=True)
 class ParsedPage:
+    """What is read of a page."""
+
     head: PageHead
     description: str | None
     language: str | None

@@ -20,6 +20,8 @@ class Resource(NamedTuple):
 
 @dataclass(slots=True)
 class Capture:
+    """One request and its response as they went over the wire."""
+
     url: str
     request: bytes
     """Head and body as they were sent, without secrets."""

@@ -51,6 +51,8 @@ ALONE = SealLimits(None, 0)
 
 @dataclass(slots=True)
 class OpenSegment:
+    """A segment that grows."""
+
     job: str
     name: str
     """The name without the job."""

@@ -77,6 +77,8 @@ class SelectorUse(NamedTuple):
 
 @dataclass(slots=True)
 class Batch:
+    """Results of one job, to be saved in one transaction."""
+
     job: str
     pages: list[PageRecord] = field(default_factory=list)
     redirects: list[RedirectRecord] = field(default_factory=list)

@@ -83,6 +83,8 @@ class UnmatchedSelector:
 
 @dataclass(frozen=True, slots=True)
 class StoredFigures:
+    """What the store has of a job, counted."""
+
     pages: int
     assets: int
     """Images, stylesheets and other parts of pages, and files of items. They are not among the pages."""
