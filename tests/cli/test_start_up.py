@@ -32,7 +32,7 @@ FOR_FEW = frozenset(
         *("shoal.extract.needs_render", "shoal.extract.sitemaps", "shoal.spiders.sitemap_files"),
         *("shoal.fetch.digest_auth", "shoal.fetch.rendered_page", "shoal.fetch.tls_probe"),
         *("shoal.model.content_change", "shoal.model.proxy_list", "shoal.model.sink_url"),
-        *("shoal.embedded.data_frame", "shoal.store.results.time_series"),
+        *("shoal.cli.output_file", "shoal.embedded.data_frame", "shoal.store.results.time_series"),
     }
 )
 """A fifth of the CPU time of a crawl of one page, when all of them were loaded."""

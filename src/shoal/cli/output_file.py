@@ -1,4 +1,4 @@
-"""Where a command writes data: the options that say it, and the checks before anything else happens.
+"""Where a command writes data, and the checks before anything else happens.
 
 A file that exists is refused unless the user says what becomes of it.
 """
@@ -12,11 +12,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 from urllib.parse import quote
 
-import click
-
+from shoal.cli.output_options import OutputFlags
 from shoal.errors import UsageError
 from shoal.file_lock import try_lock
 from shoal.jobs.data_view import DataView
@@ -29,42 +28,7 @@ from shoal.store.results.export import STDOUT, check_pyarrow, check_writable
 from shoal.store.results.row_formats import format_of
 from shoal.wording import did_you_mean
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-PROVENANCE = click.option("--provenance", is_flag=True, help="Add URL, time, job and spider version to each item.")
-"""For commands whose job has it no longer as an option."""
-_OPTIONS = (
-    click.option("--overwrite", is_flag=True, help="Replace FILE if it exists."),
-    click.option("--append", is_flag=True, help="Add to FILE if it exists: .jsonl or .csv, also compressed."),
-    click.option("--fields", metavar="NAME,…", help="Write these columns, in this order."),
-    click.option(
-        "--partition", metavar="FIELD", help="Divide a dataset (-o DIR/) by this field instead of the day of the fetch."
-    ),
-)
-
-
-def output_options(function: F) -> F:
-    """The options that go with -o."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
-
-
-class OutputFlags(NamedTuple):
-    """As typed."""
-
-    overwrite: bool = False
-    append: bool = False
-    fields: str | None = None
-    provenance: bool = False
-    partition: str | None = None
-
-    def check_used(self, output: str | None) -> None:
-        """Raises UsageError if one of them is given without a file."""
-        for name, value in self._asdict().items():
-            if value and output is None:
-                raise UsageError(f"--{name} is about the file of -o: give -o FILE, or leave it out")
 
 
 class OutputFile(NamedTuple):

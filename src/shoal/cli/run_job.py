@@ -35,7 +35,6 @@ from shoal.cli.job_text import (
     trap_lines,
 )
 from shoal.cli.no_items_text import no_items_line, unmatched_lines
-from shoal.cli.output_file import shown_path
 from shoal.cli.progress_line import ProgressLine, ProgressMeter, progress_record, until, waiting_note
 from shoal.cli.request_failures import failure_lines
 from shoal.cli.request_line import request_line
@@ -264,6 +263,9 @@ def _report_write_error(session: Session, report: Report, error: ShoalError) -> 
     if report.overview.state is JobState.INTERRUPTED:
         session.say(f"warning: {error}")
         return
+    # Imported here only: a job without a file does not need it.
+    from shoal.cli.output_file import shown_path
+
     again = session.command("export", job.id, "-o", quote(shown_path(job.spec.output or "")), "--overwrite")
     kind = UsageError if isinstance(error, UsageError) else Unavailable
     raise kind(f"{error}; nothing is lost: `{again}` writes it later") from error
@@ -330,6 +332,8 @@ def _report_as_text(session: Session, report: Report, quality: Quality, written:
     for line in (*failure_lines(session, overview, GROUPS_SHOWN, further="job"), *_error_lines(session, overview)):
         session.say(line)
     if written is not None and spec.output != "-":
+        from shoal.cli.output_file import shown_path
+
         session.say(f"wrote {plural(written, 'record')} to {shown_path(spec.output or '')}")
     for line in sink_lines(overview):
         session.say(f"  sink: {line}")

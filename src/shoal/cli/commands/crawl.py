@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shoal.cli.job_flags import concurrency_option
 from shoal.cli.job_request import JobRequest, listed_words, read_request, request_options
 from shoal.cli.option_sections import SectionedCommand
-from shoal.cli.output_file import OutputFile, OutputFlags, check_columns, output_file, output_options
+from shoal.cli.output_options import OutputFlags, output_options
 from shoal.cli.run_job import run_job
 from shoal.cli.session import Session
 from shoal.cli.stdio import prints_to_stderr
@@ -21,6 +21,9 @@ from shoal.jobs.job_id import new_job_id
 from shoal.store.jobs import create_job
 from shoal.store.results.columns import page_columns
 from shoal.urls.exclusions import read_exclusions
+
+if TYPE_CHECKING:
+    from shoal.cli.output_file import OutputFile
 
 
 @click.command(cls=SectionedCommand)
@@ -64,7 +67,7 @@ def crawl(
     job_id = new_job_id()
     flags = OutputFlags(overwrite, append, fields, partition=partition)
     flags.check_used(output)
-    file = None if output is None else output_file(output, job_id, flags)
+    file = None if output is None else _output_file(output, job_id, flags)
     with prints_to_stderr():
         request = read_request(session, source, column, strict, None, options)
     if file is not None:
@@ -80,7 +83,16 @@ def crawl(
     raise click.exceptions.Exit(_crawl(session, request, job_id, concurrency))
 
 
+def _output_file(output: str, job_id: str, flags: OutputFlags) -> OutputFile:
+    # Imported here only: a crawl without -o does not need it.
+    from shoal.cli.output_file import output_file
+
+    return output_file(output, job_id, flags)
+
+
 def _with_output(request: JobRequest, file: OutputFile) -> JobRequest:
+    from shoal.cli.output_file import check_columns
+
     columns, what = page_columns(request.spec.formats), "pages"
     file = file._replace(view=replace(file.view, provenance=request.spec.provenance))
     if request.spider is not None:

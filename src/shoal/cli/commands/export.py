@@ -9,7 +9,8 @@ import click
 
 from shoal.cli.backends import JobHandle
 from shoal.cli.humanize import plural, size
-from shoal.cli.output_file import PROVENANCE, OutputFlags, archive_file, output_file, output_options, shown_path
+from shoal.cli.output_file import archive_file, output_file, shown_path
+from shoal.cli.output_options import PROVENANCE, OutputFlags, output_options
 from shoal.cli.session import Command, Session
 from shoal.errors import UsageError
 from shoal.jobs.data_view import default_data

@@ -15,7 +15,8 @@ from shoal.cli.deliver_rest import deliver_rest
 from shoal.cli.humanize import count, plural
 from shoal.cli.no_items_text import MOST_SHOWN, shell_command
 from shoal.cli.numbers import Share, Whole
-from shoal.cli.output_file import PROVENANCE, OutputFlags, output_file, output_options
+from shoal.cli.output_file import output_file
+from shoal.cli.output_options import PROVENANCE, OutputFlags, output_options
 from shoal.cli.progress_line import ProgressLine
 from shoal.cli.quality_table import quality_lines, quality_records
 from shoal.cli.session import Command, Session
