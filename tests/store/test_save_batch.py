@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from shoal.model import PageContent
 from shoal.store.crawl.save_batch import FAILED, SKIPPED, Batch, save
@@ -147,19 +148,31 @@ def test_jobs_do_not_share_rows(store: Store) -> None:
 
 
 def test_tallies_add_up_and_keep_their_first_sample(store: Store) -> None:
-    for sample in ("https://site.test/a", "https://site.test/b"):
+    for at, sample in ((20.0, "https://site.test/a"), (10.0, "https://site.test/b: reset")):
         batch = Batch(JOB, tallies={(SKIPPED, "nofollow"): (2, None)})
-        batch.add_failure("status", 503, "site.test", sample)
-        batch.add_failure("status", 503, "site.test", "later")
-        batch.add_failure("timeout", None, "[::1]:8080", sample)
+        batch.add_failure("status", 503, "site.test", sample, at)
+        batch.add_failure("status", 503, "site.test", "later", at + 5)
+        batch.add_failure("timeout", None, "[::1]:8080", sample, at)
         save(store, batch)
     figures = stored_figures(store, JOB)
     assert figures.skipped == {"nofollow": 4}
     assert figures.failures == [
-        Failures("status", 503, "site.test", 4, "https://site.test/a"),
-        Failures("timeout", None, "[::1]:8080", 2, "https://site.test/a"),
+        Failures("status", 503, "site.test", 4, "https://site.test/a", 10.0, 25.0),
+        Failures("timeout", None, "[::1]:8080", 2, "https://site.test/a", 10.0, 20.0),
     ]
     assert all(kind in (SKIPPED, FAILED) for _, kind, *_ in rows(store)["tallies"])
+
+
+def test_the_first_of_failures_is_unknown_if_an_older_version_counted_some(store: Store) -> None:
+    batch = Batch(JOB)
+    batch.add_failure("timeout", None, "site.test", "https://site.test/: after 30 s", 10.0)
+    save(store, batch)
+    store.change(lambda db: db.execute(text("UPDATE tallies SET first_at = NULL, last_at = NULL")))
+    (unknown,) = stored_figures(store, JOB).failures
+    save(store, batch)
+    (failed,) = stored_figures(store, JOB).failures
+    assert (unknown.n, unknown.first_at, unknown.last_at) == (1, None, None)
+    assert (failed.n, failed.first_at, failed.last_at, failed.sample_url) == (2, None, 10.0, "https://site.test/")
 
 
 def test_skips_with_a_tally_of_the_same_reason_are_added(store: Store) -> None:
@@ -219,9 +232,9 @@ def test_hostile_text_is_stored_without_an_error(store: Store, hostile: str) -> 
     (stored,) = list_pages_with_content(store, JOB, {})
     assert stored["text"].startswith("before ") and stored["text"].endswith(" after")
     assert len(stored["links"]) == 2 and stored["links"][1] == "https://site.test/"
-    for text in (stored["title"], stored["description"], stored["links"][0]):
-        text.encode()
-        assert "\0" not in text
+    for kept in (stored["title"], stored["description"], stored["links"][0]):
+        kept.encode()
+        assert "\0" not in kept
 
 
 def test_separate_halves_of_a_surrogate_pair_are_joined(store: Store) -> None:

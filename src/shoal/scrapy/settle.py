@@ -128,7 +128,7 @@ def batch_of(job: str, records: Sequence[Record | None], offers: list[str], has_
                 batch.redirects.append(record)
             case DeadLetter():
                 batch.dead.append(record)
-                batch.add_failure(record.reason, record.status, record.host, record.url)
+                batch.add_failure(record.reason, record.status, record.host, record.url, record.died_at)
             case Drop():
                 batch.drops.append(record)
     return batch

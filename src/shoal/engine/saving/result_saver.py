@@ -8,6 +8,7 @@ batches wait to grow, because each takes the interpreter lock from the event loo
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 
 from shoal.engine.active_job import ActiveJob
@@ -197,5 +198,5 @@ def batches(results: list[RequestResult]) -> list[Batch]:
         if result.failed:
             kind, status = result.failed
             sample = f"{lease.target.url}: {result.why}" if result.why else lease.target.url
-            batch.add_failure(kind, status, lease.target.host, sample)
+            batch.add_failure(kind, status, lease.target.host, sample, time.time())
     return list(by_job.values())

@@ -23,7 +23,7 @@ from sqlalchemy import CompoundSelect, Connection, Select, bindparam, exists, fu
 
 from shoal.model import fingerprint_hex
 from shoal.store.crawl.item_rows import Row
-from shoal.store.database.upsert import Upsert, add_count
+from shoal.store.crawl.save_batch import TALLIES
 from shoal.store.results.listings import stream_rows
 from shoal.store.store import Store
 from shoal.store.tables import changes, items, sinks
@@ -33,7 +33,6 @@ CHANGES = "changes"
 _MOST_ROWS = 200
 _PAGES_PER_ROW = 128
 _REMOVED_PER_ROW = 2_000
-_TALLIES = Upsert("tallies", add_count)
 
 Cursor = Mapping[int, int]
 """Part -> id of the last change."""
@@ -111,7 +110,7 @@ def log_apart(store: Store, db: Connection, job: str, found: ChangedItems) -> No
     """Logs what changed outside of a save, if the job has sinks."""
     if (found.pages or found.removed) and has_sinks(db, job):
         part = store.lock_free_part(db, job)
-        _TALLIES.write(db, [(job, CHANGES, "", part, found.n, None)])
+        TALLIES.write(db, [(job, CHANGES, "", part, found.n, None)])
         log_changes(db, job, part, found)
 
 

@@ -32,7 +32,7 @@ from shoal.store.database.plain_sql import among, for_update, list_value, run
 from shoal.store.database.sqlite_connections import SqliteTransaction
 from shoal.store.database.sqlite_script import columns_of
 from shoal.store.database.storable_text import storable, storable_row
-from shoal.store.database.upsert import Upsert, add_count, replace_unless_older
+from shoal.store.database.upsert import Upsert, add_count, add_count_and_times, replace_unless_older
 from shoal.store.store import Store
 from shoal.urls.path_pattern import path_pattern
 from shoal.urls.traps import SAMPLES
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 Record = PageRecord | RedirectRecord | DeadLetter | Drop
 Found = dict[int, tuple[str, Record]]
 """Fingerprint -> outcome (a key of OUTCOME_TABLES) and record."""
+Counts = dict[tuple[str, str], tuple[int, str | None]]
+"""(kind, key) of a tally -> the increment, and a sample."""
 
 SKIPPED = "skipped"
 FAILED = "failed"
@@ -94,8 +96,10 @@ class Batch:
     """Reason -> URLs of skipped links; the store keeps the job's first few per reason."""
     captures: list[tuple[Record, Capture]] = field(default_factory=list)
     """Captures for the archive, each with the record that it belongs to."""
-    tallies: dict[tuple[str, str], tuple[int, str | None]] = field(default_factory=dict)
-    """(kind, key) -> (increment, a sample); saving the batch twice adds it twice."""
+    tallies: Counts = field(default_factory=dict)
+    """Saving the batch twice adds them twice."""
+    failed_at: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """The stored key of failed attempts -> when the first and the last of them failed."""
     offers: list[str] = field(default_factory=list)
     """Offers that the records lead to, for rebuilding a lost frontier; saving the batch twice logs them twice."""
     has_sinks: bool = False
@@ -113,11 +117,13 @@ class Batch:
         n, _ = self.tallies.get((SPENT, ""), (0, None))
         self.tallies[SPENT, ""] = (n + millionths, None)
 
-    def add_failure(self, kind: str, status: int | None, host: str, sample: str) -> None:
+    def add_failure(self, kind: str, status: int | None, host: str, sample: str, at: float) -> None:
         """Counts a failed attempt."""
-        key = (FAILED, failure_key(kind, status, host))
-        n, first = self.tallies.get(key, (0, sample))
-        self.tallies[key] = (n + 1, first)
+        key = storable(failure_key(kind, status, host))
+        n, first = self.tallies.get((FAILED, key), (0, sample))
+        self.tallies[FAILED, key] = (n + 1, first)
+        first_at, last_at = self.failed_at.get(key, (at, at))
+        self.failed_at[key] = (min(first_at, at), max(last_at, at))
 
     def newest(self) -> Found:
         """The newest record of each request."""
@@ -144,7 +150,8 @@ _UPSERTS = {
     outcome: (Upsert(table, replace_unless_older), _values_of(table)) for outcome, table in OUTCOME_TABLES.items()
 }
 _CONTENTS = Upsert("contents", replace_unless_older)
-_TALLIES = Upsert("tallies", add_count)
+TALLIES = Upsert("tallies", add_count, without=frozenset({"first_at", "last_at"}))
+_FAILURES = Upsert("tallies", add_count_and_times)
 _FEW = 4
 _FEW_ITEMS = 20
 _SMALL_BYTES = 64_000
@@ -216,7 +223,7 @@ def _writing(store: Store, batch: Batch) -> Callable[[Transaction], None]:
         if counts:
             # Last, because all workers of a job share the parts, and the transaction keeps its row locks until the end.
             part = store.lock_free_part(db, batch.job)
-            _TALLIES.write(db, [storable_row((batch.job, *name, part, *counts[name])) for name in sorted(counts)])
+            _write_counts(db, batch, part, counts)
             _keep_samples(db, batch, part)
             if changed is not None and changed.pages:
                 _log(db, batch.job, part, changed)
@@ -309,9 +316,14 @@ def _delete(db: Transaction, table: str, job: str, old: Sequence[StoredOutcome])
         run(db, these, {"job": job, "fingerprints": fingerprints})
 
 
-def _tally_counts(
-    batch: Batch, fresh: Found, stored: Mapping[int, StoredOutcome]
-) -> dict[tuple[str, str], tuple[int, str | None]]:
+def _write_counts(db: Transaction, batch: Batch, part: int, counts: Counts) -> None:
+    # Those of pages are without the columns of times: attempts fail seldom.
+    failed = {key: (*counts.pop((FAILED, key)), *times) for key, times in batch.failed_at.items()}
+    TALLIES.write(db, [storable_row((batch.job, *name, part, *counts[name])) for name in sorted(counts)])
+    _FAILURES.write(db, [storable_row((batch.job, FAILED, key, part, *failed[key])) for key in sorted(failed)])
+
+
+def _tally_counts(batch: Batch, fresh: Found, stored: Mapping[int, StoredOutcome]) -> Counts:
     counts = [(kind, key, n, sample) for (kind, key), (n, sample) in batch.tallies.items()]
     for fingerprint, reasons in batch.skips.items():
         if _is_new_page(fingerprint, fresh, stored):
@@ -326,7 +338,7 @@ def _tally_counts(
     for page in batch.pages:
         if page.via == BROWSER and _is_new_page(page.fingerprint, fresh, stored):
             counts.append((RENDERED, path_pattern(page.url), 1, page.url))
-    tallies: dict[tuple[str, str], tuple[int, str | None]] = {}
+    tallies: Counts = {}
     for kind, key, more, sample in counts:
         # Made storable first: keys that become equal are one row.
         name = (kind, storable(key))

@@ -175,6 +175,8 @@ CREATE TABLE tallies (
 	part INTEGER NOT NULL,
 	n BIGINT NOT NULL,
 	sample TEXT,
+	first_at DOUBLE,
+	last_at DOUBLE,
 	PRIMARY KEY (job, kind, "key", part)
 );
 CREATE TABLE series (

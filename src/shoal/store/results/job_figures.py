@@ -44,6 +44,15 @@ class Failures:
     host: str
     n: int
     sample: str | None
+    """A URL, with details behind ": " if there are any."""
+    first_at: float | None = None
+    """None: an older version of Shoal counted some of them, without their times."""
+    last_at: float | None = None
+
+    @property
+    def sample_url(self) -> str | None:
+        # No URL contains a space.
+        return self.sample.partition(": ")[0] if self.sample else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +233,7 @@ def _tallied(db: Transaction, job: str) -> dict[str, Any]:
         "dropped_items": {key: n for key, n, _ in _tallies(db, job, DROPPED_ITEMS)},
         "rendered": {key: n for key, n, _ in _tallies(db, job, RENDERED)},
         "unarchived": sum(n for _, n, _ in _tallies(db, job, UNARCHIVED)),
-        "failures": [_failures(key, n, sample) for key, n, sample in _tallies(db, job, FAILED)],
+        "failures": _failures(db, job),
         "unmatched": _unmatched(db, job),
         "cost": _spent(db, job) / MILLION,
     }
@@ -336,6 +345,15 @@ def _reject_reason(db: Transaction, job: str) -> str | None:
     return reason
 
 
-def _failures(key: str, n: int, sample: str | None) -> Failures:
+def _failures(db: Transaction, job: str) -> list[Failures]:
+    counts = (
+        "SELECT key, CAST(sum(n) AS BIGINT), min(sample), "
+        "CASE WHEN count(first_at) = count(*) THEN min(first_at) END, max(last_at) "
+        "FROM tallies WHERE job = :job AND kind = :kind GROUP BY key ORDER BY 2 DESC, key"
+    )
+    return [_group(*row) for row in run(db, counts, {"job": job, "kind": FAILED})]
+
+
+def _group(key: str, n: int, sample: str | None, first_at: float | None, last_at: float | None) -> Failures:
     kind, status, host = key.split(" ", 2)
-    return Failures(kind, None if status == "-" else int(status), host, n, sample)
+    return Failures(kind, None if status == "-" else int(status), host, n, sample, first_at, last_at)

@@ -256,6 +256,9 @@ tallies = Table(
     Column("part", Integer, primary_key=True, autoincrement=False),
     Column("n", BigInteger, nullable=False),
     Column("sample", Text),
+    # When the first and last of the failed attempts failed. None: other kinds, and attempts of older versions.
+    Column("first_at", Double),
+    Column("last_at", Double),
 )
 
 series = Table(
