@@ -59,6 +59,7 @@ def test_as_json_a_job_has_the_figures_of_the_interface(shoal: Shell, site: Runn
     summary = shoal.crawl(site.url()).summary
     (listed,) = shoal("jobs", "--json").lines
     (alone,) = shoal("job", "last", "--json").lines
+    assert alone.pop("failures") == []
     assert list(alone) == FIGURES
     assert listed == alone
     assert alone["pages"] == summary["pages"] > 10
@@ -73,6 +74,10 @@ def test_a_job_is_shown_with_its_errors_hints_and_overrides(shoal: Shell, troubl
     assert "4 x 404" in shown and "3 dead letters" in shown
     assert "500 x1 at" in shown and f"shoal dead {job} --retry" in shown
     assert "--ignore-robots, --allow-private, --rate 0" in shown
+    as_json = shoal("job", job, "--json").lines[0]
+    (failed,) = (group for group in as_json["failures"] if group["status"] == 500)
+    assert failed["n"] == 1 and as_json["started_at"] <= failed["first_at"] == failed["last_at"]
+    assert failed["last_at"] <= as_json["finished_at"]
     assert "depth 9" in shown and "host, not /feed" in shown
 
 

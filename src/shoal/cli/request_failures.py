@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shoal.cli.humanize import plural, size
 from shoal.cli.session import Session
 from shoal.cli.terminal_text import folded, safe
 from shoal.jobs.failure_hints import failure_name, hint
+from shoal.store.results.columns import iso_time
 
 if TYPE_CHECKING:
     from shoal.jobs.job_overview import Overview
@@ -28,6 +30,17 @@ def failure_lines(session: Session, seen: Overview, most: int, further: str) -> 
     lines = group_lines(seen.failures, retry, more, limit, get_terminal_size().columns, most)
     answered = bool(seen.stored.pages or seen.stored.redirects)
     return ["errors:", *lines, *offline_lines(seen.failures, answered)]
+
+
+def failure_records(failures: list[Failures]) -> list[dict[str, Any]]:
+    """For JSON: all groups, the largest first."""
+    return [
+        asdict(group) | {name: _iso(getattr(group, name)) for name in ("first_at", "last_at")} for group in failures
+    ]
+
+
+def _iso(at: float | None) -> str | None:
+    return None if at is None else iso_time(at)
 
 
 def group_lines(

@@ -30,7 +30,7 @@ from shoal.cli.job_text import (
 )
 from shoal.cli.no_items_text import no_items_line, unmatched_lines
 from shoal.cli.numbers import Whole
-from shoal.cli.request_failures import failure_lines
+from shoal.cli.request_failures import failure_lines, failure_records
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal_text import safe, table
 from shoal.jobs.job_overview import Overview
@@ -151,7 +151,7 @@ def job(session: Session, job: str) -> None:
         found = backend.find(job)
         if session.json:
             seen = found.overview()
-            session.data(seen.as_dict() | process_of(seen))
+            session.data(seen.as_dict() | {"failures": failure_records(seen.failures)} | process_of(seen))
             return
         lines = job_lines(session, found)
     for line in lines:
