@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,10 @@ def test_the_pages_of_a_home_have_no_error_and_pass_axe(tmp_path: Path, browser:
         tab.open(f"{url}/jobs/{shop.summary['job']}/errors")
         tab.follow("main tbody button")
         assert "queued again" in tab.text and "also those that a later attempt made good" in tab.text
+        times = 'document.querySelector(\'[aria-label="Failed attempts"] [data-label="First, last"]\').innerText'
+        assert len(re.findall(r"\d\d:\d\d:\d\d", tab.js(times))) == 2
+        tab.follow("[aria-label='Failed attempts'] tr:last-child a")
+        assert tab.js("location.pathname").endswith("/explain") and "Record" in tab.text
         assert tab.problems == []
 
 
