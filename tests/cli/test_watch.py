@@ -55,7 +55,7 @@ def test_ctrl_c_stops_the_watching_and_not_the_job(shoal: Shell, site: Running) 
             watching.stderr.readline()
             watching.send_signal(signal.SIGINT)
             _, err = watching.communicate(timeout=WITHIN_S)
-        assert watching.returncode == 0
+        assert watching.returncode == 0, err
         assert f"shoal watch {crawl.job}" in err and "Traceback" not in err
         assert crawl.figures()["state"] == "running"
 

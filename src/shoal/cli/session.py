@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 
 from shoal import settings
+from shoal.cli.deferred_interrupts import deferred_interrupts
 from shoal.cli.stdio import data_stdout
 from shoal.cli.terminal_text import wrapped
 from shoal.errors import UsageError
@@ -266,20 +267,36 @@ class Session:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs in the command's one event loop: a connection belongs to the loop that opened it."""
-        return self._runner.run(work)
+        import asyncio
+
+        try:
+            with deferred_interrupts():
+                runner = self._runner
+        except KeyboardInterrupt:
+            work.close()
+            raise
+        try:
+            return runner.run(work)
+        except asyncio.CancelledError:
+            # An interrupt came when asyncio did not expect one. Nothing else cancels the work of a command.
+            raise KeyboardInterrupt from None
 
     @cached_property
     def _runner(self) -> asyncio.Runner:
         import asyncio
 
-        return asyncio.Runner()
+        runner = asyncio.Runner()
+        # Now, not at the first use: a loop that is half made cannot be closed.
+        runner.get_loop()
+        return runner
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         if runner := self.__dict__.pop("_runner", None):
-            runner.close()
+            with deferred_interrupts():
+                runner.close()
 
     def command(self, *words: str) -> str:
         """A command to show as the next step, with the same --home and --api as this one."""
