@@ -6,6 +6,7 @@ import gc
 import json
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import chdir, contextmanager
@@ -38,6 +39,7 @@ class Ran:
 
 def run_here(folder: Path, environment: Mapping[str, str], *args: str, input: str | None = None) -> Ran:
     """`shoal` as in a folder and with nothing but this environment."""
+    on_interrupt = signal.getsignal(signal.SIGINT)
     unset: dict[str, str | None] = dict.fromkeys(os.environ.keys() - environment.keys())
     with (
         chdir(folder),
@@ -49,6 +51,7 @@ def run_here(folder: Path, environment: Mapping[str, str], *args: str, input: st
         patched.setattr(sys, "path", [*sys.path])
         with pytest.raises(SystemExit) as ended:
             main()
+        assert signal.getsignal(signal.SIGINT) == on_interrupt, "Ctrl-C would not end it any more"
         sys.stdout.flush()
         sys.stderr.flush()
         return Ran(int(ended.value.code or 0), out.getvalue().decode(), err.getvalue().decode())

@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from shlex import quote
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
@@ -195,16 +196,16 @@ async def _run_with_progress(session: Session, home: Home, crawl: Crawl, stream:
         if stream is not None:
             stream.add(result)
 
-    _stop_on_signals(session, crawl, line)
     beside = [asyncio.create_task(_draw(session, home, crawl, meter, line, over))]
     if stream is not None:
         beside.append(asyncio.create_task(stream.run(over)))
-    try:
-        return await crawl.run(note_result)
-    finally:
-        over.set()
-        await asyncio.gather(*beside)
-        line.clear()
+    with _stopped_by_signals(session, crawl, line):
+        try:
+            return await crawl.run(note_result)
+        finally:
+            over.set()
+            await asyncio.gather(*beside)
+            line.clear()
 
 
 async def _draw(
@@ -235,7 +236,8 @@ async def _draw(
         line.draw(meter.line(figures, "paused" if paused else waiting_note(waiting)))
 
 
-def _stop_on_signals(session: Session, crawl: Crawl, line: ProgressLine) -> None:
+@contextmanager
+def _stopped_by_signals(session: Session, crawl: Crawl, line: ProgressLine) -> Iterator[None]:
     stopping = False
 
     def stop() -> None:
@@ -253,8 +255,15 @@ def _stop_on_signals(session: Session, crawl: Crawl, line: ProgressLine) -> None
         )
         crawl.engine.stop()
 
+    loop = asyncio.get_running_loop()
     for name in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(name, stop)
+        loop.add_signal_handler(name, stop)
+    try:
+        yield
+    finally:
+        # The loop no longer runs while the report is made: signals would be lost.
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(name)
 
 
 def _report_write_error(session: Session, report: Report, error: ShoalError) -> None:
