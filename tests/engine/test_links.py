@@ -14,7 +14,7 @@ from shoal.engine.request_result import RequestResult
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, Headers
-from shoal.model import Lease, Outcome, PageContent, PageRecord, Trail
+from shoal.model import FoundContent, Lease, Outcome, PageRecord, Trail
 from shoal.spiders.callback_limits import NO_CRASH_MARK
 from shoal.spiders.page import Request
 from shoal.urls import Params, target
@@ -68,7 +68,7 @@ async def test_links_are_kept_as_written_without_fragments_but_against_a_base_as
         await read(active_job, "2", "/a", "b#c", base="/deep/"),
     )
     offer_log = [done.record.content for done in (plain, based) if isinstance(done.record, PageRecord)]
-    hrefs = [content.hrefs for content in offer_log if isinstance(content, PageContent)]
+    hrefs = [content.hrefs for content in offer_log if isinstance(content, FoundContent)]
     assert hrefs == [["/a", "b"], [f"{SEED}a", f"{SEED}deep/b"]]
 
 
