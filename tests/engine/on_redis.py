@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -12,6 +13,7 @@ from shoal.engine.reading.crash_marker import CrashMarker
 from shoal.fleet.load_worker_jobs import FleetJobLoader
 from shoal.frontier.contract import ALL_LANES, Caller
 from shoal.frontier.redis import PoolLimits, RedisFrontier
+from shoal.model import Figures
 from shoal.practice import Running, Shop
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spools import ALONE, Spools
@@ -46,6 +48,17 @@ async def submit(frontier: RedisFrontier, store: Store, job: str) -> None:
     caller = Caller(f"submit-{time.time()}")
     for seeds in seeds_of(store, job):
         await frontier.offer(caller.next(), seed_offers(load_job(store, job), seeds))
+
+
+async def crawl_together(server: RedisServer, store: Store, folder: Path, job: str, engines: int) -> Figures:
+    """Submits the job, and crawls it with so many processes of a fleet to its end."""
+    frontier = await RedisFrontier.open(server.url)
+    await submit(frontier, store, job)
+    async with asyncio.timeout(120):
+        await asyncio.gather(*(work(server, store, folder, job, f"worker-{n}") for n in range(engines)))
+    figures = await frontier.figures(job)
+    await frontier.close()
+    return figures
 
 
 def truth_of(shop: Shop, site: Running) -> dict[str, int]:

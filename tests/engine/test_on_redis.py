@@ -17,7 +17,7 @@ from shoal.store.crawl.overflow import overflow_offers
 from shoal.store.results.listings import list_dead
 from shoal.urls import Params, target
 from tests.engine.conftest import Field, spec
-from tests.engine.on_redis import pages_in, submit, truth_of, work
+from tests.engine.on_redis import crawl_together, pages_in, submit, truth_of, work
 from tests.frontier.redis_server import RedisServer
 from tests.politeness import assert_polite, fetched_more_than_once
 
@@ -36,12 +36,7 @@ async def test_three_engines_share_a_job_and_keep_to_its_rate(
     store = crawler.home.store
     with running(shop, log=tmp_path / "log", latency_ms=10) as site:
         crawler.add("job", spec(rate=40, per_host=3, archive=False), *(site.url("/", a) for a in shop.addresses))
-        frontier = await RedisFrontier.open(redis_server.url)
-        await submit(frontier, store, "job")
-        async with asyncio.timeout(120):
-            await asyncio.gather(*(work(redis_server, store, tmp_path, "job", f"worker-{n}") for n in range(3)))
-        figures = await frontier.figures("job")
-        await frontier.close()
+        figures = await crawl_together(redis_server, store, tmp_path, "job", engines=3)
         log = site.log()
     assert pages_in(store) == truth_of(shop, site)
     ended = figures.pages + figures.redirects + figures.dead + sum(figures.dropped.values())

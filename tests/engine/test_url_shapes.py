@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from shoal.engine.shape_statistics import DOUBTFUL_AFTER
-from shoal.frontier.redis import RedisFrontier
 from shoal.jobs.explain import explain
 from shoal.model import Figures
 from shoal.practice import Answer, Visit, Wiki, running
 from shoal.practice.request_log import LogEntry
 from shoal.urls.exclusions import Exclusions
 from tests.engine.conftest import Field, Pages, html, serving, spec
-from tests.engine.on_redis import pages_in, submit, work
+from tests.engine.on_redis import crawl_together, pages_in
 from tests.frontier.redis_server import RedisServer
 
 WIKI = Wiki()
@@ -155,12 +153,7 @@ async def crawl_by_two(crawler: Field, redis_server: RedisServer, folder: Path, 
     """The paths of all pages that two workers of a fleet bring."""
     store = crawler.home.store
     crawler.add("job", spec(archive=False, per_host=2), seed, fleet=True)
-    frontier = await RedisFrontier.open(redis_server.url)
-    await submit(frontier, store, "job")
-    async with asyncio.timeout(120):
-        await asyncio.gather(*(work(redis_server, store, folder, "job", f"worker-{n}") for n in range(2)))
-    figures = await frontier.figures("job")
-    await frontier.close()
+    figures = await crawl_together(redis_server, store, folder, "job", engines=2)
     assert (figures.queued, figures.leased) == (0, 0)
     return {"/" + url.split("/", 3)[3] for url in pages_in(store)}, figures
 

@@ -120,7 +120,8 @@ class ShapeStatistics:
         self._useless[key] += 1
         n = self._useless[key]
         if self._useful[key]:
-            self._store_useful(key, url)
+            # Without a sample: this page is not one of them.
+            self._store_useful(key, None)
         elif n >= DOUBTFUL_AFTER:
             is_stored = (USELESS_PAGES, key) in self._stored
             self._add(USELESS_PAGES, key, 1 if is_stored else n, url)
