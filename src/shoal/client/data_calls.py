@@ -20,10 +20,12 @@ Rows = Generator[dict[str, Any], None, None]
 
 class DataCalls(Transport):
     def pages(
-        self, id: str, *, status: int | None = None, host: str | None = None, merged: str | None = None
+        self, id: str, *, status: int | None = None, host: str | None = None, merged: bool = False
     ) -> Iterator[Page]:
-        """`merged="true"` lists those that count as one with another page instead."""
-        return self._parts(f"/jobs/{quoted(id)}/pages", "pages", {"status": status, "host": host, "merged": merged})
+        """`merged`: lists those instead that `--canonical merge` counts as one with another page."""
+        return self._parts(
+            f"/jobs/{quoted(id)}/pages", "pages", {"status": status, "host": host, "merged": "true" if merged else None}
+        )
 
     def body(self, id: str, fingerprint: str) -> bytes:
         """The decompressed body of a page, from the archive."""
