@@ -82,11 +82,12 @@ def processes_of_session(leader: int) -> list[int]:
 
 
 def browser_of(process: int) -> int | None:
-    """The first process of the browser that a crawl has started."""
+    """The first process of the browser that a crawl has started. Tests have other children with their own sessions."""
     for folder in Path("/proc").iterdir():
         try:
             status = (folder / "stat").read_text().rpartition(")")[2].split()
-            if folder.name.isdigit() and int(status[1]) == process and os.getsid(int(folder.name)) == int(folder.name):
+            leads = folder.name.isdigit() and os.getsid(int(folder.name)) == int(folder.name)
+            if leads and int(status[1]) == process and b"--remote-debugging-pipe" in (folder / "cmdline").read_bytes():
                 return int(folder.name)
         except (OSError, IndexError):
             pass
