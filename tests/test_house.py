@@ -15,7 +15,7 @@ LEVELS = {
     **dict.fromkeys(
         (
             *("errors", "model", "urls", "settings", "telemetry", "client", "object_store", "sqlite_file"),
-            *("file_lock", "wording"),
+            *("file_lock", "cpu_wait", "wording"),
         ),
         0,
     ),

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from shoal.cpu_wait import cpu_wait_s
 from shoal.engine.readers.pool import LAST_NICENESS, ReaderPool, ReadFailed
 from shoal.engine.readers.scheduler import ReadAbandoned
 from shoal.engine.reading.parse_page import BIG_BYTES, ParseRequest, read_page
@@ -53,8 +54,16 @@ async def readers(
     kept_bytes: int = 200_000_000,
     lower_after_s: float = 60.0,
     frozen_after_s: float = 60.0,
+    waited_s: Callable[[int], float] = cpu_wait_s,
 ) -> AsyncIterator[ReaderPool]:
-    pool = ReaderPool(seconds, memory_bytes, kept_bytes, lower_after_s=lower_after_s, frozen_after_s=frozen_after_s)
+    pool = ReaderPool(
+        seconds,
+        memory_bytes,
+        kept_bytes,
+        lower_after_s=lower_after_s,
+        frozen_after_s=frozen_after_s,
+        waited_s=waited_s,
+    )
     try:
         yield pool
     finally:
@@ -249,6 +258,27 @@ async def test_a_reader_that_a_page_takes_for_long_lets_others_have_the_cpu_and_
         os.kill(reader, signal.SIGCONT)
         assert (await reading).head.title == "Big"
         await until(lambda: reader not in children(), "it is kept")
+
+
+async def test_a_page_whose_reader_waits_for_a_processor_takes_no_longer() -> None:
+    looked = 0
+    began = time.monotonic()
+
+    def waited_s(_pid: int) -> float:
+        nonlocal looked
+        looked += 1
+        return time.monotonic() - began
+
+    async with readers(lower_after_s=0.02, waited_s=waited_s) as pool:
+        await pool.page(JOB, ASK, BIG)
+        (reader,) = children()
+        os.kill(reader, signal.SIGSTOP)
+        reading = asyncio.create_task(pool.page(JOB, ASK, BIG))
+        await until(lambda: looked > 8, "nobody looks how long it waits")
+        assert os.getpriority(os.PRIO_PROCESS, reader) < LAST_NICENESS
+        os.kill(reader, signal.SIGCONT)
+        assert (await reading).head.title == "Big"
+        assert children() == {reader}
 
 
 async def test_a_sitemap_comes_in_parts_and_may_be_left_early() -> None:

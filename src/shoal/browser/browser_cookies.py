@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shoal.browser.cpu_wait import result_in_time
 from shoal.browser.devtools import DevToolsError, Session
+from shoal.cpu_wait import result_in_time
 from shoal.fetch.cookie_jar import removal
 from shoal.fetch.curl_transfer import Fetch
 from shoal.telemetry import EventLogger

@@ -18,7 +18,6 @@ from shoal.browser.asset_cache import AssetCache
 from shoal.browser.browser_cookies import named_cookies, take_cookies, to_browser
 from shoal.browser.browser_pool import BrowserPool
 from shoal.browser.browser_process import LAUNCH_S, BrowserProcess
-from shoal.browser.cpu_wait import answered_in_time, cpu_wait_s, result_in_time
 from shoal.browser.devtools import BrowserGone, DevToolsError, Session
 from shoal.browser.find_browser import BrowserMissing
 from shoal.browser.guarded_dial import GuardedDial
@@ -28,6 +27,7 @@ from shoal.browser.page_failure import PageFailed
 from shoal.browser.page_visit import PageVisit
 from shoal.browser.response_body import decoded_headers
 from shoal.browser.socks_proxy import SocksProxy
+from shoal.cpu_wait import answered_in_time, joint_cpu_wait_s, result_in_time
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.dns import DnsResolver
@@ -154,7 +154,9 @@ class BrowserFetcher:
         try:
             if context:
                 disposal = process.browser.call("Target.disposeBrowserContext", browserContextId=context)
-                if not await answered_in_time(disposal, DISPOSE_S, DISPOSE_MOST_S, partial(cpu_wait_s, process.pid)):
+                if not await answered_in_time(
+                    disposal, DISPOSE_S, DISPOSE_MOST_S, partial(joint_cpu_wait_s, process.pid)
+                ):
                     self.pool.lose(process, visit.call.url)
                 await disposal
         except DevToolsError:
@@ -175,7 +177,7 @@ class BrowserFetcher:
             await self._load_in_time(visit, context, proxy)
         except PageFailed as failed:
             return Failure(failed.kind, str(failed), time.monotonic() - began)
-        await take_cookies(browser, context, call, cookies, partial(cpu_wait_s, visit.process.pid))
+        await take_cookies(browser, context, call, cookies, partial(joint_cpu_wait_s, visit.process.pid))
         return _exchange(visit, proxy, started_at)
 
     async def _load_in_time(self, visit: PageVisit, context: str, proxy: SocksProxy) -> None:
@@ -230,7 +232,7 @@ async def _salvage(visit: PageVisit) -> None:
     if not visit.is_committed:
         raise PageFailed(FailureKind.TIMEOUT, f"no answer within {limit}")
     try:
-        work, waited_s = _unless_dead(visit, visit.salvage()), partial(cpu_wait_s, visit.process.pid)
+        work, waited_s = _unless_dead(visit, visit.salvage()), partial(joint_cpu_wait_s, visit.process.pid)
         await result_in_time(work, SALVAGE_S, SALVAGE_MOST_S, waited_s)
     except BrowserGone:
         raise

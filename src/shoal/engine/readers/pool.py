@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from shoal.cpu_wait import cpu_wait_s
 from shoal.engine.readers.process import OUT_OF_MEMORY, WAITS_PER_SECOND, packed, read_frame, unpacked, write_frame
 from shoal.engine.readers.scheduler import ReadAbandoned, ReaderScheduler
 from shoal.engine.reading.parse_page import ParsedPage, ParseRequest, SitemapPart, read_part
@@ -46,6 +47,9 @@ NICENESS, NICENESS_AMONG_OTHERS = 2, 10
 """Lower priority than the crawling process: requests and heartbeats go on while pages are read. On a fleet it is lower
 still, because other jobs share the machine."""
 LOWER_AFTER_S = 1.0
+"""For a page, without the time in which its reader waits for a processor: a busy machine makes no page costly."""
+LEAST_WAIT_SHARE = 0.1
+"""Of that limit: how soon, at the soonest, a reader that mostly waits is looked at again."""
 FROZEN_AFTER_S = 60.0
 """A reader ends itself by its alarms. A frozen one cannot: it is killed when its alarms are overdue this long."""
 LAST_NICENESS = 19
@@ -76,9 +80,17 @@ ReaderRequest = Mapping[str, Any]
 class ReaderProcess:
     """One process. `ask`, `reply` and `close` may take long: call them in a thread."""
 
-    def __init__(self, seconds: float, memory_bytes: int, niceness: int = NICENESS) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        memory_bytes: int,
+        niceness: int = NICENESS,
+        waited_s: Callable[[int], float] = cpu_wait_s,
+    ) -> None:
         self._seconds = seconds
         self._memory_bytes = memory_bytes
+        self._waited_s = waited_s
+        self._cpu_wait_s = 0.0
         self.is_last = False
         # -P: modules come from where ours do, not from the directory in which the crawl was started. A process group of
         # its own: Ctrl-C goes to us only.
@@ -114,6 +126,12 @@ class ReaderProcess:
             return 0
         return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
+    def cpu_wait_s(self) -> float:
+        """How long it has waited for a processor. One that has ended keeps its last figure."""
+        if self._process.returncode is None:
+            self._cpu_wait_s = max(self._cpu_wait_s, self._waited_s(self._process.pid))
+        return self._cpu_wait_s
+
     def lower_priority(self) -> None:
         """Lets it run only when nothing else needs the CPU. This cannot be undone without privileges."""
         self.is_last = True
@@ -121,6 +139,7 @@ class ReaderProcess:
             os.setpriority(os.PRIO_PROCESS, self._process.pid, LAST_NICENESS)
 
     def kill(self) -> None:
+        self.cpu_wait_s()
         self._process.kill()
 
     def close(self) -> None:
@@ -165,10 +184,28 @@ class _Reading:
     reader: ReaderProcess | None = None
     """None: it waits."""
     is_given_up: bool = False
+    _cpu_wait_before_s: float = 0.0
+    _lowering: asyncio.TimerHandle | None = None
 
-    def lower_priority(self) -> None:
-        if self.reader is not None:
+    def give(self, reader: ReaderProcess) -> None:
+        self.reader, self._cpu_wait_before_s = reader, reader.cpu_wait_s()
+
+    def took_s(self) -> float:
+        """Without the time in which its reader waited for a processor."""
+        waited_s = 0.0 if self.reader is None else self.reader.cpu_wait_s() - self._cpu_wait_before_s
+        return max(0.0, time.monotonic() - self.since - waited_s)
+
+    def lower_priority_after(self, limit_s: float) -> None:
+        left_s = limit_s - self.took_s()
+        if left_s > 0:
+            wait_s = max(left_s, limit_s * LEAST_WAIT_SHARE)
+            self._lowering = asyncio.get_running_loop().call_later(wait_s, self.lower_priority_after, limit_s)
+        elif self.reader is not None:
             self.reader.lower_priority()
+
+    def end(self) -> None:
+        if self._lowering is not None:
+            self._lowering.cancel()
 
     def abandon(self) -> None:
         if self.reader is not None:
@@ -191,9 +228,10 @@ class ReaderPool:
         shared: bool = False,
         lower_after_s: float = LOWER_AFTER_S,
         frozen_after_s: float = FROZEN_AFTER_S,
+        waited_s: Callable[[int], float] = cpu_wait_s,
     ) -> None:
         """`shared`: the readers also serve other people's jobs."""
-        self._bounds = (seconds, memory_bytes, NICENESS_AMONG_OTHERS if shared else NICENESS)
+        self._bounds = (seconds, memory_bytes, NICENESS_AMONG_OTHERS if shared else NICENESS, waited_s)
         self._kept_bytes = kept_bytes
         self._lower_after_s = lower_after_s
         self._longest_s = seconds * WAITS_PER_SECOND + frozen_after_s
@@ -311,12 +349,12 @@ class ReaderPool:
         try:
             await self._scheduler.acquire(job, reading.turn)
             reading.since = time.monotonic()
-            stepping_back = asyncio.get_running_loop().call_later(self._lower_after_s, reading.lower_priority)
+            reading.lower_priority_after(self._lower_after_s)
             try:
                 yield reading
             finally:
-                stepping_back.cancel()
-                self._scheduler.release(job, time.monotonic() - reading.since)
+                reading.end()
+                self._scheduler.release(job, reading.took_s())
         finally:
             self._readings.remove(reading)
             self.held_bytes -= size
@@ -335,7 +373,7 @@ class ReaderPool:
     async def _first_reply(
         self, reading: _Reading, reader: ReaderProcess, question: ReaderRequest, body: bytes
     ) -> dict[str, Any] | None:
-        reading.reader = reader
+        reading.give(reader)
         if self._scheduler.is_slow(reading.job):
             reader.lower_priority()
         with self._ended_by_failure(reader):

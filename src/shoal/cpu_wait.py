@@ -1,6 +1,6 @@
-"""A time limit for a browser's answer, without the time in which it, or this thread, waited for a processor.
+"""Time limits for other processes, without the time in which they waited for a processor.
 
-On a busy machine a browser may take many times as long for what it does, and is not stuck. What it says may also wait
+On a busy machine a process may take many times as long for what it does, and is not stuck. What it says may also wait
 here, behind a flood of events.
 """
 
@@ -17,8 +17,12 @@ T = TypeVar("T")
 
 
 def cpu_wait_s(pid: int) -> float:
-    """How long the first thread of a process and the calling thread have been ready to run and did not, together. The
-    kernel may not count it."""
+    """How long the first thread of a process has been ready to run and did not. The kernel may not count it."""
+    return _wait_s(str(pid))
+
+
+def joint_cpu_wait_s(pid: int) -> float:
+    """Of that thread and of the calling one, together."""
     return _wait_s(str(pid)) + _wait_s("thread-self")
 
 

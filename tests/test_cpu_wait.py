@@ -1,4 +1,4 @@
-"""A browser that waits for a processor is given more time."""
+"""A process that waits for a processor is given more time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import time
 
 import pytest
 
-from shoal.browser.cpu_wait import answered_in_time, cpu_wait_s, result_in_time
 from shoal.browser.devtools import BrowserGone
+from shoal.cpu_wait import answered_in_time, cpu_wait_s, result_in_time
 from tests.browser.rendering import LONG_S
 
 SPIN = "import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); print(flush=True)\nwhile True: pass"
