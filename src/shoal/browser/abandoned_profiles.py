@@ -10,15 +10,15 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from shoal.browser.launcher import PREFIX
+from shoal.browser.network_isolation import PROFILE_PREFIX
 
 _YOUNG_S = 60.0
-"""The launcher may not have locked a younger folder yet."""
+"""The start of its browser may not have locked a younger folder yet."""
 
 
 def remove_abandoned_profiles() -> None:
     before = time.time() - _YOUNG_S
-    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for folder in Path(tempfile.gettempdir()).glob(f"{PROFILE_PREFIX}*"):
         with suppress(OSError):
             if folder.stat().st_mtime < before and not _is_locked(folder):
                 shutil.rmtree(folder, ignore_errors=True)

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from shoal.browser import launcher
+from shoal.browser import network_isolation
 from shoal.browser.abandoned_profiles import remove_abandoned_profiles
 from shoal.browser.chromium_flags import command
 from shoal.browser.devtools import BrowserGone, DevTools, DevToolsError, Session
@@ -31,7 +31,7 @@ LAUNCH_S = 60.0
 WATCH_EVERY_S = 0.25
 _STDERR_CHARS = 4_000
 _TOLD_BYTES = 4_096
-# Above those that the browser expects: 0 to 2, its channel at 3 and 4, and the launcher's socket at 5.
+# Above those that the browser expects: 0 to 2, its channel at 3 and 4, and the socket of network_isolation at 5.
 _FREE_FROM = 16
 # Every machine without a desktop causes them.
 _NOISE = re.compile(r"dbus|WARNING")
@@ -99,7 +99,7 @@ class BrowserProcess:
             return self._listeners.pop() if self._listeners else None
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
-        listener.listen(launcher.BACKLOG)
+        listener.listen(network_isolation.BACKLOG)
         return listener
 
     def return_listener(self, listener: socket.socket) -> None:
@@ -119,7 +119,7 @@ class BrowserProcess:
         self.kill()
         if self.pid:
             await self.gone.wait()
-        # What came from the launcher after the browser had ended.
+        # What came from network_isolation after the browser had ended.
         self._close_channels()
 
     async def _start(self, program: Path, agent: str, listeners: int) -> None:
@@ -143,12 +143,12 @@ class BrowserProcess:
             loop.add_reader(self._pidfd, self._ended)
             self._stderr, _ = await loop.create_unix_connection(lambda: _Stderr(self), sock=stderr)
             await self.devtools.connect(devtools)
-            await self._hear_launcher(channel, listeners)
+            await self._receive_listeners(channel, listeners)
 
     def _spawn(self, program: Path, agent: str, listeners: int, theirs: list[int]) -> None:
-        script = [sys.executable, "-I", "-S", launcher.__file__]
+        script = [sys.executable, "-I", "-S", network_isolation.__file__]
         told = [str(_CHANNEL_AT), str(os.getpid()), str(listeners), str(NOBODY), "--"]
-        argv = [*script, *told, *command(str(program), agent, launcher.PROFILE)]
+        argv = [*script, *told, *command(str(program), agent, network_isolation.PROFILE)]
         high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _FREE_FROM) for fd in theirs]
         places = (_READ_AT, _WRITE_AT, _CHANNEL_AT, 2)
         moves: list[Any] = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1)]
@@ -160,7 +160,7 @@ class BrowserProcess:
             for fd in high:
                 os.close(fd)
 
-    async def _hear_launcher(self, channel: socket.socket, listeners: int) -> None:
+    async def _receive_listeners(self, channel: socket.socket, listeners: int) -> None:
         channel.setblocking(False)
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
@@ -172,7 +172,7 @@ class BrowserProcess:
         told, fds, _, _ = socket.recv_fds(channel, _TOLD_BYTES, listeners)
         if not told:
             await self.gone.wait()
-            raise BrowserGone("the launcher ended")
+            raise BrowserGone("its start without a network failed")
         message = json.loads(told)
         self.has_network, self._folder = not message["no_network"], message["folder"]
         self._listeners = [socket.socket(fileno=fd) for fd in fds]

@@ -1,4 +1,4 @@
-"""Becomes the browser, in a place without a network: `python launcher.py SOCKET PARENT LISTENERS USER -- COMMAND...`.
+"""Starts the browser without a network: `python network_isolation.py SOCKET PARENT LISTENERS USER -- COMMAND...`.
 
 Where the kernel allows it, the browser gets a network namespace of its own that has nothing but loopback. The only way
 out of it are the listening sockets that are made here and handed to the parent: the proxy of each page listens there.
@@ -30,7 +30,7 @@ _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 SHM = "/dev/shm"
 _SHM_OPTIONS = b"size=1g,mode=1777"
 BACKLOG = 128
-PREFIX = "shoal-browser-"
+PROFILE_PREFIX = "shoal-browser-"
 PROFILE = "{profile}"
 """Stands for the profile's folder in the command."""
 
@@ -98,7 +98,7 @@ def _listener() -> socket.socket:
 
 def _locked_folder(user: int) -> str:
     """The lock goes over to the browser, which holds it until it ends."""
-    folder = tempfile.mkdtemp(prefix=PREFIX)
+    folder = tempfile.mkdtemp(prefix=PROFILE_PREFIX)
     if os.geteuid() == 0:
         os.chown(folder, user, user)
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
