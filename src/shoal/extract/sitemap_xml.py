@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 from xml.parsers import expat
 
-from shoal.extract.xml_encoding import UNDECODABLE
+from shoal.extract.sitemap_to_utf8 import UNDECODABLE
 
 MAX_TOKEN_BYTES = 1_000_000
 MAX_VALUE = 64_000

@@ -16,7 +16,7 @@ from typing import Literal
 from shoal.extract.json_feed import is_json_feed, json_feed_entries
 from shoal.extract.sitemap_xml import SitemapEntry, SitemapFault, XmlReader
 from shoal.extract.sitemap_xml_repair import repaired_xml, without_entities
-from shoal.extract.xml_encoding import UNDECODABLE, UnknownEncoding, as_utf8
+from shoal.extract.sitemap_to_utf8 import UNDECODABLE, UnknownEncoding, sitemap_to_utf8
 
 MAX_ENTRIES = 1_000_000
 """Twenty times what the protocol allows in one file."""
@@ -57,7 +57,7 @@ class Sitemap:
             self.fault = str(fault)
 
     def _entries(self) -> Iterator[SitemapEntry]:
-        pieces = as_utf8(_capped(_inflated(_pieces(self._body))))
+        pieces = sitemap_to_utf8(_capped(_inflated(_pieces(self._body))))
         head = _first(pieces, blank=_BLANK)
         pieces = chain((head,), pieces)
         if head.startswith(b"<"):
@@ -79,7 +79,7 @@ def sitemap_kind(content_type: str, body: bytes) -> SitemapKind | None:
         return None
     try:
         inflated = next(_inflated(_pieces(body[:_SNIFFED_BYTES])), b"")[:_SNIFFED_BYTES]
-        head = b"".join(as_utf8(iter((inflated,)))).lstrip(_BLANK)
+        head = b"".join(sitemap_to_utf8(iter((inflated,)))).lstrip(_BLANK)
     except (SitemapFault, UnknownEncoding):
         return None
     if head.startswith(b"<"):

@@ -1,4 +1,5 @@
-"""Converts an XML document or a list to UTF-8, piece by piece: by its byte order mark, its declaration, or as UTF-8.
+"""Converts a sitemap, in XML or as a list of URLs, to UTF-8, piece by piece: by its byte order mark, its XML declaration,
+or as UTF-8.
 
 Bytes that cannot be decoded become U+FFFD, so that one of them does not end the reading.
 """
@@ -24,7 +25,7 @@ class UnknownEncoding(Exception):
     pass
 
 
-def as_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def sitemap_to_utf8(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Raises UnknownEncoding."""
     head = b""
     for piece in pieces:
