@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from shoal.engine.reading.big_bodies import Decompression
-from shoal.engine.reading.parse_page import read_part
+from shoal.engine.reading.parse_page import truncate_body
 from shoal.extract.page import MAX_HTML_BYTES
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, Headers
@@ -87,8 +87,8 @@ async def test_what_cannot_be_unpacked_is_a_failure_and_holds_nothing(answer: Ex
 
 def test_of_utf_16_twice_as_much_is_read() -> None:
     text = "<p>words" * (MAX_HTML_BYTES // 4)
-    assert len(read_part(text.encode())) == MAX_HTML_BYTES
-    assert len(read_part(text.encode("utf-16-le"))) == 2 * MAX_HTML_BYTES
+    assert len(truncate_body(text.encode())) == MAX_HTML_BYTES
+    assert len(truncate_body(text.encode("utf-16-le"))) == 2 * MAX_HTML_BYTES
 
 
 @pytest.mark.parametrize("content_type", ["text/html", "text/plain"])

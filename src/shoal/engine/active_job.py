@@ -32,7 +32,7 @@ from shoal.urls.file_types import FileTypes
 if TYPE_CHECKING:
     from shoal.browser.browser_fetcher import BrowserFetcher
     from shoal.engine.proxies.job_exits import JobExits
-    from shoal.engine.reading.archived_pages import ArchivedPages
+    from shoal.engine.reading.reuse_archived_response import ArchivedResponses
     from shoal.engine.reading.auto_render import AutoRender
     from shoal.engine.reading.conditional_recrawl import KnownPage
     from shoal.engine.reading.soft_blocks import SoftBlocks
@@ -57,7 +57,7 @@ class JobResources:
     """What the spider's `on_start` gave to the callbacks."""
     recorder: Recorder | None = None
     """None: the job keeps no archive."""
-    archived_pages: ArchivedPages | None = None
+    archived_responses: ArchivedResponses | None = None
     """None: bodies of earlier jobs cannot be read."""
     exclusions: Exclusions = field(default_factory=Exclusions)
     """What the operator forbids all jobs to request."""
@@ -93,7 +93,7 @@ class ActiveJob:
         self.fetcher = resources.fetcher
         self.exits = resources.exits
         self.recorder = resources.recorder
-        self.archived_pages = resources.archived_pages
+        self.archived_responses = resources.archived_responses
         self.exclusions = resources.exclusions
         self.keeps_offers = resources.keeps_offers
         self._open_browser = resources.open_browser

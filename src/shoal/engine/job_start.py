@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from shoal import __version__
 from shoal.engine.active_job import ActiveJob, JobResources
-from shoal.engine.reading.archived_pages import ArchivedPages
+from shoal.engine.reading.reuse_archived_response import ArchivedResponses
 from shoal.frontier.contract import Terms
 from shoal.model import MILLION, Input, JobSpec, Offer, Render, Target, Trail
 from shoal.model.options import bound_of
@@ -102,8 +102,8 @@ def make_active_job(job: Job, store: Store, spools: Spools, resources: JobResour
     if job.spec.archive:
         about = _segment_about(job.id, job.spec, job.spec.user_agent)
         recorder = Recorder(spools, job.id, about, job.spec.max_archive_bytes)
-    archived = ArchivedPages(spools.archive) if job.spec.refresh else None
-    resources = replace(resources, recorder=recorder, archived_pages=archived, keeps_offers=job.fleet)
+    archived = ArchivedResponses(spools.archive) if job.spec.refresh else None
+    resources = replace(resources, recorder=recorder, archived_responses=archived, keeps_offers=job.fleet)
     active_job = ActiveJob(job.id, job.spec, job.created_at, (), job.admitted, resources, job.about)
     while part := seed_targets(store, job.id, active_job.seed_line, SEEDS_AT_ONCE):
         active_job.add_seeds(seed.target.url for seed in part if seed.target is not None)

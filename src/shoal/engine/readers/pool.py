@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from shoal.cpu_wait import cpu_wait_s
 from shoal.engine.readers.process import OUT_OF_MEMORY, WAITS_PER_SECOND, packed, read_frame, unpacked, write_frame
 from shoal.engine.readers.scheduler import ReadAbandoned, ReaderScheduler
-from shoal.engine.reading.parse_page import ParsedPage, ParseRequest, SitemapPart, read_part
+from shoal.engine.reading.parse_page import ParsedPage, ParseRequest, SitemapPart, truncate_body
 from shoal.extract.page import PageHead
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ class ReaderPool:
 
     async def page(self, job: str, ask: ParseRequest, body: bytes) -> ParsedPage:
         """Raises ReadFailed and ReadAbandoned. If a format cannot be made, the page only lacks that format."""
-        body = read_part(body)
+        body = truncate_body(body)
         read: list[ParsedPage] = []
         left = list(ask.formats)
         question: ReaderRequest = {"do": "page", "how": ask}

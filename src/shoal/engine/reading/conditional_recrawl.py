@@ -59,8 +59,8 @@ class Refresh:
         specs = self._specs[active_job.id]
         fingerprints = [lease.target.fingerprint for lease in leases]
         pages = await self._keep_trying(self._writer.run, earlier_pages, list(specs), fingerprints) if specs else {}
-        if active_job.archived_pages is not None and (active_job.callbacks is not None or active_job.spec.assets):
-            await active_job.archived_pages.look_for(pages.values())
+        if active_job.archived_responses is not None and (active_job.callbacks is not None or active_job.spec.assets):
+            await active_job.archived_responses.look_for(pages.values())
         return {
             lease.token: KnownPage(page, _reusable(lease, page) and _suffices(active_job, page, specs[page.job]))
             for lease in leases
@@ -88,7 +88,7 @@ def _may_list_urls(lease: Lease, page: EarlierPage) -> bool:
 def _suffices(active_job: ActiveJob, page: EarlierPage, then: JobSpec) -> bool:
     """Whether nothing is missing if the host sends no body."""
     if active_job.callbacks is not None or active_job.spec.assets:
-        has_body = active_job.archived_pages is not None and active_job.archived_pages.has(page)
+        has_body = active_job.archived_responses is not None and active_job.archived_responses.has(page)
         if active_job.callbacks is not None or not has_body:
             return has_body
     # A page that asked not to be indexed was read but not stored, nor were its links.

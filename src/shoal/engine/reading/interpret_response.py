@@ -13,7 +13,7 @@ from shoal.engine.readers.pool import JobReaders, ReadFailed
 from shoal.engine.reading.conditional_recrawl import CONDITION_REFUSED, NOT_MODIFIED, KnownPage
 from shoal.engine.reading.http_validators import entity_tag, modified_at
 from shoal.engine.reading.page_worth import FOUND_BY, GONE, learn_from_page, worth_of_page
-from shoal.engine.reading.parse_page import BIG_BYTES, ParsedPage, ParseRequest, is_read_here, read_page, read_part
+from shoal.engine.reading.parse_page import BIG_BYTES, ParsedPage, ParseRequest, is_read_here, read_page, truncate_body
 from shoal.engine.reading.redirects import follow_redirect
 from shoal.engine.reading.retry_policy import retry_wait_s, verdict
 from shoal.engine.reading.sitemap_requests import listing_of
@@ -120,7 +120,7 @@ async def _result(
     return request_result.dead(lease, kind, status, detail)
 
 
-def _note_header(active_job: ActiveJob, record: PageRecord, answer: Exchange) -> None:
+def _apply_robots_header(active_job: ActiveJob, record: PageRecord, answer: Exchange) -> None:
     if "x-robots-tag" in answer.headers:
         asked = robots_of_header(_header_robots(answer), active_job.token)
         record.noindex, record.nofollow = asked.noindex, asked.nofollow
@@ -186,7 +186,7 @@ async def _page(
         record.etag = record.last_modified = None
     if answer.proxy:
         record.via = f"{record.via} via {answer.proxy}"
-    _note_header(active_job, record, answer)
+    _apply_robots_header(active_job, record, answer)
     if known is not None:
         record.changed = record.digest != known.page.digest
     done = RequestResult(lease, Completion(lease.token, Outcome.DONE, bytes=answer.wire_bytes), record)
@@ -248,7 +248,7 @@ async def _keep_content(
 async def _read(ask: ParseRequest, answer: Exchange, readers: JobReaders) -> ParsedPage:
     """Formats take more time than the size of a page says."""
     # It may wait a while, so only the part that will be read stays in memory.
-    answer.body = read_part(answer.body)
+    answer.body = truncate_body(answer.body)
     if is_read_here(answer.body) and not (ask.formats and ask.keep_text):
         return read_page(ask, answer.body)
     return await readers.page(ask, answer.body)
@@ -279,13 +279,13 @@ async def _extract(
     )
     _note_missing(done, page, answer)
     add_skips(done, {"nofollow": page.nofollowed, "link_type": page.for_programs, "too_many_links": page.beyond})
-    canonical = note_head(active_job, record, page.head)
+    canonical = apply_page_head(active_job, record, page.head)
     record.content = _content(page, links if page.head.base else None)
     found_by = learn_from_page(active_job, done.lease, worth_of_page(active_job, record, canonical, page))
     _follow(active_job, done, record, links, found_by)
 
 
-def note_head(active_job: ActiveJob, record: PageRecord, head: PageHead) -> Link | None:
+def apply_page_head(active_job: ActiveJob, record: PageRecord, head: PageHead) -> Link | None:
     """Returns the link to the page's canonical URL, if it names one."""
     record.title = head.title
     canonical = active_job.resolver.link(record.url, head.canonical, head.base) if head.canonical else None
@@ -336,8 +336,8 @@ async def _unchanged(
     if not reads_assets and (active_job.callbacks is None or is_asset):
         _carry_content(active_job, done, record, earlier)
         return done
-    assert active_job.archived_pages is not None
-    archived = await active_job.archived_pages.response(earlier, active_job.call(done.lease, None))
+    assert active_job.archived_responses is not None
+    archived = await active_job.archived_responses.response(earlier, active_job.call(done.lease, None))
     if archived is None:
         return request_result.again(done.lease)
     if reads_assets:

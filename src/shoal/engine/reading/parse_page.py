@@ -63,7 +63,7 @@ class SitemapPart(NamedTuple):
     """Why the reading stopped before the end; only in the last part."""
 
 
-def read_part(body: bytes) -> bytes:
+def truncate_body(body: bytes) -> bytes:
     """The part of a page that is read, however big the page is."""
     # UTF-16 takes twice as many bytes, and always has a zero byte near the beginning of a page.
     return body[: 2 * MAX_HTML_BYTES if b"\0" in body[:_BEGINNING_BYTES] else MAX_HTML_BYTES]

@@ -15,7 +15,7 @@ from shoal.engine.active_job import ActiveJob, session_of
 from shoal.engine.readers.pool import JobReaders, ReadFailed
 from shoal.engine.reading.conditional_recrawl import NOT_MODIFIED
 from shoal.engine.reading.file_requests import offer_files
-from shoal.engine.reading.interpret_response import note_head, page_record
+from shoal.engine.reading.interpret_response import apply_page_head, page_record
 from shoal.engine.reading.parse_page import is_read_here
 from shoal.engine.reading.read_by_rules import findings_of, rules_question
 from shoal.engine.reading.redirects import is_same_origin
@@ -94,7 +94,7 @@ class SpiderCallbacks:
                 # Items of pages with the same canonical URL count once, however the callback reads the page.
                 head = page.reading.head if record.content_type in HTML_TYPES else None
             if head is not None:
-                note_head(active_job, record, head)
+                apply_page_head(active_job, record, head)
             self._keep(active_job, done, record, findings, lease.trail.callback)
             done.lacks_items = not findings.items and (bool(findings.rejects) or _found_none(findings))
         except CallbackFailed as failed:

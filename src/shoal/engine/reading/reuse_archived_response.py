@@ -1,5 +1,5 @@
-"""Reads pages of earlier jobs from the archive, for callbacks of a job that refreshes: their hosts say that they are
-unchanged, and send no body."""
+"""Reuses archived responses of earlier jobs, for callbacks of a job that refreshes: a host that answers 304 says that the
+page is unchanged, and sends no body."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from shoal.store.crawl.earlier_pages import EarlierPage
 
 
-class ArchivedPages:
+class ArchivedResponses:
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
         self._found: set[str] = set()
