@@ -19,10 +19,10 @@ from shoal.engine.active_job import ActiveJob
 from shoal.engine.active_jobs import ActiveJobs, JobLoader
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.held_leases import HeldLeases
+from shoal.engine.leasing.host_feedback import HostFeedback
 from shoal.engine.leasing.leasing_wake import LeasingWake
 from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
-from shoal.engine.leasing.report_landings import LandingReporter
 from shoal.engine.malloc import keep_freed_memory
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.periodic_tasks import DRAIN_S, READING_GRACE_S, PeriodicTasks
@@ -109,7 +109,7 @@ class Engine:
         """`await offer(offers)` queues them, even if the frontier has little room."""
         self._readers = ReaderPool(reading_s, shared=loader is not None)
         self._active_jobs = ActiveJobs(loader)
-        self._landings = LandingReporter(self._frontier_client, self._wake)
+        self._host_feedback = HostFeedback(self._frontier_client, self._wake)
         self._results = ResultQueue()
         offer_log = OfferLog(writer, self._outages)
         robots = RobotsCheck(frontier, writer, self._outages)
@@ -121,7 +121,7 @@ class Engine:
             robots,
             crash_marker,
             self._readers,
-            self._landings,
+            self._host_feedback,
             self._outages,
         )
         self._held_leases = HeldLeases(
@@ -130,7 +130,7 @@ class Engine:
             pipeline,
             Refresh(writer, self._active_jobs, self._outages),
             self._results,
-            self._landings,
+            self._host_feedback,
             self._outages,
             self._wake,
             concurrency,
@@ -286,7 +286,7 @@ class Engine:
             if self.stopping:
                 await self._held_leases.return_leases(self._held_leases.jobs)
                 await self._finish(background, SAVE_S)
-            await self._landings.report()
+            await self._host_feedback.send()
         except self._outages.retried_errors as reason:
             if not self.stopping:
                 raise
@@ -354,7 +354,7 @@ class Engine:
         in flight, most calls find something.
         """
         self._wake.clear()
-        await self._landings.report()
+        await self._host_feedback.send()
         room = self._free_slots
         self._wake.has_room = room > 0
         self._ready_in_s = None

@@ -1,4 +1,4 @@
-"""The pipeline of one request: wait for its start, check robots.txt, fetch, report the landing, read the response.
+"""The pipeline of one request: wait for its start, check robots.txt, fetch, tell the host's clock, read the response.
 
 Whatever a host or a page does leads to a result. A request that cannot be started is returned to the frontier.
 """
@@ -16,10 +16,9 @@ from shoal.engine.active_job import ActiveJob
 from shoal.engine.attempt import AnsweredAttempt, Attempt
 from shoal.engine.fetch_in_browser import fetch_in_browser
 from shoal.engine.leasing.frontier_client import FrontierClient
-from shoal.engine.leasing.landing_of_answer import block_landing, landing_of
+from shoal.engine.leasing.host_feedback import HostFeedback, landing_of, landing_of_block, landing_of_robots
 from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
-from shoal.engine.leasing.report_landings import LandingReporter
 from shoal.engine.leasing.start_times import LeaseTiming, StartTimes
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.readers.pool import JobReaders, ReaderPool, ReadFailed
@@ -78,7 +77,7 @@ class RequestPipeline:
         robots: RobotsCheck,
         crash_marker: CrashMarker,
         readers: ReaderPool,
-        landings: LandingReporter,
+        host_feedback: HostFeedback,
         outages: OutageRetry,
     ) -> None:
         self._frontier = frontier
@@ -87,7 +86,7 @@ class RequestPipeline:
         self._robots = robots
         self._crash_marker = crash_marker
         self._readers = readers
-        self._landings = landings
+        self._host_feedback = host_feedback
         self._offer_log = offer_log
         self._outages = outages
         self._starts = StartTimes()
@@ -207,7 +206,7 @@ class RequestPipeline:
         exits = active_job.exits
         again = exits is not None and exit is not None and exits.goes_elsewhere(exit, lease, answer, block)
         if block is not None and isinstance(answer, Exchange):
-            self._landings.add(block_landing(lease, answer, answered.late_s))
+            self._host_feedback.add(landing_of_block(lease, answer, answered.late_s))
             if again:
                 return request_result.elsewhere(lease)
             return await self._with_errors_callback(lease, active_job, blocked(active_job, lease, answer, block))
@@ -268,7 +267,7 @@ class RequestPipeline:
         if robots is None or not robots.unavailable_reason:
             await self._offer_sitemaps_of(lease, active_job, robots.rules.sitemaps if robots else [])
         if robots is not None and decision.access is Access.NOT_NOW and decision.asked and not robots.is_refused:
-            self._landings.add(unfetched_requests.robots_landing(lease, robots))
+            self._host_feedback.add(landing_of_robots(lease, robots))
         return unfetched_requests.by_robots(lease, active_job, decision)
 
     async def _offer_sitemaps_of(self, lease: Lease, active_job: ActiveJob, listed: list[str]) -> None:
@@ -286,7 +285,7 @@ class RequestPipeline:
 
     def _land(self, lease: Lease, answer: Exchange | Failure, late_s: float) -> None:
         if landing := landing_of(lease, answer, late_s):
-            self._landings.add(landing, lease.gap_s)
+            self._host_feedback.add(landing, lease.gap_s)
 
     async def _interpret(
         self, lease: Lease, active_job: ActiveJob, answer: Exchange | Failure, known: KnownPage | None

@@ -10,7 +10,7 @@ from shoal.engine.request_result import RequestResult
 from shoal.engine.robots.check import MAX_CRAWL_DELAY_S, Access, RobotsDecision, failure_of
 from shoal.engine.shape_statistics import LAST_OF_ALL, ONE_OF_THE_LAST, Doubt, is_sample
 from shoal.fetch.robots import RobotsFile
-from shoal.model import Landing, Lease, Target, Trail
+from shoal.model import Lease, Target, Trail
 from shoal.urls import Scope
 from shoal.urls.url_shapes import BRINGS_NOTHING, SHAPE
 
@@ -121,10 +121,3 @@ def why_forbidden(robots: RobotsFile) -> str:
         asked = f"{delay_s:,.0f} s" if delay_s < 1e9 else "for ever"
         return f"robots.txt asks to wait {asked} between requests: more than {MAX_CRAWL_DELAY_S:g} s means to stay away"
     return "robots.txt does not allow it"
-
-
-def robots_landing(lease: Lease, robots: RobotsFile) -> Landing:
-    """What a host's clock learns from a robots.txt that could not be fetched."""
-    failure = robots.failure.kind.value if robots.failure else None
-    latency_s = robots.failure.latency_s if robots.failure else 0.0
-    return Landing(lease.token, latency_s, robots.status, failure, robots.retry_after_s)

@@ -120,7 +120,7 @@ class Lease:
 
 @dataclass(slots=True)
 class Landing:
-    """The body has arrived, or will not. The host's clock learns from it."""
+    """A fetch has ended: the body has arrived, or will not. This frees the host's slot, and its clock learns from it."""
 
     token: int
     latency_s: float

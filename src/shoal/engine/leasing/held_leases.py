@@ -12,8 +12,8 @@ from typing import Any
 
 from shoal.engine.active_jobs import ActiveJobs
 from shoal.engine.leasing.frontier_client import FrontierClient
+from shoal.engine.leasing.host_feedback import HostFeedback
 from shoal.engine.leasing.leasing_wake import LeasingWake
-from shoal.engine.leasing.report_landings import LandingReporter
 from shoal.engine.leasing.start_times import LeaseTiming
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.reading.conditional_recrawl import KnownPage, Refresh
@@ -38,7 +38,7 @@ class HeldLeases:
         pipeline: RequestPipeline,
         refresh: Refresh,
         results: ResultQueue,
-        landings: LandingReporter,
+        host_feedback: HostFeedback,
         outages: OutageRetry,
         wake: LeasingWake,
         concurrency: int,
@@ -49,7 +49,7 @@ class HeldLeases:
         self._pipeline = pipeline
         self._refresh = refresh
         self._results = results
-        self._landings = landings
+        self._host_feedback = host_feedback
         self._outages = outages
         self._wake = wake
         self._concurrency = concurrency
@@ -120,12 +120,12 @@ class HeldLeases:
         if self._held:
             await self._frontier_client.extend(list(self._held))
 
-    async def report_landings(self) -> None:
-        await self._landings.report()
+    async def send_host_feedback(self) -> None:
+        await self._host_feedback.send()
 
     def take_landings(self) -> list[Landing]:
-        """For a caller that reports them itself."""
-        return self._landings.take()
+        """For a caller that sends them itself."""
+        return self._host_feedback.take()
 
     async def return_leases(self, jobs: Collection[str]) -> None:
         """Stops fetching for these jobs and returns the leases to the frontier."""
@@ -133,7 +133,7 @@ class HeldLeases:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._landings.report()
+        await self._host_feedback.send()
         ended = self._results.tokens
         if begun := [token for token, lease in self._held.items() if lease.job in jobs and token not in ended]:
             await self._release(begun, 0.0)

@@ -105,7 +105,7 @@ class ResultSaver:
             counted = await self._frontier_client.settle(offers, self._held_leases.take_landings(), completions)
         else:
             # A landing that is reported after its lease completed would teach the host's clock nothing.
-            await self._held_leases.report_landings()
+            await self._held_leases.send_host_feedback()
             counted = await self._frontier_client.complete(completions)
         for result, is_counted in zip(results, counted, strict=True):
             if result.completion.cost and (exits := self._active_jobs[result.lease.job].exits):
