@@ -17,12 +17,12 @@ from shoal.fleet.fleet import Fleet
 from shoal.fleet.series_recorder import SeriesRecorder
 from shoal.frontier.contract import Caller
 from shoal.model import JobState, Landing, PageContent
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.scrapy_projects import remove_versions, save_version
 from shoal.store.fleet.tokens import TokenScope, remove_token
 from shoal.store.jobs import load_job, set_state
 from shoal.store.proxies.figures import ProxyFigures, add_proxy_figures
-from shoal.store.writer import Writer
 from shoal.telemetry.log_files import path_of
 from tests.control.calling import Api
 from tests.fleet.by_hand import FleetShell
@@ -368,14 +368,14 @@ def test_the_charts_of_a_running_job_grow_by_the_minute(api: Api, fleet: FleetSh
 
     async def play(opened: Fleet) -> None:
         nonlocal now
-        writer = Writer(opened.store)
-        recorder = SeriesRecorder(opened.frontier, writer, lambda: now)
+        async_store = AsyncStore(opened.store)
+        recorder = SeriesRecorder(opened.frontier, async_store, lambda: now)
         for second in range(0, 240, 2):
             now = float(began + second)
             fetched = [replace(page(n), job=job, fetched_at=float(began + n)) for n in (second, second + 1)]
             save(opened.store, Batch(job, pages=fetched))
             await recorder.record(load_job(opened.store, job))
-        writer.close()
+        async_store.close()
 
     assert "Charts appear" in browser.page(f"/jobs/{job}")
     fleet.by_hand(play)

@@ -25,9 +25,9 @@ from shoal.model import Input, JobSpec, JobState, Limits, Offer, Politeness
 from shoal.practice import Answer, Server, Visit
 from shoal.spiders.callback_limits import CallbackLimits
 from shoal.spiders.spider import Spider
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import create_job, load_job, set_state
 from shoal.store.results.listings import find_outcome, list_pages
-from shoal.store.writer import Writer
 from shoal.urls import Params, target
 
 
@@ -57,10 +57,10 @@ class Field:
 
     async def run(self, *jobs: str, for_s: float | None = None, until: asyncio.Event | None = None) -> None:
         """Until all rest, or for so long, or until then; stopped gracefully."""
-        writer = Writer(self.home.store)
+        async_store = AsyncStore(self.home.store)
         engine = Engine(
             self.home.frontier,
-            writer,
+            async_store,
             self.home.crash_marker_of("tests"),
             64,
             f"test-{time.time()}",
@@ -77,7 +77,7 @@ class Field:
                 stopping.cancel()
         finally:
             self.ended = engine.ended
-            writer.close()
+            async_store.close()
             await fetcher.aclose()
 
     async def _prepare(self, job: str, engine: Engine, fetcher: Fetcher) -> None:

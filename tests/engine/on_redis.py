@@ -17,9 +17,9 @@ from shoal.model import Figures
 from shoal.practice import Running, Shop
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spools import ALONE, Spools
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import load_job
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 from shoal.urls import Exclusions
 from tests.frontier.redis_server import RedisServer
 
@@ -31,13 +31,13 @@ async def work(
     async with AsyncExitStack() as closing:
         frontier = await RedisFrontier.open(server.url, bounds)
         closing.push_async_callback(frontier.close)
-        writer = Writer(store)
-        closing.callback(writer.close)
+        async_store = AsyncStore(store)
+        closing.callback(async_store.close)
         spools = Spools(Archive.at(None, folder), "here", ALONE)
         closing.callback(spools.close)
-        loader = FleetJobLoader(store, writer, spools, Exclusions(), (), True, frontier.cancel)
+        loader = FleetJobLoader(store, async_store, spools, Exclusions(), (), True, frontier.cancel)
         closing.push_async_callback(loader.close)
-        engine = Engine(frontier, writer, CrashMarker(folder / f"mark-{name}"), 16, name, loader)
+        engine = Engine(frontier, async_store, CrashMarker(folder / f"mark-{name}"), 16, name, loader)
         engine.add(await loader.load(job))
         engine.permit(ALL_LANES)
         await engine.run()

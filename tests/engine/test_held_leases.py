@@ -13,7 +13,7 @@ from shoal.fetch.curl_fetcher import Fetcher
 from shoal.frontier.contract import ALL_LANES, Caller
 from shoal.model import JobSpec, Offer
 from shoal.practice import Answer, Visit
-from shoal.store.writer import Writer
+from shoal.store.async_store import AsyncStore
 from shoal.urls import Params, target
 from tests.engine.conftest import Field, html, serving, spec
 
@@ -50,7 +50,7 @@ async def test_what_was_due_while_a_job_was_taken_up_comes_on_top_of_nothing(cra
             all_asked.set()
         return html()
 
-    home, wanted, writer = crawler.home, spec(rate=RATE, robots=False), Writer(crawler.home.store)
+    home, wanted, async_store = crawler.home, spec(rate=RATE, robots=False), AsyncStore(crawler.home.store)
     async with serving({f"/{n}": page for n in range(PAGES)}) as site:
         urls = [site.url(f"/{n}") for n in range(PAGES)]
         crawler.add("job", wanted, *urls)
@@ -59,7 +59,7 @@ async def test_what_was_due_while_a_job_was_taken_up_comes_on_top_of_nothing(cra
         await home.frontier.offer(Caller("seeds").next(), [Offer("job", targets)])
         sources = [Source(wanted, urls[0], takes_s) for takes_s in (0.0, SLOW_S)]
         engines = [
-            Engine(home.frontier, writer, home.crash_marker_of("tests"), 16, f"worker-{n}", each)
+            Engine(home.frontier, async_store, home.crash_marker_of("tests"), 16, f"worker-{n}", each)
             for n, each in enumerate(sources)
         ]
         # The slow one first, so that it has a share of the plan.
@@ -73,7 +73,7 @@ async def test_what_was_due_while_a_job_was_taken_up_comes_on_top_of_nothing(cra
         await asyncio.gather(*active_job)
         for source in sources:
             await source.fetcher.aclose()
-    writer.close()
+    async_store.close()
     starts.sort()
     within_a_second = max(sum(first <= start < first + 1 for start in starts) for first in starts)
     assert within_a_second <= RATE + 1

@@ -6,18 +6,18 @@ import asyncio
 
 from shoal.fleet.schedules import Schedules
 from shoal.settings import Settings
+from shoal.store.async_store import AsyncStore
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 
 
 def fire(store: Store, settings: Settings, times: int = 1) -> None:
     """As so many tends at once."""
 
     async def run() -> None:
-        writer = Writer(store)
+        async_store = AsyncStore(store)
         try:
-            await asyncio.gather(*(Schedules(settings, writer).fire() for _ in range(times)))
+            await asyncio.gather(*(Schedules(settings, async_store).fire() for _ in range(times)))
         finally:
-            writer.close()
+            async_store.close()
 
     asyncio.run(run())

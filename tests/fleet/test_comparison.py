@@ -16,9 +16,9 @@ from shoal.fleet.fleet import Fleet
 from shoal.fleet.job_lifecycle import JobLifecycle
 from shoal.frontier.contract import Caller
 from shoal.model import Completion, Drop, JobState, Lease, Outcome
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.jobs import unfinished_jobs
-from shoal.store.writer import Writer
 from tests.fleet.by_hand import FleetShell, fleet_shell
 
 URLS = [f"https://h{n}.example/" for n in range(3)]
@@ -45,11 +45,13 @@ def restart(fleet: FleetShell) -> None:
 
 def tend_a_round(fleet: FleetShell) -> None:
     async def act(opened: Fleet) -> None:
-        writer = Writer(opened.store)
-        care = JobLifecycle(opened.frontier, writer, OutageRetry(TimedEvent(), ()), f"tend-{time.time()}", lambda: None)
+        async_store = AsyncStore(opened.store)
+        care = JobLifecycle(
+            opened.frontier, async_store, OutageRetry(TimedEvent(), ()), f"tend-{time.time()}", lambda: None
+        )
         await care.advance(unfinished_jobs(opened.store))
         await asyncio.gather(*care.running)
-        writer.close()
+        async_store.close()
 
     fleet.by_hand(act)
 

@@ -12,10 +12,10 @@ import pytest
 
 from shoal.fleet.deliver_sinks import FleetSinks
 from shoal.settings import Settings
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.sink_state import SinkStatus, sink_statuses
 from shoal.store.results.items import save_item_types
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 from tests.sinks.feeding import BOOK, book, save_page
 from tests.store.make import JOB, job_with
 
@@ -61,11 +61,11 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @asynccontextmanager
 async def delivering(store: Store, tmp_path: Path, *modules: str) -> AsyncIterator[FleetSinks]:
-    writer = Writer(store)
-    sinks = FleetSinks(Settings(home=tmp_path, spiders=modules), writer)
+    async_store = AsyncStore(store)
+    sinks = FleetSinks(Settings(home=tmp_path, spiders=modules), async_store)
     yield sinks
     await sinks.close()
-    writer.close()
+    async_store.close()
 
 
 def job_with_sinks(store: Store, *urls: str) -> None:

@@ -21,9 +21,9 @@ from shoal.spiders.job_hooks import HookFailed, JobInfo
 from shoal.spiders.load_spider import load_spider
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spools import ALONE, Spools
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import create_job, load_job, set_state
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 from shoal.urls import Exclusions, Params, target
 
 URL = "https://x.test/"
@@ -62,7 +62,7 @@ def end(job):
 class Place:
     folder: Path
     store: Store
-    writer: Writer
+    async_store: AsyncStore
     cancelled: list[str] = field(default_factory=list)
 
     def loader(self) -> FleetJobLoader:
@@ -70,7 +70,7 @@ class Place:
             self.cancelled.append(job)
 
         spools = Spools(Archive.at(None, self.folder), "here", ALONE)
-        return FleetJobLoader(self.store, self.writer, spools, Exclusions(), (), False, cancel)
+        return FleetJobLoader(self.store, self.async_store, spools, Exclusions(), (), False, cancel)
 
     def noted(self, name: str) -> str:
         path = self.folder / name
@@ -86,14 +86,14 @@ class Place:
 def place(folder: Path) -> Iterator[Place]:
     (folder / "shop.py").write_text(SHOP)
     store = Store.open(folder / "shoal.db")
-    writer = Writer(store)
+    async_store = AsyncStore(store)
     spec = JobSpec("shop", spider=f"{folder / 'shop.py'}:shop", archive=False)
     create_job(store, "job", lambda: spec, [Input(1, URL, target(URL, Params(), "host"))], time.time(), fleet=True)
     set_state(store, "job", JobState.RUNNING, time.time())
     try:
-        yield Place(folder, store, writer)
+        yield Place(folder, store, async_store)
     finally:
-        writer.close()
+        async_store.close()
         store.close()
 
 
@@ -151,7 +151,7 @@ async def test_a_hook_that_never_ends_fails_after_its_time(tmp_path: Path) -> No
         job = load_job(here.store, "job")
         spider = load_spider(job.spec.spider or "")
         with pytest.raises(HookFailed, match=r"on_start failed: shop.begin: it took more than 0.2 s"):
-            await begin_job(here.writer, job, spider, alone=False, limit_s=0.2)
+            await begin_job(here.async_store, job, spider, alone=False, limit_s=0.2)
         assert end_of_hook_threads() == []
         over = threading.Event()
 
@@ -160,7 +160,7 @@ async def test_a_hook_that_never_ends_fails_after_its_time(tmp_path: Path) -> No
 
         spider.hooks["on_finish"] = wait
         set_state(here.store, "job", JobState.DONE, time.time())
-        failure = await finish_job(here.writer, load_job(here.store, "job"), spider, alone=False, limit_s=0.2)
+        failure = await finish_job(here.async_store, load_job(here.store, "job"), spider, alone=False, limit_s=0.2)
         assert failure == "on_finish failed: shop.wait: it took more than 0.2 s"
         over.set()
         assert end_of_hook_threads() == []

@@ -12,8 +12,8 @@ from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.timed_event import TimedEvent
 from shoal.fleet.fleet import Fleet
 from shoal.fleet.job_lifecycle import JobLifecycle
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import load_job, unfinished_jobs
-from shoal.store.writer import Writer
 from tests.fleet.by_hand import fleet_shell
 
 
@@ -27,9 +27,9 @@ def test_a_job_removed_during_a_round_leaves_nothing_and_other_jobs_continue(tmp
 
         async def act(opened: Fleet) -> None:
             await opened.frontier.mark_intact()
-            writer = Writer(opened.store)
+            async_store = AsyncStore(opened.store)
             lifecycle = JobLifecycle(
-                opened.frontier, writer, OutageRetry(TimedEvent(), ()), f"tend-{time.time()}", lambda: None
+                opened.frontier, async_store, OutageRetry(TimedEvent(), ()), f"tend-{time.time()}", lambda: None
             )
             jobs = unfinished_jobs(opened.store)
             await opened.cancel(load_job(opened.store, removed))
@@ -39,6 +39,6 @@ def test_a_job_removed_during_a_round_leaves_nothing_and_other_jobs_continue(tmp
             assert lifecycle.fault is None
             assert await opened.frontier.jobs() == [other]
             assert load_job(opened.store, other).seeded
-            writer.close()
+            async_store.close()
 
         fleet.by_hand(act)

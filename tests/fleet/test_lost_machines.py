@@ -21,10 +21,10 @@ from shoal.model import Input
 from shoal.practice import Shop, running
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.lost_segments import LOST_AFTER_S
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import create_job, load_job
 from shoal.store.store import Store
 from shoal.store.tables import segments
-from shoal.store.writer import Writer
 from shoal.urls import Params, target
 from tests.engine.conftest import spec
 from tests.engine.on_redis import pages_in, submit, truth_of, work
@@ -56,7 +56,7 @@ async def test_pages_of_a_lost_machine_are_fetched_again(redis_server: RedisServ
         seed = target(site.url(), Params(), "host")
         create_job(store, "job", spec, [Input(1, site.url(), seed)], time.time(), fleet=True)
         frontier = await RedisFrontier.open(redis_server.url)
-        writer = Writer(store)
+        async_store = AsyncStore(store)
         archive = Archive.at(None, home)
         await submit(frontier, store, "job")
         await work(redis_server, store, home, "job", "there")
@@ -65,20 +65,20 @@ async def test_pages_of_a_lost_machine_are_fetched_again(redis_server: RedisServ
         before = len(site.log())
         jobs = {"job": load_job(store, "job")}
 
-        await expire_lost_machines(writer, frontier, archive, {"here"}, jobs)
+        await expire_lost_machines(async_store, frontier, archive, {"here"}, jobs)
         assert pages_in(store) == truth
         silence(store, home)
-        await expire_lost_machines(writer, frontier, archive, set(), jobs)
+        await expire_lost_machines(async_store, frontier, archive, set(), jobs)
         assert pages_in(store) == {}
 
         outages = OutageRetry(TimedEvent())
         frontier_client = FrontierClient(frontier, "tend", outages)
-        await FrontierRestorer(frontier, frontier_client, Overflow(frontier_client, writer, outages), writer).rebuild(
-            load_job(store, "job")
-        )
+        await FrontierRestorer(
+            frontier, frontier_client, Overflow(frontier_client, async_store, outages), async_store
+        ).rebuild(load_job(store, "job"))
         await work(redis_server, store, home, "job", "elsewhere")
         figures = await frontier.figures("job")
-        writer.close()
+        async_store.close()
         await frontier.close()
         assert pages_in(store) == truth
         assert (figures.pages, figures.queued, figures.leased) == (len(truth), 0, 0)

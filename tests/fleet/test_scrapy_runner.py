@@ -21,9 +21,9 @@ from shoal.fleet.scrapy_runner import ScrapyRunner
 from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.model import JobSpec, JobState, Lane, ScrapyRun
 from shoal.settings import Settings
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import create_job, load_job, set_state
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 from tests.frontier.redis_server import RedisServer
 
 JOBS = "{shoal:0}:scrapy:jobs"
@@ -129,8 +129,8 @@ def test_a_job_that_is_reopened_after_its_spider_closed_itself_has_processes_aga
     async def reopen(store: Store) -> None:
         create_job(store, "j1", lambda: spec, [], 1.0, fleet=True)
         job = load_job(store, "j1")
-        frontier, writer = RedisFrontier(redis.url, PoolLimits(connections=1)), Writer(store)
-        announcer, slots = ScrapyAnnouncer(frontier, writer), ScrapySlots(frontier.connection, "w1")
+        frontier, async_store = RedisFrontier(redis.url, PoolLimits(connections=1)), AsyncStore(store)
+        announcer, slots = ScrapyAnnouncer(frontier, async_store), ScrapySlots(frontier.connection, "w1")
         await announcer.announce([job])
         assert b"hush" not in redis.client.hget(JOBS, "j1")
         found = (await slots.jobs())["j1"]
@@ -142,7 +142,7 @@ def test_a_job_that_is_reopened_after_its_spider_closed_itself_has_processes_aga
         await slots.close("j1", 1)
         await announcer.announce([job])
         assert [await slots.claim(found), await slots.claim(found), await slots.claim(found)] == [0, 1, None]
-        writer.close()
+        async_store.close()
         await frontier.close()
 
     with Store.open(tmp_path / "shoal.db") as store:
@@ -158,8 +158,8 @@ def test_a_job_that_is_reopened_before_its_last_process_is_gone_has_processes_ag
         create_job(store, "j1", lambda: spec, [], 1.0, fleet=True)
         set_state(store, "j1", JobState.RUNNING, 2.0)
         job = load_job(store, "j1")
-        frontier, writer = RedisFrontier(redis.url, PoolLimits(connections=1)), Writer(store)
-        announcer, slots = ScrapyAnnouncer(frontier, writer), ScrapySlots(frontier.connection, "w1")
+        frontier, async_store = RedisFrontier(redis.url, PoolLimits(connections=1)), AsyncStore(store)
+        announcer, slots = ScrapyAnnouncer(frontier, async_store), ScrapySlots(frontier.connection, "w1")
         await announcer.announce([job])
         found = (await slots.jobs())["j1"]
         # It ended and was reopened between two rounds of tend, and only then its processes are reported as closed.
@@ -174,7 +174,7 @@ def test_a_job_that_is_reopened_before_its_last_process_is_gone_has_processes_ag
             assert await slots.claim(found) is None
             await announcer.announce([job])
         assert await slots.claim(found) == 0
-        writer.close()
+        async_store.close()
         await frontier.close()
 
     with Store.open(tmp_path / "shoal.db") as store:

@@ -10,9 +10,9 @@ from shoal.fleet.load_worker_jobs import FleetJobLoader
 from shoal.model import Input, JobSpec
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spools import ALONE, Spools
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import create_job
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 from shoal.urls import Exclusions, Params, target
 from tests.fetch.secure import certify
 
@@ -32,12 +32,12 @@ async def test_each_policy_has_its_own_fetcher_and_robots_files(tmp_path: Path) 
         "trusting": JobSpec("d", ca_certificates=certificates),
     }
     store = Store.open(tmp_path / "shoal.db")
-    writer, spools = Writer(store), Spools(Archive.at(None, tmp_path), "here", ALONE)
+    async_store, spools = AsyncStore(store), Spools(Archive.at(None, tmp_path), "here", ALONE)
 
     async def unused(job: str) -> None:
         raise AssertionError(job)
 
-    loader = FleetJobLoader(store, writer, spools, Exclusions(), (), False, unused)
+    loader = FleetJobLoader(store, async_store, spools, Exclusions(), (), False, unused)
     for job, spec in specs.items():
         create_job(store, job, partial(_same, spec), [Input(1, URL, target(URL, Params(), "host"))], time.time())
     loaded = {job: await loader.load(job) for job in specs}
@@ -45,6 +45,6 @@ async def test_each_policy_has_its_own_fetcher_and_robots_files(tmp_path: Path) 
     assert len({id(active_job.fetcher) for active_job in loaded.values()}) == 3
     assert [job for job, active_job in loaded.items() if active_job.shares_robots] == ["usual", "also usual"]
     await loader.close()
-    writer.close()
+    async_store.close()
     spools.close()
     store.close()

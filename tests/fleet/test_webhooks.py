@@ -19,12 +19,12 @@ from shoal.fleet.submit import submit_request
 from shoal.fleet.webhooks import Webhooks
 from shoal.model import JobSpec, JobState, Requester, Webhook
 from shoal.settings import Settings
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.webhooks import RETRY_DELAYS_S, claim_deliveries, last_deliveries
 from shoal.store.jobs import create_job, set_state
 from shoal.store.store import Store
 from shoal.store.tables import deliveries
-from shoal.store.writer import Writer
 from tests.fleet.receiving import Receiver, receiving
 from tests.fleet.running import Running
 from tests.store.make import page
@@ -54,14 +54,14 @@ def deliver(store: Store, allow_private: bool = True) -> None:
     """Until all that is due now was tried."""
 
     async def run() -> None:
-        writer = Writer(store)
-        webhooks = Webhooks(Settings(Path(), allow_private=allow_private), writer)
+        async_store = AsyncStore(store)
+        webhooks = Webhooks(Settings(Path(), allow_private=allow_private), async_store)
         try:
             await webhooks.deliver()
             await asyncio.gather(*webhooks._sending)
         finally:
             await webhooks.close()
-            writer.close()
+            async_store.close()
 
     asyncio.run(run())
 

@@ -21,9 +21,9 @@ from shoal.model import JobSpec, ScrapyRun
 from shoal.practice.process import Running as Site
 from shoal.scrapy.crawl_job import unfinished_job
 from shoal.scrapy.managed_process import exit_code, project_settings
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import create_job, load_job
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 from tests.fleet.by_hand import FleetShell
 from tests.fleet.running import Running
 from tests.frontier.redis_server import RedisServer
@@ -174,9 +174,9 @@ def test_a_schedule_starts_jobs_of_a_project(shell: FleetShell) -> None:
     due = shell("schedule", "run", "maps").out.strip()
 
     async def fire(fleet: Fleet) -> None:
-        writer = Writer(fleet.store)
-        await Schedules(fleet.settings, writer).fire()
-        writer.close()
+        async_store = AsyncStore(fleet.store)
+        await Schedules(fleet.settings, async_store).fire()
+        async_store.close()
 
     shell.by_hand(fire)
     spec = shell.by_hand(lambda fleet: _spec(fleet, due))

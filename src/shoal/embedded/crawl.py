@@ -27,9 +27,9 @@ from shoal.frontier.serialize import offer_of
 from shoal.jobs.job_overview import overview
 from shoal.model import ENDED, JobSpec, JobState, Render
 from shoal.store.archive.spools import ALONE, Spools
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.robots_files import disclaim_all_robots
 from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
-from shoal.store.writer import Writer
 from shoal.urls import Exclusions
 
 if TYPE_CHECKING:
@@ -73,13 +73,13 @@ class Crawl:
         self._browser_fetcher: BrowserFetcher | None = None
         self.job_id = job_id
         self._frontier = home.frontier
-        self._writer = Writer(home.store)
+        self._async_store = AsyncStore(home.store)
         self._spools = Spools(home.archive, socket.gethostname(), ALONE)
         self._lock = home.lock_of(job_id)
         self._crash_marker = home.crash_marker_of(job_id)
         self.engine = Engine(
             self._frontier,
-            self._writer,
+            self._async_store,
             self._crash_marker,
             concurrency,
             caller_of(job_id),
@@ -101,7 +101,7 @@ class Crawl:
                 if self._browser_fetcher is not None:
                     await self._browser_fetcher.aclose()
                     await self._browser_fetcher.pool.aclose()
-                self._writer.close()
+                self._async_store.close()
                 self._spools.close()
                 self._crash_marker.close()
 
@@ -148,7 +148,7 @@ class Crawl:
         from shoal.engine.proxies.load_pool import ProxySettings, load_exits
         from shoal.store.proxies.figures import prune_proxy_figures
 
-        await self.engine.keep_trying(self._writer.run, prune_proxy_figures, time.time())
+        await self.engine.keep_trying(self._async_store.run, prune_proxy_figures, time.time())
         return load_exits(job.spec, job.id, self._home.store, ProxySettings(self._pools, self._secrets))
 
     async def _crawl(
@@ -237,7 +237,7 @@ class Crawl:
         from shoal.spiders.job_hooks import HookFailed
 
         try:
-            return await begin_job(self._writer, job, callbacks.spider, alone=True)
+            return await begin_job(self._async_store, job, callbacks.spider, alone=True)
         except HookFailed as failed:
             await self._frontier.pause(job.id)
             set_state(self._home.store, job.id, JobState.FAILED, time.time(), str(failed))
@@ -249,7 +249,7 @@ class Crawl:
         if callbacks is not None and callbacks.spider.hooks:
             from shoal.engine.job_hooks import finish_job
 
-            await finish_job(self._writer, load_job(self._home.store, self.job_id), callbacks.spider, alone=True)
+            await finish_job(self._async_store, load_job(self._home.store, self.job_id), callbacks.spider, alone=True)
 
     async def _work_on(self, job: Job, resources: JobResources, on_result: OnResult) -> str | None:
         if not await self._seed(job):
@@ -270,7 +270,7 @@ class Crawl:
             while True:
                 await asyncio.sleep(SECONDS_COUNTED_EVERY_S)
                 now = time.monotonic()
-                await self.engine.keep_trying(self._writer.run, add_seconds, job_id, now - counted)
+                await self.engine.keep_trying(self._async_store.run, add_seconds, job_id, now - counted)
                 counted = now
         finally:
             add_seconds(self._home.store, job_id, time.monotonic() - counted)
@@ -283,7 +283,7 @@ class Crawl:
 
             figures = await self.engine.keep_trying(self._frontier.figures, job_id)
             queue = figures.queued + figures.leased
-            await self.engine.keep_trying(self._writer.run, record_series, job_id, time.time(), queue)
+            await self.engine.keep_trying(self._async_store.run, record_series, job_id, time.time(), queue)
 
     async def _report_waiting(self) -> None:
         """Shows other terminals, in the lock file, what the crawl waits for: a full disk refuses database writes."""
@@ -306,7 +306,7 @@ class Crawl:
             await asyncio.sleep(KILLED_EVERY_S)
             self.engine.is_alone = not self._home.has_other_crawls(self.job_id)
             if await self.engine.keep_trying(self._home.take_over_killed, self.job_id):
-                await self.engine.keep_trying(self._writer.run, disclaim_all_robots)
+                await self.engine.keep_trying(self._async_store.run, disclaim_all_robots)
 
     async def _take_over(self, job: Job) -> None:
         """No other process works on this job: its leased requests return. Other processes work on other jobs."""
@@ -317,7 +317,7 @@ class Crawl:
         await self._home.take_over_killed(job.id)
         self.engine.is_alone = not self._home.has_other_crawls(job.id)
         if self.engine.is_alone:
-            await self._writer.run(disclaim_all_robots)
+            await self._async_store.run(disclaim_all_robots)
         if job.spec.archive:
             await asyncio.to_thread(self._spools.check)
         await asyncio.to_thread(self._spools.adopt, self._home.store)
@@ -339,7 +339,7 @@ class Crawl:
 
             if offers := start_offers(self._home.store, job.id):
                 await self.engine.offer([offer_of(job.id, text) for text in offers])
-        await self.engine.keep_trying(self._writer.run, mark_seeded, job.id)
+        await self.engine.keep_trying(self._async_store.run, mark_seeded, job.id)
         return True
 
 

@@ -32,9 +32,9 @@ from shoal.urls.file_types import FileTypes
 if TYPE_CHECKING:
     from shoal.browser.browser_fetcher import BrowserFetcher
     from shoal.engine.proxies.job_exits import JobExits
-    from shoal.engine.reading.reuse_archived_response import ArchivedResponses
     from shoal.engine.reading.auto_render import AutoRender
     from shoal.engine.reading.conditional_recrawl import KnownPage
+    from shoal.engine.reading.reuse_archived_response import ArchivedResponses
     from shoal.engine.reading.soft_blocks import SoftBlocks
     from shoal.engine.reading.spider_callbacks import SpiderCallbacks
     from shoal.fetch.proxies.provider_fetcher import ProviderFetcher

@@ -38,7 +38,7 @@ from shoal.engine.timed_event import TimedEvent
 from shoal.errors import Busy, DiskFull, ObjectStoreAway, Unavailable
 from shoal.frontier.contract import ALL_LANES, HORIZON_S, Frontier
 from shoal.model import Lane
-from shoal.store.writer import Writer
+from shoal.store.async_store import AsyncStore
 from shoal.telemetry import EventLogger
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Engine:
     def __init__(
         self,
         frontier: Frontier,
-        writer: Writer,
+        async_store: AsyncStore,
         crash_marker: CrashMarker,
         concurrency: int,
         caller: str,
@@ -104,15 +104,15 @@ class Engine:
         """`await keep_trying(write, ...)` repeats a write that finds the disk full, or a database locked, until it
         succeeds."""
         self._frontier_client = FrontierClient(frontier, caller, self._outages)
-        self._overflow = Overflow(self._frontier_client, writer, self._outages)
+        self._overflow = Overflow(self._frontier_client, async_store, self._outages)
         self.offer = self._overflow.offer
         """`await offer(offers)` queues them, even if the frontier has little room."""
         self._readers = ReaderPool(reading_s, shared=loader is not None)
         self._active_jobs = ActiveJobs(loader)
         self._host_feedback = HostFeedback(self._frontier_client, self._wake)
         self._results = ResultQueue()
-        offer_log = OfferLog(writer, self._outages)
-        robots = RobotsCheck(frontier, writer, self._outages)
+        offer_log = OfferLog(async_store, self._outages)
+        robots = RobotsCheck(frontier, async_store, self._outages)
         pipeline = RequestPipeline(
             frontier,
             self._frontier_client,
@@ -128,7 +128,7 @@ class Engine:
             self._frontier_client,
             self._active_jobs,
             pipeline,
-            Refresh(writer, self._active_jobs, self._outages),
+            Refresh(async_store, self._active_jobs, self._outages),
             self._results,
             self._host_feedback,
             self._outages,
@@ -141,14 +141,14 @@ class Engine:
             self._frontier_client,
             self._overflow,
             offer_log,
-            writer,
+            async_store,
             self._active_jobs,
             self._outages,
         )
         self._periodic_tasks = PeriodicTasks(
             frontier, self._active_jobs, self._held_leases, self._overflow, self._readers, self._outages
         )
-        self._writer = writer
+        self._async_store = async_store
         self._channel = channel
         self._lanes: Sequence[Lane] = ALL_LANES if loader is None else ()
         self._leased_at = time.monotonic()
@@ -310,7 +310,7 @@ class Engine:
         # Imported here only: few crawls have proxies.
         from shoal.engine.proxies.save_health import ProxyHealth
 
-        await ProxyHealth(self._writer, self._active_jobs, self._outages, self._channel).run()
+        await ProxyHealth(self._async_store, self._active_jobs, self._outages, self._channel).run()
 
     async def _finish(self, background: list[asyncio.Task[None]], within_s: float) -> None:
         """Waits for requests in flight, and if the engine is stopped, at most `within_s` from then on."""

@@ -16,6 +16,7 @@ from shoal.spiders.hook_thread import in_hook_thread
 from shoal.spiders.job_hooks import SECONDS, HookFailed, JobInfo, run_on_finish, run_on_start, time_up
 from shoal.spiders.page import Request
 from shoal.spiders.spider import Spider
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.job_hooks import (
     ON_FINISH,
     ON_START,
@@ -30,7 +31,6 @@ from shoal.store.crawl.job_hooks import (
 from shoal.store.jobs import Job
 from shoal.store.results.job_figures import brief_figures
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 from shoal.urls import Params, fingerprint, target, with_identity
 
 T = TypeVar("T")
@@ -46,48 +46,50 @@ class _HookLimits(NamedTuple):
 
 
 async def begin_job(
-    writer: Writer, job: Job, spider: Spider, alone: bool, limit_s: float = SECONDS
+    async_store: AsyncStore, job: Job, spider: Spider, alone: bool, limit_s: float = SECONDS
 ) -> Mapping[str, Any]:
     """Runs `on_start` unless it has run, for `limit_s` at most, and returns what it gave to the callbacks.
 
     Raises HookFailed, and UsageError while another process runs it.
     """
     if ON_FINISH in spider.hooks:
-        await writer.run(want_on_finish, job.id)
+        await async_store.run(want_on_finish, job.id)
     if ON_START not in spider.hooks:
         return {}
-    async with _claimed(writer, job, ON_START, alone) as claim:
+    async with _claimed(async_store, job, ON_START, alone) as claim:
         if claim is Claim.MINE:
-            await _on_start(writer, job, spider, _HookLimits(limit_s, alone))
-    return await writer.run(shared_of, job.id)
+            await _on_start(async_store, job, spider, _HookLimits(limit_s, alone))
+    return await async_store.run(shared_of, job.id)
 
 
-async def finish_job(writer: Writer, job: Job, spider: Spider, alone: bool, limit_s: float = SECONDS) -> str | None:
+async def finish_job(
+    async_store: AsyncStore, job: Job, spider: Spider, alone: bool, limit_s: float = SECONDS
+) -> str | None:
     """Runs `on_finish` unless it has run, for `limit_s` at most; returns why it failed. Raises UsageError while another
     process runs it."""
     if ON_FINISH not in spider.hooks:
         return None
     failure = None
-    async with _claimed(writer, job, ON_FINISH, alone) as claim:
+    async with _claimed(async_store, job, ON_FINISH, alone) as claim:
         if claim is Claim.MINE:
-            info = await asyncio.to_thread(_info, writer.store, job, True)
+            info = await asyncio.to_thread(_info, async_store.store, job, True)
             try:
                 await _run_hook(run_on_finish, spider, ON_FINISH, info, _HookLimits(limit_s, alone))
             except HookFailed as error:
                 failure = str(error)
-            await writer.run(end_hook, job.id, ON_FINISH, failure)
+            await async_store.run(end_hook, job.id, ON_FINISH, failure)
     return failure
 
 
-async def _on_start(writer: Writer, job: Job, spider: Spider, limits: _HookLimits) -> None:
-    info = await asyncio.to_thread(_info, writer.store, job, False)
+async def _on_start(async_store: AsyncStore, job: Job, spider: Spider, limits: _HookLimits) -> None:
+    info = await asyncio.to_thread(_info, async_store.store, job, False)
     try:
         result = await _run_hook(run_on_start, spider, ON_START, info, limits)
         offers = [offer_text(_offer(job.id, job.spec, request)) for request in result.requests]
     except HookFailed as error:
-        await writer.run(end_hook, job.id, ON_START, str(error))
+        await async_store.run(end_hook, job.id, ON_START, str(error))
         raise
-    await writer.run(end_on_start, job.id, result.shared, offers)
+    await async_store.run(end_on_start, job.id, result.shared, offers)
 
 
 async def _run_hook(run: Callable[..., T], spider: Spider, name: str, info: JobInfo, limits: _HookLimits) -> T:
@@ -99,11 +101,11 @@ async def _run_hook(run: Callable[..., T], spider: Spider, name: str, info: JobI
 
 
 @asynccontextmanager
-async def _claimed(writer: Writer, job: Job, hook: str, alone: bool) -> AsyncIterator[Claim]:
-    claim = await writer.run(claim_hook, job.id, hook, time.time(), time.time() + CLAIM_S, alone)
+async def _claimed(async_store: AsyncStore, job: Job, hook: str, alone: bool) -> AsyncIterator[Claim]:
+    claim = await async_store.run(claim_hook, job.id, hook, time.time(), time.time() + CLAIM_S, alone)
     if claim is Claim.BUSY:
         raise UsageError(f"another process runs {hook} of this job")
-    extending = asyncio.create_task(_extend(writer, job.id, hook)) if claim is Claim.MINE else None
+    extending = asyncio.create_task(_extend(async_store, job.id, hook)) if claim is Claim.MINE else None
     try:
         yield claim
     finally:
@@ -112,10 +114,10 @@ async def _claimed(writer: Writer, job: Job, hook: str, alone: bool) -> AsyncIte
             await asyncio.gather(extending, return_exceptions=True)
 
 
-async def _extend(writer: Writer, job: str, hook: str) -> None:
+async def _extend(async_store: AsyncStore, job: str, hook: str) -> None:
     while True:
         await asyncio.sleep(CLAIM_S / 3)
-        await writer.run(extend_claim, job, hook, time.time() + CLAIM_S)
+        await async_store.run(extend_claim, job, hook, time.time() + CLAIM_S)
 
 
 def _info(store: Store, job: Job, ended: bool) -> JobInfo:

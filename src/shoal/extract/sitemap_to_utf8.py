@@ -1,5 +1,5 @@
-"""Converts a sitemap, in XML or as a list of URLs, to UTF-8, piece by piece: by its byte order mark, its XML declaration,
-or as UTF-8.
+"""Converts a sitemap, in XML or as a list of URLs, to UTF-8, piece by piece: by its byte order mark, its XML
+declaration, or as UTF-8.
 
 Bytes that cannot be decoded become U+FFFD, so that one of them does not end the reading.
 """

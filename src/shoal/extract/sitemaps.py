@@ -14,9 +14,9 @@ from itertools import chain
 from typing import Literal
 
 from shoal.extract.json_feed import is_json_feed, json_feed_entries
+from shoal.extract.sitemap_to_utf8 import UNDECODABLE, UnknownEncoding, sitemap_to_utf8
 from shoal.extract.sitemap_xml import SitemapEntry, SitemapFault, XmlReader
 from shoal.extract.sitemap_xml_repair import repaired_xml, without_entities
-from shoal.extract.sitemap_to_utf8 import UNDECODABLE, UnknownEncoding, sitemap_to_utf8
 
 MAX_ENTRIES = 1_000_000
 """Twenty times what the protocol allows in one file."""

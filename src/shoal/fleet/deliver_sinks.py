@@ -18,9 +18,9 @@ from shoal.settings import Settings
 from shoal.sinks import THREADS
 from shoal.sinks.run_sinks import RETRY_S, make_delivery, note_sink_fault
 from shoal.sinks.sink_delivery import SinkDelivery, Step
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.sink_state import SinkKey, sinks_behind
 from shoal.store.jobs import load_job
-from shoal.store.writer import Writer
 
 AT_ONCE = 4
 """Each holds a connection to the store while it delivers, and the store has eight for all of tend."""
@@ -42,9 +42,9 @@ class _OpenSink:
 
 
 class FleetSinks:
-    def __init__(self, settings: Settings, writer: Writer) -> None:
+    def __init__(self, settings: Settings, async_store: AsyncStore) -> None:
         self._settings = settings
-        self._writer = writer
+        self._async_store = async_store
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix=THREADS)
         # Apart from the deliveries, all of which may hang.
         self._closer = ThreadPoolExecutor(1, thread_name_prefix=THREADS)
@@ -53,7 +53,7 @@ class FleetSinks:
 
     async def deliver(self) -> None:
         """Gives sinks that are behind a turn and does not wait for them. Raises Unavailable."""
-        behind = await self._writer.read(sinks_behind, None, True)
+        behind = await self._async_store.read(sinks_behind, None, True)
         for key in behind:
             self._open.setdefault(key, _OpenSink())
         for key in [key for key, sink in self._open.items() if key not in behind and not sink.is_busy]:
@@ -87,16 +87,16 @@ class FleetSinks:
 
     def _deliver(self, key: SinkKey, sink: _OpenSink) -> None:
         with suppress(UnknownJob):
-            job = load_job(self._writer.store, key.job)
+            job = load_job(self._async_store.store, key.job)
             try:
                 if sink.delivery is None:
                     secrets, modules = self._settings.secrets, self._settings.spiders
                     sink.delivery = make_delivery(
-                        self._writer.store, job, key.place, secrets, alone=True, fleet_modules=modules
+                        self._async_store.store, job, key.place, secrets, alone=True, fleet_modules=modules
                     )
                 self._deliver_batches(sink.delivery, ends=job.state in ENDED)
             except Exception as error:
-                note_sink_fault(self._writer.store, job, key.place, error, isinstance(error, UsageError))
+                note_sink_fault(self._async_store.store, job, key.place, error, isinstance(error, UsageError))
                 raise
 
     def _deliver_batches(self, delivery: SinkDelivery, ends: bool) -> None:

@@ -23,10 +23,10 @@ from shoal.fleet.series_recorder import SeriesRecorder
 from shoal.frontier.redis import RedisFrontier
 from shoal.model import JobState
 from shoal.model.options import bound_of
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.offer_log import forget_offers
 from shoal.store.fleet.host_overrides import stored_overrides
 from shoal.store.jobs import Job, add_seconds, load_job
-from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 
 COUNT_EVERY_S = 10.0
@@ -37,15 +37,20 @@ log = EventLogger(__name__)
 
 class JobLifecycle:
     def __init__(
-        self, frontier: RedisFrontier, writer: Writer, outages: OutageRetry, caller: str, ring: Callable[[], None]
+        self,
+        frontier: RedisFrontier,
+        async_store: AsyncStore,
+        outages: OutageRetry,
+        caller: str,
+        ring: Callable[[], None],
     ) -> None:
         """`ring` starts the next round at once."""
         self._frontier = frontier
-        self._writer = writer
+        self._async_store = async_store
         self._ring = ring
         frontier_client = FrontierClient(frontier, caller, outages)
-        self._overflow = Overflow(frontier_client, writer, outages)
-        self._restoring = FrontierRestorer(frontier, frontier_client, self._overflow, writer)
+        self._overflow = Overflow(frontier_client, async_store, outages)
+        self._restoring = FrontierRestorer(frontier, frontier_client, self._overflow, async_store)
         self._bringing_in: dict[str, asyncio.Task[bool]] = {}
         """The jobs that are being seeded or rebuilt."""
         self._rebuilt: list[asyncio.Task[bool]] | None = None
@@ -53,7 +58,7 @@ class JobLifecycle:
         self.fault: BaseException | None = None
         """An unexpected exception of a background task: tend exits with it, and its supervisor restarts it."""
         self._counted_at: dict[str, float] = {}
-        self._series = SeriesRecorder(frontier, writer)
+        self._series = SeriesRecorder(frontier, async_store)
 
     @property
     def running(self) -> Collection[asyncio.Task[bool]]:
@@ -112,7 +117,7 @@ class JobLifecycle:
             await self._frontier.erase_all_jobs()
         if await self._frontier.is_intact():
             return
-        for stored in await self._writer.read(stored_overrides):
+        for stored in await self._async_store.read(stored_overrides):
             await self._frontier.override(stored.host, rate=bound_of("rate").nearest(stored.rate), paused=stored.paused)
         lost = [job for job in jobs if job.started_at]
         self._rebuilt = [self._bring_in(job, "restored", self._restoring.rebuild(job)) for job in lost]
@@ -133,7 +138,7 @@ class JobLifecycle:
             self._bring_in(job, "restored", self._restoring.rebuild(job))
         elif not job.seeded and job.state is not JobState.PAUSED:
             # Read again: its seeding may have ended since this round began.
-            now = await self._writer.read(load_job, job.id)
+            now = await self._async_store.read(load_job, job.id)
             if not now.seeded:
                 self._bring_in(now, "seeded", self._restoring.seed(now, self._ring))
         elif job.spec.scrapy is not None:
@@ -142,7 +147,7 @@ class JobLifecycle:
         elif job.seeded:
             if job.frontier_version != job.version:
                 # The process that changed the job could not reach the frontier, or died.
-                await send_terms(self._frontier, self._writer.store, job.id)
+                await send_terms(self._frontier, self._async_store.store, job.id)
             await self._series.record(job)
             rest = await self._frontier.idle_reason(job.id)
             brought_back = await self._overflow.offer_again(job.id)
@@ -160,7 +165,7 @@ class JobLifecycle:
         if await self._frontier.idle_reason(job.id) == "paused":
             return
         await self._frontier.pause(job.id)
-        if (await self._writer.run(load_job, job.id)).state is not JobState.PAUSED:
+        if (await self._async_store.run(load_job, job.id)).state is not JobState.PAUSED:
             await self._frontier.resume(job.id)
 
     def _bring_in(self, job: Job, done: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[bool]:
@@ -192,10 +197,10 @@ class JobLifecycle:
 
     async def _finish(self, job: Job, rest: str) -> None:
         await self._count_seconds(job, 0.0)
-        state = await finish(self._frontier, self._writer.store, job, rest)
+        state = await finish(self._frontier, self._async_store.store, job, rest)
         log.info("job_ended", f"job {job.id} is {state}", state=state.value, **job.about)
         if state in (JobState.DONE, JobState.CANCELLED):
-            await self._writer.run(forget_offers, job.id)
+            await self._async_store.run(forget_offers, job.id)
 
     async def _count_seconds(self, job: Job, every_s: float) -> None:
         """Adds to the job's run time, which does not count pauses or times without a tend process."""
@@ -205,4 +210,4 @@ class JobLifecycle:
             self._counted_at[job.id] = now
         elif now - counted_at > every_s:
             self._counted_at[job.id] = now
-            await self._writer.run(add_seconds, job.id, now - counted_at)
+            await self._async_store.run(add_seconds, job.id, now - counted_at)

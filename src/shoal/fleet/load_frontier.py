@@ -22,12 +22,12 @@ from shoal.frontier.contract import Ended
 from shoal.frontier.redis import RedisFrontier
 from shoal.frontier.serialize import offer_of
 from shoal.model import ENDED, JobState, Outcome
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.ended_requests import count_ended, ended_requests
 from shoal.store.crawl.inputs import seed_targets
 from shoal.store.crawl.offer_log import logged_offers
 from shoal.store.jobs import Job, load_job, mark_seeded, start_queued_job
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 
 ENDED_AT_ONCE = 2_000
 LOGGED_AT_ONCE = 100
@@ -42,23 +42,23 @@ async def rebuild(frontier: RedisFrontier, store: Store, job: Job) -> None:
     stopping = TimedEvent()
     outages = OutageRetry(stopping, ())
     frontier_client = FrontierClient(frontier, f"rebuild-{uuid.uuid4().hex}", outages)
-    writer = Writer(store)
+    async_store = AsyncStore(store)
     try:
-        await FrontierRestorer(frontier, frontier_client, Overflow(frontier_client, writer, outages), writer).rebuild(
-            job
-        )
+        await FrontierRestorer(
+            frontier, frontier_client, Overflow(frontier_client, async_store, outages), async_store
+        ).rebuild(job)
     finally:
-        writer.close()
+        async_store.close()
 
 
 class FrontierRestorer:
     def __init__(
-        self, frontier: RedisFrontier, frontier_client: FrontierClient, overflow: Overflow, writer: Writer
+        self, frontier: RedisFrontier, frontier_client: FrontierClient, overflow: Overflow, async_store: AsyncStore
     ) -> None:
         self._frontier = frontier
         self._frontier_client = frontier_client
         self._overflow = overflow
-        self._writer = writer
+        self._async_store = async_store
         self.moved_at = 0.0
         """When the last part was loaded, by the monotonic clock."""
 
@@ -69,8 +69,8 @@ class FrontierRestorer:
             await self._frontier.touch(job.id)
             line = await self._offer_seeds(job, job.offered_line, on_offer)
         else:
-            await self._frontier.open_job(job.id, await self._writer.read(terms_of_job, job))
-            state = await self._writer.run(start_queued_job, job.id, time.time())
+            await self._frontier.open_job(job.id, await self._async_store.read(terms_of_job, job))
+            state = await self._async_store.run(start_queued_job, job.id, time.time())
             if state is not JobState.RUNNING:
                 # The operator paused or cancelled it meanwhile; a paused job is seeded when it is resumed.
                 await self._frontier.erase(job.id)
@@ -78,13 +78,13 @@ class FrontierRestorer:
             line = await self._offer_seeds(job, 0, on_offer)
             # The job's time limit starts only now: offering a list of a million takes a while.
             # Sends the current terms: the job may have been changed meanwhile.
-            await send_terms(self._frontier, self._writer.store, job.id)
-        await self._writer.run(mark_seeded, job.id, line)
+            await send_terms(self._frontier, self._async_store.store, job.id)
+        await self._async_store.run(mark_seeded, job.id, line)
 
     async def rebuild(self, job: Job) -> None:
         """Raises FrontierLost if the frontier is lost again meanwhile."""
         # First the ended requests, so that offering them again has no effect.
-        terms = await self._writer.read(terms_of_job, job)
+        terms = await self._async_store.read(terms_of_job, job)
         await self._frontier.open_job(job.id, terms, lost=True)
         await self._recall_ended(job)
         if not await self._frontier.knows(job.id):
@@ -93,7 +93,7 @@ class FrontierRestorer:
         line = await self._offer_seeds(job, 0, lambda: None)
         await self._offer_logged(job)
         await self._repeat_pause_or_cancel(job.id)
-        await self._writer.run(mark_seeded, job.id, line)
+        await self._async_store.run(mark_seeded, job.id, line)
 
     async def erase_behind(self, jobs: list[Job]) -> list[Job]:
         """Erases and returns the jobs for which Redis is older than the store: it would lease ended requests again.
@@ -116,7 +116,7 @@ class FrontierRestorer:
         """Erases jobs that ended after this state of Redis was saved: workers would continue them."""
         for id in await self._frontier.jobs():
             try:
-                job = await self._writer.read(load_job, id)
+                job = await self._async_store.read(load_job, id)
                 if job.state in ENDED and await self._frontier.idle_reason(id) is None:
                     await self._frontier.erase(id)
             except (UnknownJob, FrontierLost):
@@ -125,7 +125,7 @@ class FrontierRestorer:
 
     async def _is_behind(self, job: Job) -> bool:
         """Compares counts: every ended request is a row in the store, and the frontier counts it a moment later."""
-        stored = await self._writer.read(count_ended, job.id)
+        stored = await self._async_store.read(count_ended, job.id)
         try:
             known = await self._frontier.figures(job.id)
         except FrontierLost:
@@ -137,7 +137,7 @@ class FrontierRestorer:
 
     async def _repeat_pause_or_cancel(self, id: str) -> None:
         """The frontier missed a pause or cancel while it did not know the job."""
-        state = (await self._writer.run(load_job, id)).state
+        state = (await self._async_store.run(load_job, id)).state
         if state is JobState.PAUSED:
             await self._frontier.pause(id)
         elif state is JobState.CANCELLED:
@@ -146,7 +146,7 @@ class FrontierRestorer:
     async def _offer_seeds(self, job: Job, line: int, on_offer: Callable[[], None]) -> int | None:
         """Offers the inputs after this line; returns the last line, or None if the job takes no more inputs."""
         begun = False
-        while part := await self._writer.read(seed_targets, job.id, line, SEEDS_AT_ONCE):
+        while part := await self._async_store.read(seed_targets, job.id, line, SEEDS_AT_ONCE):
             line = part[-1].line
             await self._overflow.offer_or_raise(seed_offers(job, part))
             self.moved_at = time.monotonic()
@@ -159,7 +159,7 @@ class FrontierRestorer:
 
     async def _recall_ended(self, job: Job) -> None:
         after = None
-        while part := await self._writer.read(ended_requests, job.id, after, ENDED_AT_ONCE):
+        while part := await self._async_store.read(ended_requests, job.id, after, ENDED_AT_ONCE):
             after = part[-1]
             ended = [
                 Ended(key, host, OUTCOMES[kind], size, why, bool(is_asset))
@@ -170,7 +170,7 @@ class FrontierRestorer:
 
     async def _offer_logged(self, job: Job) -> None:
         after = 0
-        while rows := await self._writer.read(logged_offers, job.id, after, LOGGED_AT_ONCE):
+        while rows := await self._async_store.read(logged_offers, job.id, after, LOGGED_AT_ONCE):
             after = rows[-1][0]
             for _, texts in rows:
                 await self._overflow.offer_or_raise([offer_of(job.id, text) for text in texts])

@@ -27,6 +27,7 @@ from shoal.spiders.job_hooks import HookFailed
 from shoal.spiders.spider import Spider
 from shoal.spiders.spider_reference import SPIDER_FILE, SPIDER_MODULE
 from shoal.store.archive.spools import Spools
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.inputs import seed_targets
 from shoal.store.crawl.job_cookies import load_cookies
 from shoal.store.crawl.job_hooks import jobs_to_finish
@@ -35,7 +36,6 @@ from shoal.store.fleet.exclusions import stored_exclusions
 from shoal.store.jobs import Job, fail_unless_ended, load_job
 from shoal.store.proxies.figures import add_proxy_figures
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 from shoal.urls import Exclusions
 
@@ -53,7 +53,7 @@ log = EventLogger(__name__)
 @dataclass
 class FleetJobLoader:
     store: Store
-    writer: Writer
+    async_store: AsyncStore
     spools: Spools
     exclusions: Exclusions
     """The exclusions of this machine; those of the fleet come from the store."""
@@ -88,7 +88,7 @@ class FleetJobLoader:
         return active_job
 
     async def reload(self, active_job: ActiveJob) -> None:
-        job = await self.writer.read(load_job, active_job.id)
+        job = await self.async_store.read(load_job, active_job.id)
         for url in job.admitted:
             active_job.scope.admit(url)
         if job.version > 1:
@@ -97,7 +97,7 @@ class FleetJobLoader:
                 active_job.set_scope(await asyncio.to_thread(scope_of, self.store, job, job.spec))
             active_job.change(job.spec)
         active_job.exclusions = await self._all_exclusions()
-        while part := await self.writer.read(seed_targets, active_job.id, active_job.seed_line, SEEDS_AT_ONCE):
+        while part := await self.async_store.read(seed_targets, active_job.id, active_job.seed_line, SEEDS_AT_ONCE):
             active_job.add_seeds(given.target.url for given in part if given.target is not None)
             active_job.seed_line = part[-1].line
         written_at = _written_at(job.spec)
@@ -106,31 +106,31 @@ class FleetJobLoader:
             with self._logging_failure(job.about):
                 active_job.use(await asyncio.to_thread(callbacks_of, job.spec))
             active_job.spider_written_at = written_at
-        active_job.jars.load(await self.writer.read(load_cookies, active_job.id))
+        active_job.jars.load(await self.async_store.read(load_cookies, active_job.id))
         await self.reload_learnt(active_job)
 
     async def reload_learnt(self, active_job: ActiveJob) -> None:
-        active_job.load_learnt(await self.writer.read(load_learnt_counts, active_job.id))
+        active_job.load_learnt(await self.async_store.read(load_learnt_counts, active_job.id))
 
     async def _begin(self, job: Job, spider: Spider) -> Mapping[str, Any]:
         """Runs the spider's `on_start`, if no process has. Nothing is fetched before: every lease waits for the job."""
         try:
-            return await begin_job(self.writer, job, spider, alone=False)
+            return await begin_job(self.async_store, job, spider, alone=False)
         except HookFailed as failed:
-            await self.writer.run(fail_unless_ended, job.id, time.time(), str(failed))
+            await self.async_store.run(fail_unless_ended, job.id, time.time(), str(failed))
             await self.cancel(job.id)
             raise
 
     async def finish_ended(self) -> None:
         """Runs `on_finish` for the fleet's ended jobs whose spiders can be loaded here. Raises Unavailable."""
-        for id in await self.writer.read(jobs_to_finish, time.time()):
+        for id in await self.async_store.read(jobs_to_finish, time.time()):
             if time.monotonic() < self._finish_again_at.get(id, 0.0):
                 continue
             try:
-                job = await self.writer.read(load_job, id)
+                job = await self.async_store.read(load_job, id)
                 self._check_allowed(job.spec)
                 callbacks = await asyncio.to_thread(callbacks_of, job.spec)
-                failure = callbacks and await finish_job(self.writer, job, callbacks.spider, alone=False)
+                failure = callbacks and await finish_job(self.async_store, job, callbacks.spider, alone=False)
             except Unavailable:
                 raise
             except ShoalError:
@@ -144,9 +144,9 @@ class FleetJobLoader:
 
     async def unload(self, active_job: ActiveJob) -> None:
         if active_job.exits is not None and (rows := list(changed_rows(active_job.exits.pool, time.time()))):
-            await self.writer.run(add_proxy_figures, rows)
+            await self.async_store.run(add_proxy_figures, rows)
         if active_job.recorder is not None:
-            await self.writer.run(active_job.recorder.seal)
+            await self.async_store.run(active_job.recorder.seal)
         await active_job.close_browser()
         log.info("job_put_away", f"job {active_job.id} is unloaded", **active_job.about)
 
@@ -156,14 +156,14 @@ class FleetJobLoader:
 
     async def _all_exclusions(self) -> Exclusions:
         """The exclusions of this machine's file and those of the fleet."""
-        lines = await self.writer.read(stored_exclusions)
+        lines = await self.async_store.read(stored_exclusions)
         if lines != self._lines:
             self._lines, self._with_lines = lines, self.exclusions.with_lines(lines)
         return self._with_lines or self.exclusions
 
     async def _found(self, job: str) -> Job:
         try:
-            return await self.writer.read(load_job, job)
+            return await self.async_store.read(load_job, job)
         except UnknownJob:
             with self._logging_failure({"job": job}):
                 raise UnknownJob(

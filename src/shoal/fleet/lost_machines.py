@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from shoal.frontier.contract import Frontier
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.lost_segments import LOST_AFTER_S, forget_pages, give_up, lost_segments
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import Job
-from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 from shoal.wording import plural
 
@@ -20,14 +20,14 @@ log = EventLogger(__name__)
 
 
 async def expire_lost_machines(
-    writer: Writer, frontier: Frontier, archive: Archive, living: Collection[str], jobs: Mapping[str, Job]
+    async_store: AsyncStore, frontier: Frontier, archive: Archive, living: Collection[str], jobs: Mapping[str, Job]
 ) -> None:
     """`living` are machines seen recently; `jobs` are the unfinished jobs by id. Ended jobs keep the rows, without
     bodies."""
-    for segment in await writer.run(lost_segments, archive, living, time.time() - LOST_AFTER_S):
+    for segment in await async_store.run(lost_segments, archive, living, time.time() - LOST_AFTER_S):
         if segment.job in jobs:
-            pages = await writer.run(forget_pages, segment)
+            pages = await async_store.run(forget_pages, segment)
             await frontier.erase(segment.job)
             text = f"job {segment.job}: {plural(pages, 'page')} of lost machine {segment.machine} to be fetched again"
             log.warning("machine_lost", text, machine=segment.machine, pages=pages, **jobs[segment.job].about)
-        await writer.run(give_up, segment)
+        await async_store.run(give_up, segment)

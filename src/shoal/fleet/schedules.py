@@ -24,6 +24,7 @@ from shoal.jobs.job_id import new_job_id
 from shoal.model import JobSpec, Requester, ScrapyRun
 from shoal.settings import Settings
 from shoal.spiders.input_sources import Sources
+from shoal.store.async_store import AsyncStore
 from shoal.store.fleet.schedules import (
     Overlap,
     Run,
@@ -41,7 +42,6 @@ from shoal.store.fleet.schedules import (
 )
 from shoal.store.jobs import load_job
 from shoal.store.store import Store
-from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 
 log = EventLogger(__name__)
@@ -150,17 +150,17 @@ def run_now(store: Store, schedule: Schedule) -> Run:
 class Schedules:
     """Starts the jobs of schedules; tend calls it every round."""
 
-    def __init__(self, settings: Settings, writer: Writer) -> None:
+    def __init__(self, settings: Settings, async_store: AsyncStore) -> None:
         self._settings = settings
-        self._writer = writer
+        self._async_store = async_store
 
     async def fire(self) -> None:
         """Safe to repeat after an interruption. Raises Unavailable."""
         now = time.time()
-        for schedule in await self._writer.read(due_schedules, now):
+        for schedule in await self._async_store.read(due_schedules, now):
             await self._note(schedule, now)
         waiting: set[str] = set()
-        for schedule, run in await self._writer.read(due_runs):
+        for schedule, run in await self._async_store.read(due_runs):
             if schedule.id in waiting:
                 await self._end(schedule, run, RunState.SKIPPED, "the previous run is still waiting to start")
             elif not await self._begin(schedule, run):
@@ -174,33 +174,33 @@ class Schedules:
             text = f"schedule {schedule.name}: missed {missed} ticks while no tend ran; one run replaces them all"
             log.warning("ticks_missed", text, schedule=schedule.id, missed=missed)
         run = Run(schedule.id, tick, new_job_id(), RunState.DUE, missed)
-        await self._writer.run(note_tick, schedule, run, cron.after(now))
+        await self._async_store.run(note_tick, schedule, run, cron.after(now))
 
     async def _begin(self, schedule: Schedule, run: Run) -> bool:
         """Returns False if the run must wait."""
-        busy = await self._writer.read(unfinished_job, schedule.id)
+        busy = await self._async_store.read(unfinished_job, schedule.id)
         if busy and schedule.overlap is Overlap.SKIP:
             await self._end(schedule, run, RunState.SKIPPED, f"job {busy} had not ended")
         elif busy and schedule.overlap is Overlap.QUEUE:
             return False
-        elif await self._writer.run(claim_run, run, time.time()):
+        elif await self._async_store.run(claim_run, run, time.time()):
             await self._submit(schedule, run)
         return True
 
     async def _submit(self, schedule: Schedule, run: Run) -> None:
         try:
             # In a thread: reading a long list would block the event loop.
-            await asyncio.to_thread(_submitted, self._settings, self._writer.store, schedule, run)
+            await asyncio.to_thread(_submitted, self._settings, self._async_store.store, schedule, run)
         except UsageError as error:
             await self._end(schedule, run, RunState.FAILED, str(error))
         except Unavailable:
-            await self._writer.run(end_run, run, RunState.DUE)
+            await self._async_store.run(end_run, run, RunState.DUE)
             raise
         else:
             await self._end(schedule, run, RunState.BEGUN)
 
     async def _end(self, schedule: Schedule, run: Run, state: RunState, reason: str | None = None) -> None:
-        await self._writer.run(end_run, run, state, reason)
+        await self._async_store.run(end_run, run, state, reason)
         if state is RunState.BEGUN:
             text = f"schedule {schedule.name}: job {run.job} is submitted"
             log.info("schedule_fired", text, schedule=schedule.id, job=run.job)

@@ -20,8 +20,8 @@ from shoal.frontier.redis.connection_pool import RedisConnection
 from shoal.frontier.redis.own_workers import OwnWorkers
 from shoal.frontier.redis.shard import TAG
 from shoal.model import JobState, Lane, ScrapyRun
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import Job, fail_unless_ended
-from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 
 CLAIM_S = 15
@@ -84,10 +84,10 @@ class ScrapyJob:
 class ScrapyAnnouncer:
     """The part of tend."""
 
-    def __init__(self, frontier: RedisFrontier, writer: Writer) -> None:
+    def __init__(self, frontier: RedisFrontier, async_store: AsyncStore) -> None:
         self._frontier = frontier
         self._command = frontier.connection.command
-        self._writer = writer
+        self._async_store = async_store
         self._closed: set[str] = set()
         """Jobs that had only closed processes in the last round."""
 
@@ -128,7 +128,7 @@ class ScrapyAnnouncer:
     async def _fail(self, managed: dict[str, Job]) -> None:
         for id, reason in _decoded(await self._command("HGETALL", _FAILED)).items():
             if (job := managed.pop(id, None)) is not None:
-                await self._writer.run(fail_unless_ended, id, time.time(), reason)
+                await self._async_store.run(fail_unless_ended, id, time.time(), reason)
                 with suppress(FrontierLost):
                     await self._frontier.erase(id)
                 log.error("job_ended", f"job {id} is failed: {reason}", state=JobState.FAILED.value, **job.about)

@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection
 
 from shoal.frontier.contract import Frontier
 from shoal.model import JobState
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import Job
 from shoal.store.results.time_series import MINUTE_S, record_series
-from shoal.store.writer import Writer
 
 
 class SeriesRecorder:
-    def __init__(self, frontier: Frontier, writer: Writer, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, frontier: Frontier, async_store: AsyncStore, clock: Callable[[], float] = time.time) -> None:
         self._frontier = frontier
-        self._writer = writer
+        self._async_store = async_store
         self._clock = clock
         self._recorded_at: dict[str, float] = {}
 
@@ -30,4 +30,4 @@ class SeriesRecorder:
             return
         self._recorded_at[job.id] = now
         figures = await self._frontier.figures(job.id)
-        await self._writer.run(record_series, job.id, now, figures.queued + figures.leased)
+        await self._async_store.run(record_series, job.id, now, figures.queued + figures.leased)

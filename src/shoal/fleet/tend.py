@@ -36,11 +36,11 @@ from shoal.frontier.redis.shard import TAG
 from shoal.model import Lane
 from shoal.settings import Settings
 from shoal.store.archive.archive_folders import Archive
+from shoal.store.async_store import AsyncStore
 from shoal.store.fleet.scrapy_projects import remove_unused_packages
 from shoal.store.job_removal import sweep_segments
 from shoal.store.jobs import unfinished_jobs
 from shoal.store.proxies.figures import prune_proxy_figures
-from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 
 EVERY_S = 2.0
@@ -66,16 +66,16 @@ async def tend(app: Celery, settings: Settings, stopping: TimedEvent) -> None:
         raise
     if store is not None and frontier is not None:
         log.info("tend_began", f"scheduling the fleet's jobs; {settings.servers}")
-        writer = Writer(store)
+        async_store = AsyncStore(store)
         archive = Archive.at(settings.archive_url, settings.home, settings.spool_bytes)
-        webhooks = Webhooks(settings, writer)
-        sinks = FleetSinks(settings, writer)
-        schedules = Schedules(settings, writer)
-        await Tend(app, frontier, writer, archive, heartbeat, stopping, schedules, webhooks, sinks).run()
+        webhooks = Webhooks(settings, async_store)
+        sinks = FleetSinks(settings, async_store)
+        schedules = Schedules(settings, async_store)
+        await Tend(app, frontier, async_store, archive, heartbeat, stopping, schedules, webhooks, sinks).run()
         await webhooks.close()
         await sinks.close()
         await frontier.close()
-        writer.close()
+        async_store.close()
         store.close()
     heartbeat.end()
 
@@ -85,7 +85,7 @@ class Tend:
         self,
         app: Celery,
         frontier: RedisFrontier,
-        writer: Writer,
+        async_store: AsyncStore,
         archive: Archive,
         heartbeat: Heartbeat,
         stopping: TimedEvent,
@@ -96,7 +96,7 @@ class Tend:
         self._app = app
         self._frontier = frontier
         self._connection = frontier.connection
-        self._writer = writer
+        self._async_store = async_store
         self._archive = archive
         self._heartbeat = heartbeat
         self._stopping = stopping
@@ -105,8 +105,8 @@ class Tend:
         self._sinks = sinks
         self._ring = asyncio.Event()
         self._outages = OutageRetry(self._stopping, (Unavailable,))
-        self._lifecycle = JobLifecycle(frontier, writer, self._outages, heartbeat.id, self._ring.set)
-        self._scrapy = ScrapyAnnouncer(frontier, writer)
+        self._lifecycle = JobLifecycle(frontier, async_store, self._outages, heartbeat.id, self._ring.set)
+        self._scrapy = ScrapyAnnouncer(frontier, async_store)
         self._outage_log = OutageLog(log)
         self._rounded_at = self._lost_machines_at = time.monotonic()
 
@@ -176,9 +176,9 @@ class Tend:
         return True
 
     async def _tend(self) -> None:
-        await claim_redis(self._connection, self._writer.store)
+        await claim_redis(self._connection, self._async_store.store)
         await self._schedules.fire()
-        jobs = await self._writer.read(unfinished_jobs)
+        jobs = await self._async_store.read(unfinished_jobs)
         await self._lifecycle.advance(jobs)
         await self._scrapy.announce(jobs)
         await self._frontier.reap()
@@ -189,11 +189,11 @@ class Tend:
             self._lost_machines_at = time.monotonic()
             living = {entry.machine for entry in await roster.entries(self._connection)}
             await expire_lost_machines(
-                self._writer, self._frontier, self._archive, living, {job.id: job for job in jobs}
+                self._async_store, self._frontier, self._archive, living, {job.id: job for job in jobs}
             )
-            await self._writer.run(sweep_segments, self._archive)
-            await self._writer.run(prune_proxy_figures, time.time())
-            await self._writer.run(remove_unused_packages, time.time())
+            await self._async_store.run(sweep_segments, self._archive)
+            await self._async_store.run(prune_proxy_figures, time.time())
+            await self._async_store.run(remove_unused_packages, time.time())
 
     async def _fill(self) -> None:
         entries = await roster.entries(self._connection)

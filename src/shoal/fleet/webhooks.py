@@ -26,10 +26,10 @@ from shoal.fetch.exchange import Exchange, Failure, FailureKind
 from shoal.model import Requester
 from shoal.model.webhook_signature import signature
 from shoal.settings import Settings
+from shoal.store.async_store import AsyncStore
 from shoal.store.fleet.webhooks import Delivery, claim_deliveries, note_delivered, note_fault
 from shoal.store.results.columns import iso_time
 from shoal.store.results.job_figures import brief_figures
-from shoal.store.writer import Writer
 from shoal.telemetry import EventLogger
 
 AT_ONCE = 20
@@ -42,8 +42,8 @@ log = EventLogger(__name__)
 
 
 class Webhooks:
-    def __init__(self, settings: Settings, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self, settings: Settings, async_store: AsyncStore) -> None:
+        self._async_store = async_store
         self._fetcher = Fetcher(settings.user_agent, AddressGuard(settings.allow_private, OWN_KEY))
         public = AddressGuard(way_out=f"a job of an admin together with {OWN_KEY}")
         self._public_fetcher = Fetcher(settings.user_agent, public)
@@ -55,7 +55,7 @@ class Webhooks:
             self._sending.remove(task)
             task.result()
         room = AT_ONCE - len(self._sending)
-        due = await self._writer.run(claim_deliveries, time.time(), room) if room > 0 else []
+        due = await self._async_store.run(claim_deliveries, time.time(), room) if room > 0 else []
         for _, of_one_job in groupby(sorted(due, key=attrgetter("job")), attrgetter("job")):
             self._sending.add(asyncio.create_task(self._send(list(of_one_job))))
 
@@ -72,7 +72,7 @@ class Webhooks:
         for delivery in deliveries:
             fetcher = self._public_fetcher if delivery.asked_by is Requester.SUBMITTER else self._fetcher
             try:
-                figures = await self._writer.read(brief_figures, delivery.job)
+                figures = await self._async_store.read(brief_figures, delivery.job)
                 answer = await fetcher.fetch(_call(delivery, figures, int(time.time())))
                 await self._note(delivery, answer)
             except Unavailable:
@@ -82,9 +82,9 @@ class Webhooks:
     async def _note(self, delivery: Delivery, answer: Exchange | Failure) -> None:
         fault = _fault(answer)
         if fault is None:
-            return await self._writer.run(note_delivered, delivery.id, time.time())
+            return await self._async_store.run(note_delivered, delivery.id, time.time())
         refused = isinstance(answer, Failure) and answer.kind is FailureKind.ADDRESS_REFUSED
-        if await self._writer.run(note_fault, delivery, time.time(), fault, refused):
+        if await self._async_store.run(note_fault, delivery, time.time(), fault, refused):
             text = f"job {delivery.job}: gave up on the webhook for state {delivery.payload['state']}: {fault}"
             log.warning("webhook_given_up", text, job=delivery.job, delivery=delivery.id)
 

@@ -41,7 +41,7 @@ from shoal.settings import Settings
 from shoal.spiders.run_event_loop import run_to_end
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spools import ON_A_FLEET, Spools
-from shoal.store.writer import Writer
+from shoal.store.async_store import AsyncStore
 from shoal.telemetry import EventLogger
 from shoal.urls.exclusions import read_exclusions
 
@@ -116,14 +116,14 @@ class WorkerChild:
         if store is None or frontier is None:
             return
         settings = self._settings
-        writer = Writer(store)
+        async_store = AsyncStore(store)
         archive = Archive.at(settings.archive_url, settings.home, settings.spool_bytes)
         spools = self._spools = Spools(archive, machine(), ON_A_FLEET)
         exclusions = read_exclusions(settings.exclusions)
         pool = self._browser_pool = await self._open_browser_pool()
         source = FleetJobLoader(
             store,
-            writer,
+            async_store,
             spools,
             exclusions,
             settings.spiders,
@@ -135,7 +135,7 @@ class WorkerChild:
         )
         self._engine = Engine(
             frontier,
-            writer,
+            async_store,
             self._heartbeat.crash_marker,
             settings.concurrency,
             self._heartbeat.id,
@@ -149,14 +149,14 @@ class WorkerChild:
             self._beat(),
             self._enrol(frontier),
             self._unload_idle(),
-            self._tend(writer, spools),
+            self._tend(async_store, spools),
             self._run_on_finish(source),
             *(() if pool is None else (pool.start_when_possible(),)),
         )
         try:
             await self._engine.serve(self._note_result)
             await self._engine.unload_idle(0.0)
-            await self._seal(writer, spools)
+            await self._seal(async_store, spools)
         finally:
             for task in background:
                 task.cancel()
@@ -164,7 +164,7 @@ class WorkerChild:
             await source.close()
             if pool is not None:
                 await pool.aclose()
-            writer.close()
+            async_store.close()
             spools.close()
         await self._tally.flush(frontier)
         await roster.remove(frontier.connection, self._heartbeat.id)
@@ -309,13 +309,13 @@ class WorkerChild:
             await asyncio.sleep(UNLOAD_AFTER_S / 4)
             await self._engine.keep_trying(self._engine.unload_idle, UNLOAD_AFTER_S)
 
-    async def _tend(self, writer: Writer, spools: Spools) -> None:
+    async def _tend(self, async_store: AsyncStore, spools: Spools) -> None:
         """Moves full segments, and segments of dead processes, to the archive. Retries failures and logs each once."""
         while True:
             await asyncio.sleep(TEND_SPOOLS_S)
             try:
-                await writer.run(spools.adopt)
-                await writer.run(spools.seal_due)
+                await async_store.run(spools.adopt)
+                await async_store.run(spools.seal_due)
                 fault = spools.note
             except Unavailable as reason:
                 fault = f"segments wait in the spool: {reason}"
@@ -331,9 +331,9 @@ class WorkerChild:
             with suppress(Unavailable):
                 await jobs.finish_ended()
 
-    async def _seal(self, writer: Writer, spools: Spools) -> None:
+    async def _seal(self, async_store: AsyncStore, spools: Spools) -> None:
         try:
-            await writer.run(spools.seal_all)
+            await async_store.run(spools.seal_all)
         except Unavailable as error:
             text = f"segments stay in the spool until another worker on this machine archives them: {error}"
             log.warning("segments_left", text)

@@ -120,7 +120,7 @@ class Lease:
 
 @dataclass(slots=True)
 class Landing:
-    """A fetch has ended: the body has arrived, or will not. This frees the host's slot, and its clock learns from it."""
+    """A fetch has ended: the body has arrived, or will not. This frees a slot of the host, whose clock learns."""
 
     token: int
     latency_s: float

@@ -17,9 +17,9 @@ from shoal.frontier.serialize import offer_text
 from shoal.model import DeadLetter, Drop, Offer, PageRecord, RedirectRecord
 from shoal.scrapy.crawl_job import CrawlJob
 from shoal.scrapy.held_request import HeldRequest
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.save_batch import Batch, Record
 from shoal.store.jobs import load_job
-from shoal.store.writer import Writer
 
 BEHIND = 2_000
 """With so many unsaved requests nothing more is leased."""
@@ -44,7 +44,7 @@ class Settler:
         self._flush_feeds = flush_feeds
         self._done = done
         self._gather_s = gather_s
-        self._writer = Writer(crawl.store)
+        self._async_store = AsyncStore(crawl.store)
         job = load_job(crawl.store, crawl.id)
         self._has_sinks = bool(job.spec.sinks)
         self._logs_offers = job.fleet
@@ -86,7 +86,7 @@ class Settler:
     def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        self._writer.close()
+        self._async_store.close()
 
     async def _settle_all(self) -> None:
         while self._ended:
@@ -111,7 +111,7 @@ class Settler:
     async def _settle(self, ended: list[HeldRequest]) -> None:
         offers = list(self._offers)
         batch = batch_of(self._crawl.id, [held.record() for held in ended], offers, self._has_sinks)
-        await self._writer.save(batch)
+        await self._async_store.save(batch)
         del self._offers[: len(offers)]
         # Feeds are buffered files: an item must not be lost with the process after its request is completed.
         self._flush_feeds()

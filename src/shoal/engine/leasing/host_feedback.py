@@ -1,4 +1,4 @@
-"""Tells the frontier what the clocks of hosts learn from responses: that a slot is free, the latency, errors, Retry-After.
+"""Tells the frontier what the clocks of hosts learn from responses: a slot is free, the latency, errors, Retry-After.
 
 One response gives one `Landing`. Several are sent with one call.
 """

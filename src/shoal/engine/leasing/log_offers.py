@@ -12,13 +12,13 @@ from shoal.engine.outage_retry import OutageRetry
 from shoal.frontier.recent_offers import RecentOffers
 from shoal.frontier.serialize import offer_text
 from shoal.model import Offer
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.offer_log import add_offers
-from shoal.store.writer import Writer
 
 
 class OfferLog:
-    def __init__(self, writer: Writer, outages: OutageRetry) -> None:
-        self._writer = writer
+    def __init__(self, async_store: AsyncStore, outages: OutageRetry) -> None:
+        self._async_store = async_store
         self._keep_trying = outages.keep_trying
         self._recent = RecentOffers()
 
@@ -33,7 +33,7 @@ class OfferLog:
     async def keep(self, active_job: ActiveJob, offer: Offer) -> None:
         """Stores an offer that does not come from a stored page."""
         if texts := self.texts(active_job, [offer]):
-            await self._keep_trying(self._writer.run, add_offers, active_job.id, texts)
+            await self._keep_trying(self._async_store.run, add_offers, active_job.id, texts)
 
     def _new(self, offer: Offer) -> Offer:
         young, old = self._recent.of(offer.job)

@@ -13,9 +13,9 @@ from shoal.errors import FrontierLost
 from shoal.frontier.contract import Offered
 from shoal.frontier.serialize import offer_of, offer_text
 from shoal.model import ENDED, Offer
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.overflow import add_overflow, overflow_offers, remove_overflow
 from shoal.store.jobs import load_job
-from shoal.store.writer import Writer
 
 AT_ONCE = 50
 TARGETS = 100
@@ -23,9 +23,9 @@ TARGETS = 100
 
 
 class Overflow:
-    def __init__(self, frontier_client: FrontierClient, writer: Writer, outages: OutageRetry) -> None:
+    def __init__(self, frontier_client: FrontierClient, async_store: AsyncStore, outages: OutageRetry) -> None:
         self._frontier_client = frontier_client
-        self._writer = writer
+        self._async_store = async_store
         self._outages = outages
         self._keep_trying = outages.keep_trying
         self._without: set[str] = set()
@@ -48,11 +48,11 @@ class Overflow:
     async def offer_again(self, job: str) -> bool:
         """Offers a job's waiting links again. False if there are none."""
         self._without.add(job)
-        rows = await self._keep_trying(self._writer.read, overflow_offers, job, AT_ONCE)
+        rows = await self._keep_trying(self._async_store.read, overflow_offers, job, AT_ONCE)
         for row in rows:
             left = (await self._offer([offer_of(job, row.offer)])).left
             await self._keep_trying(
-                self._writer.run, remove_overflow, job, row.id, [offer_text(offer) for offer in left]
+                self._async_store.run, remove_overflow, job, row.id, [offer_text(offer) for offer in left]
             )
             if left:
                 break
@@ -63,7 +63,7 @@ class Overflow:
     async def _store(self, left: Sequence[Offer]) -> None:
         if left:
             parts = [(offer.job, offer_text(part)) for offer in left for part in _parts(offer)]
-            await self._keep_trying(self._writer.run, add_overflow, parts)
+            await self._keep_trying(self._async_store.run, add_overflow, parts)
             # Only now: somebody who looked before found nothing.
             self._without.difference_update(offer.job for offer in left)
 
@@ -81,7 +81,7 @@ class Overflow:
             try:
                 return await self._frontier_client.offer([offer])
             except FrontierLost as lost:
-                job = await self._keep_trying(self._writer.read, load_job, offer.job)
+                job = await self._keep_trying(self._async_store.read, load_job, offer.job)
                 # Links of an ended job are not needed. Any other job is being rebuilt.
                 if job.state in ENDED:
                     return Offered(0)

@@ -14,9 +14,9 @@ from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.proxies.learn_rows import changed_rows, learn_rows
 from shoal.errors import ShoalError
 from shoal.fetch.proxies.pool import ProxyPool
+from shoal.store.async_store import AsyncStore
 from shoal.store.proxies.costs import cost_since
 from shoal.store.proxies.figures import ProxyFigures, add_proxy_figures, load_proxy_figures
-from shoal.store.writer import Writer
 
 SAVE_EVERY_S = 2.0
 
@@ -32,9 +32,13 @@ class HealthChannel(Protocol):
 
 class ProxyHealth:
     def __init__(
-        self, writer: Writer, active_jobs: ActiveJobs, outages: OutageRetry, channel: HealthChannel | None = None
+        self,
+        async_store: AsyncStore,
+        active_jobs: ActiveJobs,
+        outages: OutageRetry,
+        channel: HealthChannel | None = None,
     ) -> None:
-        self._writer = writer
+        self._async_store = async_store
         self._active_jobs = active_jobs
         self._keep_trying = outages.keep_trying
         self._channel = channel
@@ -68,7 +72,7 @@ class ProxyHealth:
         for name in {pool.name for pool in pools}:
             since, self._read_at[name] = self._read_at.get(name, time.time()), time.time() - 2 * SAVE_EVERY_S
             # Only what cools: results of this process are among the figures.
-            found = await self._writer.read(load_proxy_figures, name, since)
+            found = await self._async_store.read(load_proxy_figures, name, since)
             learn_rows(pools, [_without_results(row) for row in found])
 
     async def _save(self, pools: list[ProxyPool]) -> list[ProxyFigures]:
@@ -76,7 +80,7 @@ class ProxyHealth:
         # Kept until they are written: a full disk must not lose them.
         self._unsaved = rows
         if rows:
-            await self._writer.run(add_proxy_figures, rows)
+            await self._async_store.run(add_proxy_figures, rows)
         self._unsaved = []
         await self._note_spending(pools, rows)
         return rows
@@ -86,7 +90,7 @@ class ProxyHealth:
             if pool.cost_limit is None:
                 continue
             begins = pool.cost_limit.begins(datetime.now(UTC))
-            spent = await self._writer.read(cost_since, pool.name, begins)
+            spent = await self._async_store.read(cost_since, pool.name, begins)
             pool.note_spending(sum(row.cost for row in rows if row.pool == pool.name and not row.host), spent)
 
 

@@ -15,8 +15,8 @@ from shoal.engine.active_jobs import ActiveJobs
 from shoal.engine.outage_retry import OutageRetry
 from shoal.extract.html_tags import HTML_TYPES
 from shoal.model import JobSpec, Lease
+from shoal.store.async_store import AsyncStore
 from shoal.store.jobs import earlier_jobs
-from shoal.store.writer import Writer
 
 if TYPE_CHECKING:
     from shoal.store.crawl.earlier_pages import EarlierPage
@@ -36,8 +36,8 @@ class KnownPage(NamedTuple):
 
 
 class Refresh:
-    def __init__(self, writer: Writer, active_jobs: ActiveJobs, outages: OutageRetry) -> None:
-        self._writer = writer
+    def __init__(self, async_store: AsyncStore, active_jobs: ActiveJobs, outages: OutageRetry) -> None:
+        self._async_store = async_store
         self._active_jobs = active_jobs
         self._keep_trying = outages.keep_trying
         self._specs: dict[str, dict[str, JobSpec]] = {}
@@ -54,11 +54,13 @@ class Refresh:
         from shoal.store.crawl.earlier_pages import earlier_pages
 
         if active_job.id not in self._specs:
-            jobs = await self._keep_trying(self._writer.run, earlier_jobs, active_job.id, MOST_JOBS)
+            jobs = await self._keep_trying(self._async_store.run, earlier_jobs, active_job.id, MOST_JOBS)
             self._specs[active_job.id] = {job.id: job.spec for job in jobs}
         specs = self._specs[active_job.id]
         fingerprints = [lease.target.fingerprint for lease in leases]
-        pages = await self._keep_trying(self._writer.run, earlier_pages, list(specs), fingerprints) if specs else {}
+        pages = (
+            await self._keep_trying(self._async_store.run, earlier_pages, list(specs), fingerprints) if specs else {}
+        )
         if active_job.archived_responses is not None and (active_job.callbacks is not None or active_job.spec.assets):
             await active_job.archived_responses.look_for(pages.values())
         return {

@@ -1,5 +1,5 @@
-"""Reuses archived responses of earlier jobs, for callbacks of a job that refreshes: a host that answers 304 says that the
-page is unchanged, and sends no body."""
+"""Reuses archived responses of earlier jobs, for callbacks of a job that refreshes: a host that answers 304 sends no
+body."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from shoal.fetch.proxies.exits import NoProxy
 from shoal.fetch.robots import RobotsFile, fetch_robots
 from shoal.frontier.contract import Frontier
 from shoal.model import Lease
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.robots_files import RobotsRecord, claim_robots, disclaim_robots, robots_asked_for, save_robots
-from shoal.store.writer import Writer
 from shoal.urls import origin_of
 
 FRESH_S = 86_400.0
@@ -67,9 +67,9 @@ READING = RobotsDecision(Access.ASKING, wait_s=READING_WAIT_S)
 
 
 class RobotsCheck:
-    def __init__(self, frontier: Frontier, writer: Writer, outages: OutageRetry) -> None:
+    def __init__(self, frontier: Frontier, async_store: AsyncStore, outages: OutageRetry) -> None:
         self._frontier = frontier
-        self._writer = writer
+        self._async_store = async_store
         self._keep_trying = outages.keep_trying
         self._load = GroupCommit(self._load_all)
         self._claim = GroupCommit(self._claim_all)
@@ -165,19 +165,19 @@ class RobotsCheck:
         return replace(robots, agent=active_job.agent)
 
     async def _load_all(self, origins: Sequence[str]) -> list[RobotsRecord | None]:
-        found = await self._keep_trying(self._writer.read, robots_asked_for, origins)
+        found = await self._keep_trying(self._async_store.read, robots_asked_for, origins)
         return [found.get(origin) for origin in origins]
 
     async def _claim_all(self, origins: Sequence[str]) -> list[bool]:
-        mine = await self._keep_trying(self._writer.run, claim_robots, origins, time.time(), CLAIM_S)
+        mine = await self._keep_trying(self._async_store.run, claim_robots, origins, time.time(), CLAIM_S)
         return [origin in mine for origin in origins]
 
     async def _save_all(self, records: Sequence[RobotsRecord]) -> list[None]:
-        await self._keep_trying(self._writer.run, save_robots, records)
+        await self._keep_trying(self._async_store.run, save_robots, records)
         return [None] * len(records)
 
     async def _disclaim_all(self, origins: Sequence[str]) -> list[None]:
-        await self._keep_trying(self._writer.run, disclaim_robots, origins)
+        await self._keep_trying(self._async_store.run, disclaim_robots, origins)
         return [None] * len(origins)
 
     async def _read_in_thread(self, robots: RobotsFile) -> RobotsFile:

@@ -22,10 +22,10 @@ from shoal.engine.request_result import OFFERED_AT_ONCE, RequestResult
 from shoal.engine.saving.result_queue import ResultQueue
 from shoal.model import DeadLetter, Drop, Offer, PageRecord, RedirectRecord
 from shoal.store.archive.archive_and_save import archive_and_save
+from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.job_cookies import forget_cookies, save_cookies
 from shoal.store.crawl.save_batch import Batch
 from shoal.store.jobs import add_spider_version, admit
-from shoal.store.writer import Writer
 from shoal.urls.resolve_links import note_offered
 
 MAX_BATCH = 128
@@ -43,7 +43,7 @@ class ResultSaver:
         frontier_client: FrontierClient,
         overflow: Overflow,
         offer_log: OfferLog,
-        writer: Writer,
+        async_store: AsyncStore,
         active_jobs: ActiveJobs,
         outages: OutageRetry,
     ) -> None:
@@ -52,7 +52,7 @@ class ResultSaver:
         self._frontier_client = frontier_client
         self._overflow = overflow
         self._offer_log = offer_log
-        self._writer = writer
+        self._async_store = async_store
         self._active_jobs = active_jobs
         self._keep_trying = outages.keep_trying
 
@@ -114,9 +114,9 @@ class ResultSaver:
     async def _save(self, batch: Batch) -> None:
         recorder = self._active_jobs[batch.job].recorder
         if recorder is None:
-            await self._writer.save(batch)
+            await self._async_store.save(batch)
         else:
-            await self._writer.run(archive_and_save, batch, recorder)
+            await self._async_store.run(archive_and_save, batch, recorder)
 
     async def _save_types(self, active_job: ActiveJob) -> None:
         """Before the items: an export of a running job knows the columns of every item it meets."""
@@ -125,16 +125,16 @@ class ResultSaver:
             from shoal.store.results.items import save_item_types
 
             types, active_job.new_types = active_job.new_types, []
-            await self._keep_trying(self._writer.run, save_item_types, active_job.id, types)
+            await self._keep_trying(self._async_store.run, save_item_types, active_job.id, types)
         if active_job.new_spider_version is not None:
             version, active_job.new_spider_version = active_job.new_spider_version, None
-            await self._keep_trying(self._writer.run, add_spider_version, active_job.id, version)
+            await self._keep_trying(self._async_store.run, add_spider_version, active_job.id, version)
 
     async def _save_changes(self, active_job: ActiveJob) -> None:
         touched = bool(active_job.newly_admitted) or active_job.jars.is_changed
         if active_job.newly_admitted:
             admitted, active_job.newly_admitted = active_job.newly_admitted, []
-            await self._keep_trying(self._writer.run, admit, active_job.id, admitted)
+            await self._keep_trying(self._async_store.run, admit, active_job.id, admitted)
         await self._save_cookies(active_job)
         if active_job.learnt.take_news():
             touched = True
@@ -149,9 +149,9 @@ class ResultSaver:
         changed = {session: lines for session, jar in jars.items() if (lines := jar.changed_lines())}
         forgotten = {session: keys for session, jar in jars.items() if (keys := jar.forgotten())}
         if forgotten:
-            await self._keep_trying(self._writer.run, forget_cookies, active_job.id, forgotten)
+            await self._keep_trying(self._async_store.run, forget_cookies, active_job.id, forgotten)
         if changed:
-            await self._keep_trying(self._writer.run, save_cookies, active_job.id, changed)
+            await self._keep_trying(self._async_store.run, save_cookies, active_job.id, changed)
 
 
 def offered_together(results: list[RequestResult]) -> Iterator[list[Offer]]:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 _READERS = 2
 
 
-class Writer:
+class AsyncStore:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
