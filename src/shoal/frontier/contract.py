@@ -17,10 +17,9 @@ LEASE_S = 60.0
 """How long a lease lasts by default."""
 HORIZON_S = 0.25
 """A lease may be returned this long before its host's clock allows the start, so that high rates need fewer calls."""
-STRANGERS_ONE_IN = 4
-"""Strangers are hosts that never answered the job: new ones and dead ones. While other hosts are due, strangers get one
-lease in this many, plus the leases that the others do not use. So a page that links to 100,000 hosts slows no other
-host."""
+UNPROVEN_ONE_IN = 4
+"""Unproven hosts never answered the job: they are new or dead. While other hosts are due, unproven ones get one lease
+in this many, plus the leases that the others do not use. So a page that links to 100,000 hosts slows no other host."""
 
 
 class Call(NamedTuple):
@@ -147,7 +146,7 @@ class Frontier(Protocol):
         """Returns up to n requests, spread over as many ready hosts as possible.
 
         The best lane comes first, and its jobs take turns. Within a job, hosts that have waited longest come first.
-        Strangers get no more than their share (STRANGERS_ONE_IN). With `job`, all are of this job. At most
+        Unproven hosts get no more than their share (UNPROVEN_ONE_IN). With `job`, all are of this job. At most
         `browsers` of them need a browser. At a host where both wait, requests that need a browser and plain ones take
         turns.
         """

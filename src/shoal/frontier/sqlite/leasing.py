@@ -4,7 +4,7 @@
 moves, so a host that many jobs share costs nothing while it waits. A host that is full or paused is parked until a
 landing or an operator wakes it. A host where a limit of pages or assets is reached is capped.
 
-Strangers are hosts that have not answered the job yet. While other hosts are due too, strangers get only their share.
+Unproven hosts have not answered the job yet. While other hosts are due too, unproven ones get only their share.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from shoal.frontier.adaptive_delay import UNREACHABLE_AFTER_S, UNREACHABLE_FAILURES, gap_of, slowdown_at
-from shoal.frontier.contract import ALL_LANES, STRANGERS_ONE_IN
+from shoal.frontier.contract import ALL_LANES, UNPROVEN_ONE_IN
 from shoal.frontier.politeness_clock import StartClock
 from shoal.frontier.serialize import target_of, trail_of
 from shoal.frontier.sqlite.pending_rows import ASSETS, CAPPED, PARKED, RENDERED, Pending, Permits, Queue
@@ -97,7 +97,7 @@ class Leasing:
         self._promote_due(job_id)
         leases: list[Lease] = []
         looks = 0
-        share = strangers_share(job["given"], quota)
+        share = unproven_share(job["given"], quota)
         # Read again: retries that were due may need a browser.
         (rendered,) = self._db.execute("SELECT rendered FROM job WHERE id = ?", (job_id,)).fetchone()
         self._renders = rendered > 0
@@ -132,19 +132,19 @@ class Leasing:
         )
 
     def _due_hosts(self, job_id: int, n: int, share: int, permits: Permits) -> tuple[list[sqlite3.Row], int]:
-        """The hosts to check, the longest due first, and the most leases that each stranger gets. If strangers and
-        answered hosts are both due, the strangers that fit their share come first. Without a permit for a page, only
-        hosts with other requests; without a browser, only hosts with plain ones."""
+        """The hosts to check, the longest due first, and the most leases that each unproven host gets. If unproven and
+        answered hosts are both due, the unproven ones that fit their share come first. Without a permit for a page,
+        only hosts with other requests; without a browser, only hosts with plain ones."""
         fitting = f"AND r.host IN (SELECT host FROM queue WHERE job = r.job AND {permits.rows})"
         if permits.pages == 0:
             return self._longest_due(job_id, n, fitting), n
         only = "" if permits.browser else fitting
         due = self._longest_due(job_id, n, only)
-        strangers = [host for host in due if not host["answered"]]
-        answered = self._longest_due(job_id, n, f"AND r.answered {only}") if strangers else []
+        unproven = [host for host in due if not host["answered"]]
+        answered = self._longest_due(job_id, n, f"AND r.answered {only}") if unproven else []
         if not answered:
             return due, n
-        chosen = strangers[: max(0, share)]
+        chosen = unproven[: max(0, share)]
         return chosen + answered, share // max(1, len(chosen))
 
     def _longest_due(self, job_id: int, n: int, only: str = "") -> list[sqlite3.Row]:
@@ -307,9 +307,9 @@ def permits_of(job: sqlite3.Row, browser: bool = True) -> Permits:
     return Permits(pages, assets, browser)
 
 
-def strangers_share(given: int, n: int) -> int:
-    """How many of a job's next n leases go to strangers, after `given` leases: every fourth, whatever n is."""
-    return (given + n) // STRANGERS_ONE_IN - given // STRANGERS_ONE_IN
+def unproven_share(given: int, n: int) -> int:
+    """How many of a job's next n leases go to unproven hosts, after `given` leases: every fourth, whatever n is."""
+    return (given + n) // UNPROVEN_ONE_IN - given // UNPROVEN_ONE_IN
 
 
 def host_gap(job: sqlite3.Row, host: sqlite3.Row, now: float) -> float:

@@ -140,31 +140,31 @@ local function fetch_sites_of(job, names)
   fetch_sites(wanted)
 end
 
--- Serves each host in turn. Returns how many leases that made, and how many of them are for strangers.
+-- Serves each host in turn. Returns how many leases that made, and how many of them are for unproven hosts.
 local function of_hosts(job, names, each, quota)
-  local got, strange = 0, 0
+  local got, unproven = 0, 0
   times = {[PLAIN] = {}, [RENDERED] = browsers > 0 and job.rendered > 0 and {} or nil}
   for _, host in ipairs(names) do
     if got >= quota or is_spent(job) or (times[RENDERED] and browsers == 0) then break end
     local answered = visit_of(job, host).answered
     local given = of_host(job, host, math.min(answered and quota or each, quota - got))
-    got, strange = got + given, strange + (answered and 0 or given)
+    got, unproven = got + given, unproven + (answered and 0 or given)
     job.given = (job.given or 0) + given
   end
   for kind, of_kind in pairs(times) do set_check_times(job, kind, of_kind) end
-  return got, strange
+  return got, unproven
 end
 
 local function of_job(job, quota)
   promote_due(job)
-  local got, looks, share = 0, 0, strangers_share(job, quota)
+  local got, looks, share = 0, 0, unproven_share(job, quota)
   while got < quota and looks < LOOKS_PER_JOB and leasable(job) do
     local names, each = due_hosts(job, by_text, quota - got + LOOK_AHEAD, share, browsers > 0)
     if #names == 0 then break end
     fetch_hosts(names)
     fetch_sites_of(job, names)
-    local given, strange = of_hosts(job, names, each, quota - got)
-    got, share, looks = got + given, share - strange, looks + #names
+    local given, unproven = of_hosts(job, names, each, quota - got)
+    got, share, looks = got + given, share - unproven, looks + #names
   end
   if got == 0 and job.queued > 0 then write_off_unreadable(job) end
   if got > 0 or crowded then

@@ -4,7 +4,7 @@ local UNREACHABLE_AFTER_S = 15
 local UNREACHABLE_FAILURES = 2
 local OWNERS_PER_LANE = 64
 local JOBS_PER_OWNER = 64
-local STRANGERS_ONE_IN = 4
+local UNPROVEN_ONE_IN = 4
 
 local function end_reason(job)
   if job.state == 'cancelled' then return 'cancelled' end
@@ -40,37 +40,37 @@ local function longest_due(job, zset, by, n)
   return names
 end
 
--- Strangers are hosts that have not answered the job. How many of its next n leases are for strangers, if other hosts
--- are due too: every fourth, whatever n is.
-local function strangers_share(job, n)
+-- Unproven hosts have not answered the job. How many of its next n leases are for them, if other hosts are due too:
+-- every fourth, whatever n is.
+local function unproven_share(job, n)
   local given = job.given or 0
-  return math.floor((given + n) / STRANGERS_ONE_IN) - math.floor(given / STRANGERS_ONE_IN)
+  return math.floor((given + n) / UNPROVEN_ONE_IN) - math.floor(given / UNPROVEN_ONE_IN)
 end
 
-local function strangers_among(job, names)
-  local strangers = {}
+local function unproven_among(job, names)
+  local unproven = {}
   for _, host in ipairs(names) do
-    if not visit_of(job, host).answered then strangers[#strangers + 1] = host end
+    if not visit_of(job, host).answered then unproven[#unproven + 1] = host end
   end
-  return strangers
+  return unproven
 end
 
--- The hosts to check, the longest due first, and the most leases that each stranger gets. If strangers and answered
--- hosts are both due, the strangers that fit their share come first. Without a permit for a page, only hosts with other
--- requests count.
+-- Without a permit for a page, only hosts with other requests count.
 local function due_without_pages(job, kind, by, n)
   local names = job[kind.held] > 0 and longest_due(job, held_of(job, kind), by, n) or {}
   if #names > 0 or kind == RENDERED or not may_lease_assets(job) then return names end
   return longest_due(job, assets_of(job), by, n)
 end
 
+-- The hosts to check, the longest due first, and the most leases that each unproven host gets. If unproven and answered
+-- hosts are both due, the unproven ones that fit their share come first.
 local function due_of_kind(job, kind, by, n, share)
   if permits_of(job) == 0 then return due_without_pages(job, kind, by, n), n end
   local due = longest_due(job, ready_of(job, kind), by, n)
-  local strangers = strangers_among(job, due)
-  local answered = #strangers > 0 and longest_due(job, answered_of(job, kind), by, n) or {}
+  local unproven = unproven_among(job, due)
+  local answered = #unproven > 0 and longest_due(job, answered_of(job, kind), by, n) or {}
   if #answered == 0 then return due, n end
-  local chosen = {unpack(strangers, 1, math.min(share, #strangers))}
+  local chosen = {unpack(unproven, 1, math.min(share, #unproven))}
   local each = math.floor(share / math.max(1, #chosen))
   for _, host in ipairs(answered) do chosen[#chosen + 1] = host end
   return chosen, each

@@ -199,7 +199,7 @@ local function check_now(job, kind, host)
   if visit_of(job, host).answered then redis.call('ZADD', answered_of(job, kind), now_text, host) end
 end
 
--- The host has answered the job: it is no longer a stranger.
+-- The host has answered the job: it is proven.
 local function mark_answered(job, host)
   local visit = visit_of(job, host)
   if visit.answered then return end

@@ -9,37 +9,37 @@ from itertools import pairwise
 
 import pytest
 
-from shoal.frontier.contract import STRANGERS_ONE_IN, Ended
+from shoal.frontier.contract import UNPROVEN_ONE_IN, Ended
 from shoal.model import Lease, Outcome
 from shoal.urls import fingerprint
 from tests.frontier.conftest import Bench, urls
 
 Move = Callable[[Bench, Lease], Awaitable[None]]
-STRANGERS = [f"http://new{place}/{page}" for place in range(1000) for page in range(2)]
+UNPROVEN = [f"http://new{place}/{page}" for place in range(1000) for page in range(2)]
 
 
-async def meet(bench: Bench, *hosts: str) -> None:
-    await bench.offer(*(f"http://{host}/met" for host in hosts))
+async def prove(bench: Bench, *hosts: str) -> None:
+    await bench.offer(*(f"http://{host}/first" for host in hosts))
     leases = await bench.lease(len(hosts))
     assert {lease.target.host for lease in leases} == set(hosts)
     await bench.fetch(leases)
 
 
 async def flood(bench: Bench, *found_then: str) -> None:
-    """A thousand strangers are due before what is found two seconds later, on hosts that have answered."""
-    await bench.offer(*STRANGERS)
+    """A thousand unproven hosts are due before what is found two seconds later, on hosts that have answered."""
+    await bench.offer(*UNPROVEN)
     bench.clock.advance(2)
     await bench.offer(*found_then)
     for host in {url.split("/")[2] for url in found_then}:
         await bench.frontier.record_robots_answer("job", host, 0.0)
 
 
-def of_strangers(leases: list[Lease]) -> int:
+def of_unproven(leases: list[Lease]) -> int:
     return sum(lease.target.host.startswith("new") for lease in leases)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 20, 200])
-async def test_a_thousand_strangers_get_one_lease_in_four(bench: Bench, n: int) -> None:
+async def test_a_thousand_unproven_hosts_get_one_lease_in_four(bench: Bench, n: int) -> None:
     await bench.job(gap_s=0, per_host=500)
     await flood(bench, *urls("known", 400))
     leases: list[Lease] = []
@@ -47,19 +47,19 @@ async def test_a_thousand_strangers_get_one_lease_in_four(bench: Bench, n: int) 
         got = await bench.lease(n)
         assert len(got) == n
         leases += got
-    assert of_strangers(leases) == len(leases) // STRANGERS_ONE_IN
+    assert of_unproven(leases) == len(leases) // UNPROVEN_ONE_IN
 
 
-async def test_a_met_host_waits_for_one_stranger_at_most(bench: Bench) -> None:
+async def test_a_proven_host_waits_for_one_unproven_host_at_most(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=500)
     await flood(bench, *urls("known", 40))
-    strange = [of_strangers(await bench.lease(1)) for _ in range(40)]
-    assert all(sum(pair) < 2 for pair in pairwise(strange))
-    assert sum(strange) == 10
+    unproven = [of_unproven(await bench.lease(1)) for _ in range(40)]
+    assert all(sum(pair) < 2 for pair in pairwise(unproven))
+    assert sum(unproven) == 10
 
 
-async def test_met_hosts_keep_their_rate_beside_a_thousand_strangers(bench: Bench) -> None:
-    """Ten met hosts at a page a second each, and 16 leases a second for all."""
+async def test_proven_hosts_keep_their_rate_beside_a_thousand_unproven_ones(bench: Bench) -> None:
+    """Ten proven hosts at a page a second each, and 16 leases a second for all."""
     await bench.job(gap_s=1, per_host=1)
     known = [f"known{place}" for place in range(10)]
     await flood(bench, *(url for host in known for url in urls(host, 30)))
@@ -73,7 +73,7 @@ async def test_met_hosts_keep_their_rate_beside_a_thousand_strangers(bench: Benc
     assert [served[host] for host in known] == [20] * 10
 
 
-async def test_looking_in_vain_at_met_hosts_gives_strangers_no_second_share(bench: Bench) -> None:
+async def test_looking_in_vain_at_proven_hosts_gives_the_unproven_no_second_share(bench: Bench) -> None:
     """Thirty hosts ask for a minute's delay, which is noticed when they are looked at."""
     await bench.job(gap_s=0, per_host=500)
     slow = [f"slow{place}" for place in range(30)]
@@ -84,36 +84,36 @@ async def test_looking_in_vain_at_met_hosts_gives_strangers_no_second_share(benc
     await bench.offer(*urls("known", 20))
     await bench.frontier.record_robots_answer("job", "known", 0.0)
     leases = await bench.lease(8)
-    assert (len(leases), of_strangers(leases)) == (8, 2)
+    assert (len(leases), of_unproven(leases)) == (8, 2)
 
 
-async def test_strangers_of_a_young_crawl_get_every_lease(bench: Bench) -> None:
+async def test_unproven_hosts_of_a_young_crawl_get_every_lease(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=2)
-    await bench.offer(*STRANGERS)
+    await bench.offer(*UNPROVEN)
     assert [len(await bench.lease(n)) for n in (1, 2, 20, 400)] == [1, 2, 20, 400]
 
 
-async def test_met_hosts_by_themselves_get_every_lease(bench: Bench) -> None:
+async def test_proven_hosts_by_themselves_get_every_lease(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=100)
-    await meet(bench, "known", "other")
+    await prove(bench, "known", "other")
     await bench.offer(*urls("known", 30), *urls("other", 30))
     assert [len(await bench.lease(n)) for n in (1, 2, 20, 30)] == [1, 2, 20, 30]
 
 
-async def test_strangers_get_what_the_met_leave(bench: Bench) -> None:
+async def test_unproven_hosts_get_what_the_proven_leave(bench: Bench) -> None:
     await bench.job(gap_s=1, per_host=1)
     await flood(bench, *urls("known", 5))
     leases = await bench.lease(20)
-    assert (len(leases), of_strangers(leases)) == (20, 19)
+    assert (len(leases), of_unproven(leases)) == (20, 19)
 
 
-async def test_the_met_get_what_strangers_leave(bench: Bench) -> None:
+async def test_proven_hosts_get_what_the_unproven_leave(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=100)
-    await meet(bench, "known")
+    await prove(bench, "known")
     await bench.offer("http://new1/0")
     await bench.offer(*urls("known", 50))
     leases = await bench.lease(20)
-    assert (len(leases), of_strangers(leases)) == (20, 1)
+    assert (len(leases), of_unproven(leases)) == (20, 1)
 
 
 async def by_a_page(bench: Bench, lease: Lease) -> None:
@@ -134,10 +134,10 @@ async def not_at_all(bench: Bench, lease: Lease) -> None:
 
 
 @pytest.mark.parametrize("answers", [by_a_page, by_robots, by_what_is_recalled, not_at_all])
-async def test_a_host_is_among_the_met_from_its_first_answer(bench: Bench, answers: Move) -> None:
-    """It is due after all other strangers."""
+async def test_a_host_is_proven_from_its_first_answer(bench: Bench, answers: Move) -> None:
+    """It is due after all other unproven hosts."""
     await bench.job(gap_s=1.5, per_host=2)
-    await meet(bench, "known")
+    await prove(bench, "known")
     await bench.offer(*urls("late", 3))
     (first,) = await bench.lease(1)
     await flood(bench, *urls("known", 2))
@@ -171,9 +171,9 @@ async def revived(bench: Bench, lease: Lease) -> None:
 
 
 @pytest.mark.parametrize("again", [offered, released, expired, retried, revived])
-async def test_a_met_host_that_had_nothing_left_is_still_met(bench: Bench, again: Move) -> None:
+async def test_a_proven_host_that_had_nothing_left_is_still_proven(bench: Bench, again: Move) -> None:
     await bench.job(gap_s=0, per_host=2)
-    await meet(bench, "known")
+    await prove(bench, "known")
     await bench.offer("http://known/0")
     (lease,) = await bench.lease(10)
     await flood(bench)
@@ -181,9 +181,9 @@ async def test_a_met_host_that_had_nothing_left_is_still_met(bench: Bench, again
     assert "known" in {lease.target.host for lease in await bench.lease(2)}
 
 
-async def test_a_met_host_that_was_full_is_still_met(bench: Bench) -> None:
+async def test_a_proven_host_that_was_full_is_still_proven(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=1)
-    await meet(bench, "known")
+    await prove(bench, "known")
     await bench.offer(*urls("known", 2))
     leases = await bench.lease()
     assert len(leases) == 1
@@ -193,9 +193,9 @@ async def test_a_met_host_that_was_full_is_still_met(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("again", ["a permit that comes back", "new terms"])
-async def test_a_met_host_that_was_capped_is_still_met(bench: Bench, again: str) -> None:
+async def test_a_proven_host_that_was_capped_is_still_proven(bench: Bench, again: str) -> None:
     await bench.job(gap_s=0, per_host=5, pages_per_host=2)
-    await meet(bench, "known")
+    await prove(bench, "known")
     await bench.offer(*urls("known", 2))
     leases = await bench.lease()
     assert len(leases) == 1
@@ -209,8 +209,8 @@ async def test_a_met_host_that_was_capped_is_still_met(bench: Bench, again: str)
 
 async def test_with_no_permit_left_every_held_request_is_given(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=5, pages=9)
-    await meet(bench, "known")
-    await bench.offer(*STRANGERS[:8], *urls("known", 9))
+    await prove(bench, "known")
+    await bench.offer(*UNPROVEN[:8], *urls("known", 9))
     assert len(await bench.lease(20)) == 8
     bench.clock.advance(61)
     assert await bench.frontier.reap() == 8
@@ -219,7 +219,7 @@ async def test_with_no_permit_left_every_held_request_is_given(bench: Bench) -> 
 
 async def test_what_is_unreachable_is_given_up_within_the_share(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=500)
-    await meet(bench, "known")
+    await prove(bench, "known")
     await bench.offer(*urls("new1", 300))
     for _ in range(2):
         leases = await bench.lease(1)
@@ -229,5 +229,5 @@ async def test_what_is_unreachable_is_given_up_within_the_share(bench: Bench) ->
     await bench.offer(*urls("known", 30))
     leases = await bench.lease(40)
     assert [lease.unreachable for lease in leases] == [lease.target.host == "new1" for lease in leases]
-    assert of_strangers(leases) == 10
+    assert of_unproven(leases) == 10
     assert all(lease.unreachable for lease in await bench.lease(500))
