@@ -12,11 +12,11 @@ import pytest
 from shoal.browser.browser_fetcher import BrowserFetcher
 from shoal.browser.browser_pool import BrowserPool
 from shoal.fetch.address_guard import AddressGuard
-from shoal.practice.hostile.probe import Arrival, Canaries
+from shoal.practice.hostile.browser_egress import Arrival, Canaries
 from tests.browser.rendering import AGENT, failed
 from tests.fetch.secure import certify
 from tests.practice.bare_browser import browsing
-from tests.practice.test_probe import arrived
+from tests.practice.test_browser_egress import arrived
 
 
 class OneAddress(AddressGuard):
@@ -39,7 +39,7 @@ async def test_a_page_that_tries_every_way_out_asks_for_no_name(program: str) ->
     if code and ("PermissionError" in err or "FileNotFoundError" in err):
         pytest.skip(f"needs root and iproute2: {err.splitlines()[-1]}")
     code, out, err = await _run(
-        "tests.browser.small_internet", sys.executable, "-m", "tests.browser.probed_page", program
+        "tests.browser.small_internet", sys.executable, "-m", "tests.browser.egress_page", program
     )
     assert code == 0, err
     told = json.loads(out)

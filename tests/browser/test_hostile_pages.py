@@ -13,7 +13,7 @@ from shoal.browser.browser_pool import BrowserPool
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.exchange import Failure
 from shoal.practice import HostileScripts, Server
-from shoal.practice.hostile.probe import PROBE, Canaries, ProbeSite
+from shoal.practice.hostile.browser_egress import EGRESS_PAGE, Canaries, EgressSite
 from tests.browser.rendering import AGENT, LONG_S, processes_of_session, render, rendered, text_of
 from tests.fetch.site import until
 
@@ -63,7 +63,7 @@ async def test_attacks_cost_their_own_page_only(fetcher: BrowserFetcher, site: S
 
 
 class OneAddress(AddressGuard):
-    """Allows the site that is probed, and nothing else."""
+    """Allows the site that tries the ways out, and nothing else."""
 
     def _allows(self, ip: str) -> bool:
         return ip == "127.0.0.1"
@@ -74,10 +74,10 @@ async def test_a_page_that_tries_every_way_out_reaches_nothing(program: str, own
     pool = BrowserPool(AGENT, program, at_once=1, own_network=own_network)
     fetcher = BrowserFetcher(pool, AGENT, OneAddress())
     async with Canaries("127.0.0.9") as canaries:
-        probe = ProbeSite(canaries.place, canaries.udp_place)
-        async with Server(probe.answer, probe.addresses) as server:
+        site = EgressSite(canaries.place, canaries.udp_place)
+        async with Server(site.answer, site.addresses) as server:
             # Until the page itself wants to leave, which is its last way.
-            answer = await rendered(fetcher, server.url(PROBE), [{"wait_time": 5}])
+            answer = await rendered(fetcher, server.url(EGRESS_PAGE), [{"wait_time": 5}])
             process = await pool.start()
             await pool.aclose()
         assert answer.rendered is not None and answer.rendered.leads_to.startswith(f"http://{canaries.place}/")

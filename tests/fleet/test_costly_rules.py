@@ -12,7 +12,7 @@ from pathlib import Path
 from shoal.practice import Hostile, running
 from shoal.practice import Running as Site
 from shoal.practice.hostile.costly_pages import SIBLINGS
-from shoal.practice.hostile.site import GOOD_PATHS
+from shoal.practice.hostile.hostile_site import GOOD_PATHS
 from tests.fleet.running import Running
 from tests.hostile.processes import readers_of
 

@@ -20,7 +20,7 @@ from shoal.practice import ExpectedResults, Hostile, LogEntry, Running, running
 from shoal.practice.hostile.broken_compression import BROKEN, TITLE
 from shoal.practice.hostile.endless_links import SHELVES
 from shoal.practice.hostile.hard_to_parse import CLIMBING, FORMULAS, PASSWORD
-from shoal.practice.hostile.site import GOOD_PATHS, SILENT
+from shoal.practice.hostile.hostile_site import GOOD_PATHS, SILENT
 from shoal.practice.hostile.sitemaps import DTD, NESTED, wild_sitemaps
 from shoal.urls.traps import RULES
 from tests.cli.conftest import Here, Ran, Shell, assert_balanced

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shoal.practice.process import Running, running
-from shoal.practice.site import Shop
+from shoal.practice.shop import Shop
 from tests.frontier.redis_server import RedisServer
 
 

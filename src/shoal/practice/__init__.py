@@ -7,7 +7,7 @@ from shoal.practice.process import Running, running
 from shoal.practice.request import Answer, Visit
 from shoal.practice.request_log import LogEntry, read_log
 from shoal.practice.server import Server
-from shoal.practice.site import Shop
+from shoal.practice.shop import Shop
 from shoal.practice.wiki import Wiki
 
 __all__ = [

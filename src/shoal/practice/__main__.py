@@ -18,7 +18,7 @@ from shoal.practice.polite_site import PoliteSite
 from shoal.practice.process import PracticeSite
 from shoal.practice.request_log import DISCARD, RequestLog
 from shoal.practice.server import Server
-from shoal.practice.site import Shop
+from shoal.practice.shop import Shop
 from shoal.practice.wiki import Wiki
 
 

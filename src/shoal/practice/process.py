@@ -17,7 +17,7 @@ from shoal.errors import Unavailable
 from shoal.practice.hostile import Hostile, HostileScripts
 from shoal.practice.polite_site import PoliteSite
 from shoal.practice.request_log import DISCARD, LogEntry, read_log
-from shoal.practice.site import Shop
+from shoal.practice.shop import Shop
 from shoal.practice.wiki import Wiki
 
 PracticeSite = Shop | Hostile | HostileScripts | PoliteSite | Wiki

@@ -9,7 +9,7 @@ from pathlib import Path
 from selectolax.lexbor import LexborHTMLParser
 
 from shoal.practice import Answer, HostileScripts, Visit, running
-from shoal.practice.hostile.scripts import ATTACKS
+from shoal.practice.hostile.browser_attacks import ATTACKS
 from tests.practice.bare_browser import dump_dom
 from tests.practice.visitor import get
 

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from shoal.practice import Server
-from shoal.practice.hostile.probe import PROBE, Arrival, Canaries, ProbeSite
-from shoal.practice.hostile.probe.ways import LAST
+from shoal.practice.hostile.browser_egress import EGRESS_PAGE, Arrival, Canaries, EgressSite
+from shoal.practice.hostile.browser_egress.egress_techniques import LAST
 from tests.practice.bare_browser import browsing
 
 
@@ -29,8 +29,8 @@ async def arrived(canaries: Canaries, *arrivals: Arrival) -> None:
 
 
 async def test_most_ways_out_are_open_in_a_browser_without_a_guard(canaries: Canaries) -> None:
-    site = ProbeSite(canaries.place, canaries.udp_place)
-    async with Server(site.answer, site.addresses) as server, browsing(server.url(PROBE)):
+    site = EgressSite(canaries.place, canaries.udp_place)
+    async with Server(site.answer, site.addresses) as server, browsing(server.url(EGRESS_PAGE)):
         await arrived(canaries, Arrival("http", LAST), Arrival("stun", ""), Arrival("udp", ""))
     assert len(canaries.ways("http")) >= 60
     assert {"img", "fetch", "worker-fetch", "service-worker", "web-socket", "beacon"} <= canaries.ways("http")
@@ -49,7 +49,7 @@ async def test_a_connection_a_request_and_a_packet_are_arrivals(canaries: Canari
 
 
 async def test_a_question_for_a_name_is_an_arrival_and_no_name_exists(canaries: Canaries) -> None:
-    question = struct.pack(">6H", 7, 0x100, 1, 0, 0, 0) + b"\x04Stun\x05probe\x04test\0" + struct.pack(">2H", 1, 1)
+    question = struct.pack(">6H", 7, 0x100, 1, 0, 0, 0) + b"\x04Stun\x06egress\x04test\0" + struct.pack(">2H", 1, 1)
     with socket.socket(type=socket.SOCK_DGRAM) as asker:
         asker.setblocking(False)
         asker.sendto(question, (canaries.address, canaries.dns_port))

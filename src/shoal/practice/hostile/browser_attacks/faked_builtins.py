@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 _THROW = "() => { throw new Error('faked') }"
 
-FAKES: Mapping[str, str] = {
+FAKED_BUILTINS: Mapping[str, str] = {
     "fake-queries": f"""
         for (const owner of [Document.prototype, Element.prototype, DocumentFragment.prototype]) {{
           owner.querySelector = owner.querySelectorAll = {_THROW};

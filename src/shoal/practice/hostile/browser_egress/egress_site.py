@@ -7,21 +7,21 @@ from functools import cached_property
 from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
-from shoal.practice.hostile.probe.ways import ELEMENTS, HEADERS, LAST, SCRIPTS
+from shoal.practice.hostile.browser_egress.egress_techniques import ELEMENTS, HEADERS, LAST, SCRIPTS
 from shoal.practice.request import Answer, Routes, Visit, redirect
 
-PROBE = "/probe.html"
+EGRESS_PAGE = "/egress.html"
 LEAVES_MS = 4_000
 """When the page goes to the canary itself: after the other ways had their time."""
-_SCRIPT = Path(__file__).with_name("page.js").read_text()
+_SCRIPT = Path(__file__).with_name("egress_page.js").read_text()
 
 
 @dataclass(frozen=True)
-class ProbeSite:
+class EgressSite:
     canary: str
     """Host and port of the canary for HTTP."""
     udp: str
-    zone: str = "probe.test"
+    zone: str = "egress.test"
     """Names below it are asked for by ways that must not resolve names."""
 
     addresses = ("127.0.0.1",)
@@ -37,7 +37,7 @@ class ProbeSite:
     def _routes(self) -> Routes:
         return Routes(
             {
-                PROBE: lambda visit: Answer(200, self._page().encode(), headers=self._headers()),
+                EGRESS_PAGE: lambda visit: Answer(200, self._page().encode(), headers=self._headers()),
                 "/redirect": lambda visit: redirect(302, _query(visit, "to"))(visit),
                 "/refresh": lambda visit: Answer(200, b"", headers={"Refresh": f"0; url={_query(visit, 'to')}"}),
                 "/run.js": lambda visit: Answer(200, _query(visit, "code").encode(), "text/javascript"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shoal.practice.hostile.scripts.floods import ATTACHMENT
-from shoal.practice.hostile.scripts.freezes import HANG
+from shoal.practice.hostile.browser_attacks.floods import ATTACHMENT
+from shoal.practice.hostile.browser_attacks.hangs import HANG
 
 NOTHING = "/nothing"
 """A path that answers 204."""
 _LEAVE = "location.href = location.pathname + '?' + Math.random()"
 
-NAVIGATIONS: Mapping[str, str] = {
+ENDLESS_NAVIGATION: Mapping[str, str] = {
     "reload-loop": "location.reload()",
     "reload-loop-after-load": "onload = () => setTimeout(() => location.reload(), 20)",
     "leave-loop": _LEAVE,

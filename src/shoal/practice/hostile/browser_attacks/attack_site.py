@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shoal.practice.expected_results import ExpectedResults
-from shoal.practice.hostile.scripts.fakes import FAKES
-from shoal.practice.hostile.scripts.floods import ATTACHMENT, FLOODS, SERVICE_WORKER
-from shoal.practice.hostile.scripts.freezes import FREEZES, HANG
-from shoal.practice.hostile.scripts.memory import MEMORY
-from shoal.practice.hostile.scripts.navigations import NAVIGATIONS, NOTHING
+from shoal.practice.hostile.browser_attacks.endless_navigation import ENDLESS_NAVIGATION, NOTHING
+from shoal.practice.hostile.browser_attacks.faked_builtins import FAKED_BUILTINS
+from shoal.practice.hostile.browser_attacks.floods import ATTACHMENT, FLOODS, SERVICE_WORKER
+from shoal.practice.hostile.browser_attacks.hangs import HANG, HANGS
+from shoal.practice.hostile.browser_attacks.memory_exhaustion import MEMORY_EXHAUSTION
 from shoal.practice.request import Answer, Routes, Site, Visit
 
-ATTACKS: Mapping[str, str] = {**MEMORY, **FREEZES, **FLOODS, **NAVIGATIONS, **FAKES}
+ATTACKS: Mapping[str, str] = {**MEMORY_EXHAUSTION, **HANGS, **FLOODS, **ENDLESS_NAVIGATION, **FAKED_BUILTINS}
 """Name -> script."""
 NEVER_S = 3_600.0
 _GOOD = "/good/"
@@ -71,7 +71,7 @@ class HostileScripts:
 
     def _interleaved_names(self) -> list[str]:
         """One of each kind, then another of each kind: even few pages have crashes, freezes and floods."""
-        kinds = itertools.zip_longest(MEMORY, FREEZES, FLOODS, NAVIGATIONS, FAKES)
+        kinds = itertools.zip_longest(MEMORY_EXHAUSTION, HANGS, FLOODS, ENDLESS_NAVIGATION, FAKED_BUILTINS)
         return [name for names in kinds for name in names if name]
 
     def _front_page(self, visit: Visit) -> Answer:

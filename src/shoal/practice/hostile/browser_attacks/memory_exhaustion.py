@@ -18,7 +18,7 @@ def _take(script: str) -> str:
     return _EVERY_10_MS % script
 
 
-MEMORY: Mapping[str, str] = {
+MEMORY_EXHAUSTION: Mapping[str, str] = {
     # V8 ends the process when its heap is full.
     "crash": "const kept = []; for (;;) kept.push(new Array(1e6).fill(0.5))",
     "crash-after-load": "onload = () => { const kept = []; for (;;) kept.push(new Array(1e6).fill(0.5)) }",

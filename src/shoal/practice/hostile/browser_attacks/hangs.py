@@ -8,7 +8,7 @@ HANG = "/never"
 """A path that never answers."""
 _WORKER = "new Worker(URL.createObjectURL(new Blob([`{}`])))"
 
-FREEZES: Mapping[str, str] = {
+HANGS: Mapping[str, str] = {
     "spin": "for (;;) {}",
     "spin-after-load": "onload = () => setTimeout(() => { for (;;) {} }, 50)",
     "spin-in-microtasks": "(function next() { Promise.resolve().then(next) })()",
