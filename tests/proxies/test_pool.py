@@ -151,14 +151,14 @@ def test_a_request_that_was_never_sent_costs_nothing_and_figures_agree_with_cost
         exit = pool.take()
         pool.note(exit, judgement)
         pool.end(exit)
-    assert pool.take_cost() == 2_000_000 and pool.records[0].fresh.cost == 2
+    assert pool.spending.take_unreported() == 2_000_000 and pool.records[0].fresh.cost == 2
 
 
 def test_costs_add_up_to_whole_millionths() -> None:
     pool = Pool("http://a.test:1 price=0.3/request")
     for _ in range(9):
         pool.use(GOOD)
-    assert pool.take_cost() == 2_700_000
+    assert pool.spending.take_unreported() == 2_700_000
 
 
 def test_concurrency_and_rate_of_a_proxy_are_kept() -> None:

@@ -106,7 +106,7 @@ def test_a_limit_of_a_pool_holds_over_all_jobs_that_use_it(tmp_path: Path) -> No
         assert exits is not None
         assert "all jobs together have spent the 3 of the pool europe" in (exits.pool.waiting or "")
         # The next month.
-        exits.pool.note_spending(0.0, cost_since(home.store, "europe", int(time.time() // 86_400) + 31))
+        exits.pool.spending.note_saved(0.0, cost_since(home.store, "europe", int(time.time() // 86_400) + 31))
         assert use(exits.pool) and exits.pool.waiting is None
 
 

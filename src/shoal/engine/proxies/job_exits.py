@@ -89,7 +89,7 @@ class JobExits:
 
     def take_cost(self) -> int:
         """What was spent since the last call, in millionths. Call `saved` when the frontier knows it."""
-        cost = self.pool.take_cost()
+        cost = self.pool.spending.take_unreported()
         self._spent += cost
         self._unsaved_cost += cost
         return cost

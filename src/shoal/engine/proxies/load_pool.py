@@ -37,8 +37,9 @@ def load_exits(
     pool = load_pool(spec, job, store, settings)
     if pool is None:
         return None
-    if pool.cost_limit is not None:
-        pool.note_spending(0.0, cost_since(store, pool.name, pool.cost_limit.begins(datetime.now(UTC))))
+    limit = pool.spending.limit
+    if limit is not None:
+        pool.spending.note_saved(0.0, cost_since(store, pool.name, limit.begins(datetime.now(UTC))))
     learn_rows([pool], load_proxy_figures(store, pool.name))
     return JobExits(pool, spent_by(store, job), limits)
 
@@ -59,7 +60,7 @@ def load_pool(spec: JobSpec, job: str, store: Store | None, settings: ProxySetti
         sticky=spec.sticky_proxy,
         direct_fallback=spec.direct_fallback,
     )
-    pool.cost_limit = cost_limit(text)
+    pool.spending.limit = cost_limit(text)
     return pool
 
 

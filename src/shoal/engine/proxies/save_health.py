@@ -87,11 +87,11 @@ class ProxyHealth:
 
     async def _note_spending(self, pools: list[ProxyPool], rows: list[ProxyFigures]) -> None:
         for pool in pools:
-            if pool.cost_limit is None:
+            limit = pool.spending.limit
+            if limit is None:
                 continue
-            begins = pool.cost_limit.begins(datetime.now(UTC))
-            spent = await self._async_store.read(cost_since, pool.name, begins)
-            pool.note_spending(sum(row.cost for row in rows if row.pool == pool.name and not row.host), spent)
+            spent = await self._async_store.read(cost_since, pool.name, limit.begins(datetime.now(UTC)))
+            pool.spending.note_saved(sum(row.cost for row in rows if row.pool == pool.name and not row.host), spent)
 
 
 def _added(rows: Iterable[ProxyFigures]) -> list[ProxyFigures]:

@@ -1,37 +1,27 @@
-"""A pool of proxies. It chooses one for each request, and learns from what came of it.
+"""A pool of proxies. It gives each request one, and learns from what came of it.
 
-The choice is weighted by what worked before at the same host, with a little exploration. A proxy that does not work
-cools down for all hosts, and no request uses it meanwhile. A proxy that fails or is blocked at one host only is avoided
-there, as long as there are others. If no proxy works, there is no choice: the request waits.
+A proxy that does not work cools down for all hosts, and no request uses it meanwhile. A proxy that fails or is blocked
+at one host only is avoided there, as long as there are others. If no proxy works, the request waits.
 """
 
 from __future__ import annotations
 
-import math
 import random
 import time
-from bisect import bisect
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
 
 from shoal.errors import UsageError
 from shoal.fetch.proxies.blame import Blame, Judgement
 from shoal.fetch.proxies.exits import DIRECT, Exit, NoProxy
 from shoal.fetch.proxies.host_record import HostRecord, IndexSet
+from shoal.fetch.proxies.proxy_choice import ProxyChoice
 from shoal.fetch.proxies.proxy_record import ProxyRecord
+from shoal.fetch.proxies.spending import Spending
 from shoal.fetch.proxies.tiers import Tier, tiers_of
-from shoal.model import MILLION
-from shoal.model.proxy_list import CostLimit, Proxy
+from shoal.model.proxy_list import Proxy
 from shoal.wording import plural
 
-EXPLORED = 0.04
-"""The share of requests that try a proxy which has not proven itself at the host."""
-ENOUGH_PROVEN = 16
-"""With fewer proven proxies than this, a host explores more."""
-DRAWS = 8
-COMPARED = 4
 MOST_HOSTS = 5_000
 """Hosts whose results are remembered for themselves. For others, a proxy's results at all hosts count."""
 SUSPECTED_PROXIES = 3
@@ -41,21 +31,10 @@ DOWN_FAILURES = 5
 BLOCKS_PER_TIER = 3
 TIER_S = 600.0
 """How long a host stays with a higher tier, before the lower one is tried again."""
-STICKY_S = 600.0
-STICKY_USES = 500
 BUSY_WAIT_S = 0.25
 FULL_WAIT_S = 0.02
 """Before a proxy that carries all it may is asked again."""
 SPENT_WAIT_S = 5.0
-
-
-@dataclass(slots=True)
-class _Sticky:
-    index: int
-    session: str
-    until: float
-    most_uses: float
-    uses: int = 0
 
 
 class ProxyPool:
@@ -84,13 +63,10 @@ class ProxyPool:
         self._other_regions: dict[str, list[Tier]] = {}
         self._members = sum(len(tier.indices) for tier in self._tiers)
         self._proven = IndexSet()
-        self._sticky: OrderedDict[str, _Sticky] = OrderedDict()
+        self._choice = ProxyChoice(name, proxies, self.records, self._proven, self._chance)
         self._is_out_of_proxies = False
         """A request was refused since a proxy last worked."""
-        self.cost_limit: CostLimit | None = None
-        """Of all jobs together."""
-        self._spent, self._unsaved = 0.0, 0.0
-        self._unreported_cost = 0.0
+        self.spending = Spending()
         self.in_flight = 0
         self.in_flight_cost = 0.0
         """What the requests in flight will cost by their number; what their size costs is known later."""
@@ -98,18 +74,18 @@ class ProxyPool:
     def choose(self, host: str, session: str = "", region: str = "") -> Exit | NoProxy:
         """`session` names requests that stay with one proxy. Call `end` with the exit later.
         Raises UsageError if no proxy serves the region of the request: ask `lacks_region` before."""
-        if self.is_spent:
+        if self.spending.is_over():
             return NoProxy(SPENT_WAIT_S)
-        if self.in_flight_cost and self._is_over(self.in_flight_cost):
+        if self.in_flight_cost and self.spending.is_over(self.in_flight_cost):
             return NoProxy(BUSY_WAIT_S)
         now, region = self._clock(), region or self.region
         tiers = self._tiers_of(region)
         of_host = self._host(host)
         key = f"session {session}" if session else f"host {host}" if self._sticky_hosts else ""
         if key:
-            index, token = self._choose_sticky(f"{region} {key}", tiers, of_host, now, bool(session))
+            index, token = self._choice.choose_sticky(f"{region} {key}", tiers, of_host, now, bool(session))
         else:
-            index, token = self._choose_any(tiers, of_host, now), ""
+            index, token = self._choice.choose(tiers, of_host, now), ""
         if index is None:
             return self._without_proxy(host, tiers, now)
         self._begin(index, of_host, now)
@@ -127,7 +103,7 @@ class ProxyPool:
         record, here = self.records[exit.place], self._record_at(of_host, exit.place)
         is_free = judgement.was_noted or judgement.blame in (Blame.PROXY, Blame.HOST)
         cost = 0.0 if is_free else self.proxies[exit.place].cost(judgement.size)
-        self._note_cost(cost)
+        self.spending.add(cost)
         match judgement.blame:
             case Blame.NOBODY:
                 self._is_out_of_proxies = False
@@ -151,29 +127,7 @@ class ProxyPool:
         if exit.place >= 0:
             cost = self.proxies[exit.place].cost(size)
             self.records[exit.place].charge(size, cost)
-            self._note_cost(cost)
-
-    def _note_cost(self, cost: float) -> None:
-        self._unreported_cost += cost
-        self._unsaved += cost
-
-    def note_spending(self, saved: float, spent: float) -> None:
-        """`saved`: what the store has got from this pool since the last call. `spent`: what it knows of all jobs, in
-        the current period of the limit."""
-        self._unsaved, self._spent = max(0.0, self._unsaved - saved), spent
-
-    @property
-    def is_spent(self) -> bool:
-        return self._is_over(0.0)
-
-    def _is_over(self, more: float) -> bool:
-        return self.cost_limit is not None and round(self._spent + self._unsaved + more, 6) >= self.cost_limit.amount
-
-    def take_cost(self) -> int:
-        """What was spent since the last call, in millionths of the currency of the prices."""
-        millionths = round(self._unreported_cost * MILLION)
-        self._unreported_cost -= millionths / MILLION
-        return millionths
+            self.spending.add(cost)
 
     def end(self, exit: Exit) -> None:
         """The request has ended, whether or not it was sent."""
@@ -198,7 +152,7 @@ class ProxyPool:
         """Whether a proxy is left that is not blocked or failing at the host of the request."""
         now, of_host = self._clock(), self._host(exit.host)
         return any(
-            self.proxies[index].has_session or not self._avoided(of_host, index, now)
+            self.proxies[index].has_session or not self._choice.avoids(index, of_host, now)
             for tier in self._tiers_of(exit.region)
             for index in tier.indices
             if self.records[index].is_usable(now)
@@ -207,8 +161,9 @@ class ProxyPool:
     @property
     def waiting(self) -> str | None:
         """Why requests wait, as text for a person. None if a proxy works."""
-        if self.is_spent and self.cost_limit is not None:
-            amount, period = self.cost_limit
+        limit = self.spending.limit
+        if limit is not None and self.spending.is_over():
+            amount, period = limit
             until = f"until the next {period} begins" if period else "until its max_cost is higher"
             return f"all jobs together have spent the {amount:g} of the pool {self.name}: it waits {until}"
         # Not by the time: between two tries of the last proxy, the request is in the queue.
@@ -264,74 +219,6 @@ class ProxyPool:
             self._other_regions[region] = tiers_of(self.name, self.proxies, region)
         return self._other_regions[region]
 
-    def _choose_any(self, tiers: list[Tier], of_host: HostRecord, now: float) -> int | None:
-        if of_host.tier and of_host.tier_until < now:
-            of_host.tier = 0
-        for tier in tiers[of_host.tier :]:
-            if (index := self._chosen(tier, of_host, now)) is not None:
-                return index
-        # Failing or blocked at this host is better than nothing: then the host decides, and not the pool.
-        open_ones = [index for tier in tiers for index in tier.indices if self._is_open(index, now)]
-        records = of_host.records
-        return min(open_ones, key=lambda index: records[index].cool_until if index in records else 0, default=None)
-
-    def _chosen(self, tier: Tier, of_host: HostRecord, now: float) -> int | None:
-        proven = of_host.proven if len(of_host.proven) else self._proven
-        chance = self._chance.random
-        if len(proven) and chance() >= max(EXPLORED, 1 - len(proven) / min(len(tier.indices), ENOUGH_PROVEN)):
-            compared = [proven.items[int(chance() * len(proven))] for _ in range(COMPARED)]
-            # Proven ones of other tiers or regions do not count.
-            compared = [index for index in compared if self._may_use(index, of_host, now) and tier.has(index)]
-            if compared:
-                return self._weighted(compared, of_host)
-        for _ in range(DRAWS):
-            index = tier.indices[min(bisect(tier.weights, chance() * tier.weights[-1]), len(tier.indices) - 1)]
-            if self._may_use(index, of_host, now):
-                return index
-        usable = [index for index in tier.indices if self._may_use(index, of_host, now)]
-        return self._chance.choice(usable) if usable else None
-
-    def _weighted(self, indices: list[int], of_host: HostRecord) -> int:
-        scores = [
-            (of_host.records.get(index) or self.records[index]).score * self.proxies[index].weight for index in indices
-        ]
-        at = self._chance.random() * sum(scores)
-        for index, score in zip(indices, scores, strict=True):
-            at -= score
-            if at < 0:
-                return index
-        return indices[-1]
-
-    def _choose_sticky(
-        self, key: str, tiers: list[Tier], of_host: HostRecord, now: float, is_session: bool
-    ) -> tuple[int | None, str]:
-        """The same proxy as long as it works and is not blocked, so a request waits until it has room. All processes
-        choose the same. A session may be a login, which a change of the address may end. So only that of a host is left
-        when it is old."""
-        held = self._sticky.get(key)
-        if held and held.until > now and held.uses < held.most_uses and self._works(held.index, of_host, now):
-            if not self._has_room(held.index, now):
-                return None, ""
-            held.uses += 1
-            return held.index, held.session
-        era = 0 if is_session else int(now / STICKY_S)
-        for tier in tiers[of_host.tier :]:
-            usable = [index for index in tier.indices if self._works(index, of_host, now)]
-            if usable:
-                index = max(usable, key=lambda index: _hashed(f"{key} {era} {self.proxies[index].name}"))
-                if not self._has_room(index, now):
-                    return None, ""
-                break
-        else:
-            return self._choose_any(tiers, of_host, now), _hashed(f"{key} {era}").hex()
-        retired = held.uses if held is not None else 0
-        session = _hashed(f"{self.name} {key} {era} {retired} {of_host.blocks_in_a_row}").hex()
-        until = math.inf if is_session else (era + 1) * STICKY_S
-        self._sticky[key] = _Sticky(index, session, until, math.inf if is_session else STICKY_USES)
-        if len(self._sticky) > MOST_HOSTS:
-            self._sticky.popitem(last=False)
-        return index, session
-
     def _without_proxy(self, host: str, tiers: list[Tier], now: float) -> Exit | NoProxy:
         records = [self.records[index] for tier in tiers for index in tier.indices]
         if busy := [record for record in records if record.is_usable(now)]:
@@ -341,24 +228,6 @@ class ProxyPool:
             return Exit(-1, "", host, DIRECT)
         self._is_out_of_proxies = True
         return NoProxy(min(max(BUSY_WAIT_S, min(record.cool_until - now for record in records)), 5.0))
-
-    def _may_use(self, index: int, of_host: HostRecord, now: float) -> bool:
-        return self._is_open(index, now) and not self._avoided(of_host, index, now)
-
-    def _works(self, index: int, of_host: HostRecord, now: float) -> bool:
-        """Even if it is at its limits."""
-        return self.records[index].is_usable(now) and not self._avoided(of_host, index, now)
-
-    def _is_open(self, index: int, now: float) -> bool:
-        return self.records[index].is_usable(now) and self._has_room(index, now)
-
-    def _has_room(self, index: int, now: float) -> bool:
-        record, proxy = self.records[index], self.proxies[index]
-        return record.next_at <= now and not (proxy.concurrency and record.in_flight >= proxy.concurrency)
-
-    def _avoided(self, of_host: HostRecord, index: int, now: float) -> bool:
-        here = of_host.records.get(index)
-        return here is not None and not here.is_usable(now)
 
     def _begin(self, index: int, of_host: HostRecord, now: float) -> None:
         record, here, proxy = self.records[index], of_host.records.get(index), self.proxies[index]
@@ -383,7 +252,7 @@ class ProxyPool:
         here.fail(cost, is_block=True)
         of_host.blocks_in_a_row += 1
         for key in (f"session {exit.group}", f"host {exit.host}"):
-            self._sticky.pop(f"{exit.region} {key}", None)
+            self._choice.forget_sticky(f"{exit.region} {key}")
         if not self.proxies[exit.place].has_session or here.in_a_row >= DOWN_FAILURES:
             here.cool(now, judgement.reason)
             of_host.proven.discard(exit.place)
@@ -420,7 +289,3 @@ class ProxyPool:
         if found is None:
             found = of_host.records[index] = ProxyRecord()
         return found
-
-
-def _hashed(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=5).digest()
