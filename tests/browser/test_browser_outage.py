@@ -1,4 +1,4 @@
-"""A crawl whose browser does not start again says so, and goes on later."""
+"""A crawl whose browser is lost says so and goes on later. A page whose process ends is loaded again."""
 
 from __future__ import annotations
 
@@ -6,16 +6,28 @@ import asyncio
 import os
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
+from shoal.browser.process_memory import tree_memory
 from shoal.embedded.crawl import Crawl
 from shoal.embedded.home import Home
 from shoal.embedded.job_lock import LockHolder
 from shoal.model import Input, JobSpec, JobState, Politeness, Render
 from shoal.store.jobs import create_job, load_job
+from shoal.store.results.listings import list_dead
 from shoal.urls import Exclusions, Params, target
 from tests.browser.rendering import LONG_S, browser_of, let_others_in
-from tests.fetch.site import Asked, Site, hang, serving, until
+from tests.fetch.site import Asked, Site, answer, hang, serving, until
+
+POLITENESS = Politeness(rate=0, per_host=1, robots=False)
+
+
+def crawl_in(home: Home, browser: str, *urls: str) -> Crawl:
+    spec = JobSpec("shop", politeness=POLITENESS, allow_private=True, render=Render.ALWAYS)
+    seeds = [Input(number, url, target(url, Params(), "host")) for number, url in enumerate(urls, 1)]
+    create_job(home.store, "job", lambda: spec, seeds, time.time())
+    return Crawl(home, "job", 4, Exclusions(), browser=browser)
 
 
 async def test_a_crawl_shows_why_it_waits_for_its_browser_and_is_resumed(program: str, tmp_path: Path) -> None:
@@ -33,11 +45,7 @@ async def test_a_crawl_shows_why_it_waits_for_its_browser_and_is_resumed(program
 
     with Home(tmp_path / "home") as home:
         async with serving(Site(otherwise=end_browser)) as site:
-            politeness = Politeness(rate=0, robots=False)
-            spec = JobSpec("shop", politeness=politeness, allow_private=True, render=Render.ALWAYS)
-            seed = Input(1, site.url, target(site.url, Params(), "host"))
-            create_job(home.store, "job", lambda: spec, [seed], time.time())
-            crawl = Crawl(home, "job", 4, Exclusions(), browser=str(installed))
+            crawl = crawl_in(home, str(installed), site.url)
             running = asyncio.create_task(crawl.run())
             await until(lambda: crawl.note is not None, LONG_S)
             assert (crawl.note or "").startswith("the browser does not start again, and is tried again in ")
@@ -47,3 +55,26 @@ async def test_a_crawl_shows_why_it_waits_for_its_browser_and_is_resumed(program
             crawl.engine.stop()
             report = await running
     assert report.overview.state is JobState.INTERRUPTED and report.overview.frontier.queued == 1
+
+
+async def test_a_page_whose_process_ends_is_loaded_again(program: str, tmp_path: Path) -> None:
+    asked: Counter[str] = Counter()
+
+    async def end_renderers(request: Asked, writer: asyncio.StreamWriter) -> None:
+        asked[request.path] += 1
+        if request.path == "/never" or asked[request.path] == 1:
+            browser = browser_of(os.getpid())
+            assert browser is not None
+            for pid, use in tree_memory(browser).items():
+                if use.is_renderer:
+                    os.kill(pid, signal.SIGKILL)
+            await hang(request, writer)
+        else:
+            await answer(b"<p>hello", headers=("Content-Type: text/html",))(request, writer)
+
+    with Home(tmp_path / "home") as home:
+        async with serving(Site(otherwise=end_renderers)) as site:
+            report = await crawl_in(home, program, f"{site.url}/once", f"{site.url}/never").run()
+        (dead,) = list_dead(home.store, "job", {})
+    assert asked["/once"] == 2, "it came the second time"
+    assert report.overview.stored.pages == 1 and (dead["url"], dead["reason"]) == (f"{site.url}/never", "render")

@@ -23,7 +23,7 @@ from shoal.browser.find_browser import BrowserMissing
 from shoal.browser.guarded_dial import GuardedDial
 from shoal.browser.main_document import DocumentAnswer
 from shoal.browser.navigation_errors import navigation_failure
-from shoal.browser.page_failure import PageFailed
+from shoal.browser.page_failure import PageCrashed, PageFailed
 from shoal.browser.page_visit import PageVisit
 from shoal.browser.response_body import decoded_headers
 from shoal.browser.socks_proxy import SocksProxy
@@ -176,7 +176,8 @@ class BrowserFetcher:
             await _give_cookies(browser, context, given)
             await self._load_in_time(visit, context, proxy)
         except PageFailed as failed:
-            return Failure(failed.kind, str(failed), time.monotonic() - began)
+            passed_s = time.monotonic() - began
+            return Failure(failed.kind, str(failed), passed_s, wants_repeat=isinstance(failed, PageCrashed))
         await take_cookies(browser, context, call, cookies, partial(joint_cpu_wait_s, visit.process.pid))
         return _exchange(visit, proxy, started_at)
 

@@ -13,6 +13,13 @@ class PageFailed(Exception):
         self.kind = kind
 
 
+class PageCrashed(PageFailed):
+    """Its process ended. A browser ends some that did nothing wrong, so the page is loaded again."""
+
+    def __init__(self) -> None:
+        super().__init__(FailureKind.RENDER, "the page crashed its process, or took more memory than a page may")
+
+
 class StepFailed(PageFailed):
     """A step of the page that did not work. It is named."""
 

@@ -19,7 +19,7 @@ from shoal.browser.devtools import DevToolsError
 from shoal.browser.main_document import MOST_LEAVES, MainDocument
 from shoal.browser.network_log import NetworkLog
 from shoal.browser.page_capture import capture_html
-from shoal.browser.page_failure import PageFailed
+from shoal.browser.page_failure import PageCrashed, PageFailed
 from shoal.browser.page_steps import run_steps
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.decode_body import most_unpacked_bytes
@@ -144,9 +144,9 @@ class PageVisit:
         for task in self._tasks:
             task.cancel()
 
-    def die(self, kind: FailureKind, detail: str) -> None:
+    def die(self, failed: PageFailed) -> None:
         if not self.dead.done():
-            self.dead.set_exception(PageFailed(kind, detail))
+            self.dead.set_exception(failed)
             self.dead.exception()
             self.process.devtools.detach(self.session)
 
@@ -219,7 +219,7 @@ class PageVisit:
     def _limit(self, what: str, most: int) -> None:
         self._counts[what] += 1
         if self._counts[what] > most:
-            self.die(FailureKind.RENDER, f"the page caused more than {most:,} {what}")
+            self.die(PageFailed(FailureKind.RENDER, f"the page caused more than {most:,} {what}"))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(self._bounded(work))
@@ -230,7 +230,7 @@ class PageVisit:
         try:
             await work
         except PageFailed as failed:
-            self.die(failed.kind, str(failed))
+            self.die(failed)
         except DevToolsError:
             # The page no longer waits for it.
             pass
@@ -248,7 +248,7 @@ class PageVisit:
                 # A page whose way out is barred may never report its load.
                 self.loaded.set()
                 if self.document.leaves > MOST_LEAVES:
-                    self.die(FailureKind.RENDER, f"the page tried to leave more than {MOST_LEAVES} times")
+                    self.die(PageFailed(FailureKind.RENDER, f"the page tried to leave more than {MOST_LEAVES} times"))
         elif is_answer:
             self._begin(self.requests.answered(params))
         elif self.requests.needs_permission(params):
@@ -266,7 +266,7 @@ class PageVisit:
         self.session.tell("Fetch.continueWithAuth", requestId=params["requestId"], authChallengeResponse=answer)
 
     def _crashed(self, _: Params) -> None:
-        self.die(FailureKind.RENDER, "the page crashed its process, or took more memory than a page may")
+        self.die(PageCrashed())
 
     def _on_load(self, _: Params) -> None:
         self.loaded.set()

@@ -65,7 +65,7 @@ class Failure:
     detail: str
     latency_s: float
     wants_repeat: bool = False
-    """The next request reads the answer in another way, which may succeed."""
+    """A second request may succeed: it reads the answer in another way, or the page's browser was to blame."""
     is_refused_by_proxy: bool = False
     """The proxy works, but does not or cannot connect to the host."""
 
