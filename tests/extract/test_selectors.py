@@ -24,10 +24,18 @@ PAGE = Document(
         ("p", ["one btwo", "three four $12.99"]),
         ("div", ["one btwo three four $12.99"]),
         ("p::text", ["one two", "threefour"]),
-        ("div ::text", ["one two", "b", "threefour", "$.99", "12"]),
-        ("td, p ::text", ["one two", "b", "threefour", "$.99", "12", "1", "2"]),
+        ("div ::text", ["one", "b", "two", "three", "four", "$", "12", ".99"]),
+        ("div, p, b ::text", ["one", "b", "two", "three", "four", "$", "12", ".99"]),
+        ("td::text, i::text", ["12", "1", "2"]),
+        ("td ::text, b ::text", ["b", "$", "12", ".99", "1", "2"]),
         (":is(i, td) ::text", ["12", "1", "2"]),
+        ("p > ::text", ["b", "", "$.99"]),
+        ("::text", ["one", "b", "two", "three", "four", "$", "12", ".99", "hidden", "z", "zz", "none", "1", "2"]),
         (".nothing ::text", []),
+        ("body ::attr(href)", ["", "/q"]),
+        ("a ::attr('href')", ["", "/q"]),
+        ("::attr( ID )", ["a"]),
+        ("[id='a, b']::attr(id), [class]::attr(id)", ["a"]),
         ("a::attr(href)", ["", "/q"]),
         ("a::attr( Title )", [" x "]),
         ("i::html", ["<i>12</i>"]),
@@ -39,6 +47,17 @@ PAGE = Document(
 def test_css(selector: str, given_texts: list[str]) -> None:
     assert css(selector).select(PAGE) == given_texts
     assert css(selector).first(PAGE) == (given_texts[0] if given_texts else None)
+
+
+def test_texts_alone_are_of_the_element_that_they_are_taken_from() -> None:
+    paragraph = PAGE.css("p")[0]
+    assert css("::text").select(paragraph) == ["one", "b", "two"]
+    assert css("::attr(class)").select(PAGE.css("div")[0]) == ["x"]
+
+
+def test_elements_within_each_other_are_read_once() -> None:
+    page = Document(b"<div>" * 400 + b"x", "http://x.test/")
+    assert css("div ::text").select(page) == ["x"]
 
 
 def test_an_element_without_the_attribute_is_passed_over() -> None:
@@ -102,7 +121,10 @@ def test_a_compiled_selector_is_reused() -> None:
         (css, "a[href='x]", 8, "never closed"),
         (css, "a:has(b", 6, "never closed"),
         (css, "a::text b", 2, "at the very end"),
-        (css, "::text", 1, "no element"),
+        (css, "::html", 1, "no element"),
+        (css, "a::text, b", 2, "at the very end"),
+        (css, "a::text, p ::text", 2, "the same at the end of each part"),
+        (css, "a::text, p:hoover::text", 11, "not CSS"),
         (css, "a\0", 2, "NUL"),
         (css, "a\ud800", 2, "surrogate"),
         (css, "a" * (MAX_CHARS + 1), MAX_CHARS, "characters"),
@@ -125,7 +147,10 @@ def test_a_bad_selector_is_refused_with_its_place(
     assert why in refused.value.why
 
 
-@given(st.binary(max_size=300), st.sampled_from(["*", "a, p", "td::text", "*::attr(a)", "*::html", "body"]))
+@given(
+    st.binary(max_size=300),
+    st.sampled_from(["*", "a, p", "td::text", "*::attr(a)", "*::html", "body", "::text", "* ::attr(a)"]),
+)
 def test_css_never_fails_on_junk(body: bytes, selector: str) -> None:
     for text in css(selector).select(Document(body, "http://x.test/")):
         text.encode()

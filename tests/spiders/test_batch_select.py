@@ -22,6 +22,8 @@ class Thing(Item):
     left: int | None = css(".box .left")
     link: Url | None = css("a::attr(href)")
     day: date | None = css("time::attr(datetime)")
+    first: str | None = css(".box ::text")
+    any: str | None = css("::attr(datetime)")
     deep: str | None = xpath(".//b")
 
 

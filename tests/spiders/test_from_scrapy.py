@@ -171,6 +171,21 @@ def test_items_are_filled_step_by_step_or_at_once(tmp_path: Path) -> None:
     assert found(made, tmp_path) == [{"title": "Bell"}, {"price": "12", "n": 2}, {"price": "12"}]
 
 
+def test_lists_of_texts_and_texts_of_a_loop_variable(tmp_path: Path) -> None:
+    made = with_parse(
+        """
+        for part in response.css("p"):
+            print(part.css("::text").getall())
+            yield {"link": part.css("a").css("::attr(href)").get(), "texts": part.css("i::text, b::text").getall()}
+        texts = response.css("b::text, u::text").getall()
+        if texts:
+            yield {"texts": texts}
+        """
+    )
+    html = b"<p><a href=/x>1</a><b>2</b><i>3</i></p>"
+    assert found(made, tmp_path, html) == [{"link": "/x", "texts": ["2", "3"]}, {"texts": ["2"]}]
+
+
 def test_an_item_loader_and_a_function_in_the_callback(tmp_path: Path) -> None:
     made = with_parse(
         """

@@ -57,6 +57,11 @@ def own_texts_of(nodes: Sequence[LexborNode]) -> list[str]:
     return [text.strip() for text in texts] if plain and "  " not in whole else list(map(_folded, texts))
 
 
+def text_of_text_node(node: LexborNode) -> str | None:
+    """None if it is blank, or no text."""
+    return _folded(node.text()) or None if node.tag == "-text" else None
+
+
 def _folded(text: str) -> str:
     # Of all white space only the space is printable: most texts need no more than a look.
     return text.strip() if text.isprintable() and "  " not in text else " ".join(text.split())

@@ -24,6 +24,8 @@ _VISIT_S = 3e-7
 
 _CSS_QUOTED = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""")
 _CSS_ATTRIBUTE = re.compile(r"\[[^\]]*\]")
+_CSS_ENDING = re.compile(r"::\w+(?:\([^()]*\))?")
+"""Each part of a list may have one."""
 _CSS_NTH = re.compile(r":nth-[a-z-]+\([^()]*\)", re.IGNORECASE)
 _CSS_PSEUDO = re.compile(r":([a-z-]+)", re.IGNORECASE)
 _CSS_LINEAR_WORDS = "any-link checked disabled empty enabled first-child is last-child link not only-child root where"
@@ -73,7 +75,7 @@ def growth_of(kind: str, text: str) -> Growth:
 
 @lru_cache(_KEPT)
 def css_growth(query: str) -> Growth:
-    plain = _CSS_ATTRIBUTE.sub("", _CSS_QUOTED.sub("", query)).partition("::")[0]
+    plain = _CSS_ENDING.sub("", _CSS_ATTRIBUTE.sub("", _CSS_QUOTED.sub("", query)))
     # A comma within parentheses is left to its part, which is then thought dearer than it is.
     parts = [_css_part(part) for part in (plain.split(",") if "(" not in plain else [plain])]
     return Growth(max(part.by_elements for part in parts), max(part.by_depth for part in parts), 1 + plain.count(","))

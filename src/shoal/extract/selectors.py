@@ -2,7 +2,7 @@
 
 A CSS selector gives an element's folded text, or with a last `::text` its own text without that of its children, with
 `::attr(name)` an attribute (elements without it are passed over), with `::html` its markup. `div ::text`, with a space,
-gives the own texts of the element and of all elements in it, one by one, as in Scrapy. XPath 1.0 gives
+gives each text in the element, one by one and in page order, as in Scrapy; so does `::text` alone. XPath 1.0 gives
 strings, attributes, numbers, truth values and the text of elements, all as strings. Each can be narrowed by a regular
 expression, which gives its first group, or all it matched if it has none; texts without a match are passed over.
 """
@@ -10,22 +10,15 @@ expression, which gives its first group, or all it matched if it has none; texts
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from shoal.extract.css_endings import split_ending
 from shoal.extract.css_search import search
-from shoal.extract.elements import (
-    Element,
-    attribute_of,
-    attributes_of,
-    own_text_of,
-    own_texts_of,
-    text_of,
-    text_of_element,
-)
+from shoal.extract.elements import Element, text_of_element
 from shoal.extract.extract_errors import BadSelector
 
 MAX_CHARS = 2_000
@@ -36,8 +29,6 @@ _LEAVES = re.compile(
 )
 """The first step of a path, or of a part of a union, if it leads out of the element that it begins with."""
 
-_SUFFIX = re.compile(r"::(?:text|html|attr\(\s*([^()\s]+)\s*\))\s*\Z")
-_NESTED_OR_COMMA = re.compile(r""""[^"]*"|'[^']*'|\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]|,""")
 _PAIRS = {")": "(", "]": "["}
 _XPATH_TOKEN = re.compile(r""""[^"]*"|'[^']*'|(\$)|([A-Za-z_][\w.-]*+):(?![:\s])|([A-Za-z_][\w.-]*+)\s*+\(""")
 _XPATH_WORDS = """
@@ -47,9 +38,6 @@ _XPATH_WORDS = """
 """
 _XPATH_CALLS = frozenset(_XPATH_WORDS.split())
 """The functions of XPath 1.0, and what else may stand before a parenthesis."""
-
-Read = Callable[[LexborNode], str | None]
-ReadAll = Callable[[Sequence[LexborNode]], Sequence[str | None]]
 
 
 class SelectorContext(Protocol):
@@ -94,19 +82,15 @@ class Regex:
 
 
 class Css:
-    __slots__ = ("query", "read", "read_all", "text")
+    __slots__ = ("_ending", "query", "read", "read_all", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        suffix = _SUFFIX.search(_checked(text))
-        self.query = text[: suffix.start()] if suffix else text
+        self.query, self._ending = split_ending(_checked(text))
         _check_css(text, self.query)
-        self.read = _reader(suffix)
+        self.read = self._ending.reader()
         """From an element that matches to its text, attribute or markup; None if it has no such attribute."""
-        self.read_all = _reader_of_many(suffix, self.read)
-        if suffix and suffix[0].startswith("::text") and self.query[-1:].isspace():
-            self.query, self.read = _with_descendants(self.query), _own_text_if_any
-            self.read_all = lambda nodes: list(map(_own_text_if_any, nodes))
+        self.read_all = self._ending.reader_of_many()
 
     def nodes(self, root: LexborNode) -> list[LexborNode]:
         found = search(self.query, root)
@@ -114,6 +98,8 @@ class Css:
         return list({node.mem_id: node for node in found}.values()) if "," in self.query else found
 
     def select(self, place: SelectorContext) -> list[str]:
+        if self._ending.is_inner:
+            return list(self._ending.inner_values(self.nodes(place.root)))
         read = self.read
         return [text for node in self.nodes(place.root) if (text := read(node)) is not None]
 
@@ -214,37 +200,6 @@ def _check_stays(text: str) -> None:
         raise BadSelector(text, found.start(1) + 1, why)
 
 
-def _reader(suffix: re.Match[str] | None) -> Read:
-    if suffix is None:
-        return text_of
-    name = suffix[1]
-    if name:
-        lower = name.lower()
-        return lambda node: attribute_of(node, lower)
-    return own_text_of if suffix[0].startswith("::text") else _html_of
-
-
-def _reader_of_many(suffix: re.Match[str] | None, read: Read) -> ReadAll:
-    if suffix is not None and suffix[1]:
-        name = suffix[1].lower()
-        return lambda nodes: attributes_of(nodes, name)
-    return own_texts_of if read is own_text_of else lambda nodes: list(map(read, nodes))
-
-
-def _with_descendants(query: str) -> str:
-    """For `div ::text`: the elements and all elements in them. Of a list, as in `a, div ::text`, that is the last."""
-    comma = max((found.end() for found in _NESTED_OR_COMMA.finditer(query) if found[0] == ","), default=0)
-    return f"{query}, {query[comma:].strip()} *"
-
-
-def _own_text_if_any(node: LexborNode) -> str | None:
-    return own_text_of(node) or None
-
-
-def _html_of(node: LexborNode) -> str | None:
-    return node.html
-
-
 def _string_of(found: Any) -> str:
     if isinstance(found, bool):
         return "true" if found else "false"
@@ -272,7 +227,8 @@ def _check_css(text: str, query: str) -> None:
         raise BadSelector(
             text,
             query.index("::") + 1,
-            "::text, ::attr(name) and ::html may stand once, at the very end; no others exist",
+            "::text, ::attr(name) and ::html may stand at the very end, and in a list the same at the end of each "
+            "part; no others exist",
         )
     readable = next((end for end in range(len(query) - 1, 0, -1) if _parses(query[:end])), 0)
     rest = query[readable:]

@@ -12,6 +12,7 @@ from shoal.spiders.from_scrapy.notes import Untranslatable
 
 _SUFFIX = re.compile(r"::(text|attr\(\s*['\"]?([\w:-]+)['\"]?\s*\))\s*\Z")
 _XPATH_SUFFIX = re.compile(r"(?<![/:])/(text\(\)|@([\w:-]+))\s*\Z")
+_BLANKS = re.compile(r"\s+(?=,)")
 _XPATH_FUNCTION = re.compile(r"\s*[a-z-]+\(.*\)\s*\Z", re.DOTALL)
 
 
@@ -31,7 +32,9 @@ class Selection:
     @property
     def elements(self) -> str:
         """The selector without `::text` or `::attr(x)`."""
-        return (_SUFFIX if self.kind == "css" else _XPATH_SUFFIX).sub("", self.text).rstrip()
+        alone = (_SUFFIX if self.kind == "css" else _XPATH_SUFFIX).sub("", self.text).rstrip()
+        # Other parts of a list have endings, too.
+        return _BLANKS.sub("", css(self.text).query) if self.kind == "css" and "::" in alone else alone
 
     @property
     def gives_text(self) -> bool:
