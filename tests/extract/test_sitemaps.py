@@ -294,6 +294,8 @@ DECLARATIONS = [
     '<!ENTITY x SYSTEM "file:///etc/hosts">',
     '<!ENTITY % p SYSTEM "http://127.0.0.1:1/"> %p;',
     '<!-- "> ]> --><!ELEMENT urlset ANY><!ENTITY y "]>">',
+    '<?target " ]> ?><!-- it\'s --><!ENTITY y "y">',
+    '<!ENTITY y "y">' * 5_000,
 ]
 
 
@@ -305,12 +307,43 @@ def test_a_file_that_declares_entities_keeps_its_urls_and_no_entity_is_read(decl
         SitemapEntry("http://a.example/1", "url", None),
         SitemapEntry("http://a.example/&l10;&x;&y;", "url", None),
     ]
-    assert read_all(body) == read_all(byte_by_byte(body)) == (expected, None)
+    assert read_all(body) == (expected, None)
+    assert sitemap_kind("application/xml", body) == "sitemap"
+    if len(body) < 10_000:
+        assert read_all(byte_by_byte(body)) == (expected, None)
 
 
 def test_entities_in_utf_16_are_not_read_either() -> None:
     text = '<!DOCTYPE urlset [<!ENTITY x "y">]><urlset><url><loc>http://a.example/&x;</loc></url></urlset>'
     assert read_all(text.encode("utf-16")) == ([SitemapEntry("http://a.example/&x;", "url", None)], None)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<!doctype urlset>",
+        "<?xml version='1.0'?>\n<?xml version='1.0'?>",
+        "<br />\n<b>Warning</b>: date() in x.php<br />\n<?xml version='1.0'?>",
+        f"<!-- {'our terms ' * 1_000} -->",
+    ],
+)
+def test_what_precedes_the_root_element_costs_no_entry(before: str) -> None:
+    body = f"{before}<urlset><url><loc>http://a.example/1</loc></url></urlset>".encode()
+    assert read_all(body) == ([SitemapEntry("http://a.example/1", "url", None)], None)
+    assert sitemap_kind("application/xml", body) == (None if "Warning" in before else "sitemap")
+
+
+def test_a_page_has_no_entries_even_if_it_shows_a_sitemap() -> None:
+    entries, fault = read_all(b"<html><pre><urlset><url><loc>http://a.example/1</loc></url></urlset>")
+    assert entries == [] and "root element is <html>" in (fault or "")
+
+
+def test_the_base_of_a_feed_and_of_its_entries_counts() -> None:
+    entry = '<entry xml:base="{}"><link href="{}"/></entry>'
+    entries = entry.format("2024/", "a") + entry.format("", "/b") + entry.format("http://[", "c")
+    feed = f'<feed xml:base="http://a.example/blog/">{entries}<entry><link href="../d"/></entry></feed>'
+    urls = [entry.url for entry in read_all(feed.encode())[0]]
+    assert urls == ["http://a.example/blog/2024/a", "http://a.example/b", "c", "http://a.example/d"]
 
 
 def test_an_item_of_rss_with_only_a_guid_is_a_link() -> None:

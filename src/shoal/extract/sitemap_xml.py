@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
+from urllib.parse import urljoin
 from xml.parsers import expat
 
 from shoal.extract.sitemap_to_utf8 import UNDECODABLE
@@ -52,6 +53,8 @@ class XmlReader:
         self._skipped: bytes | None = None
         """The last bytes of a part without a record, while the next record is looked for."""
         self._found: list[SitemapEntry] = []
+        self._base = ""
+        """The last `xml:base` outside of records."""
         self._outer: list[str] = []
         """The open elements outside of records."""
         self._start_parser()
@@ -72,6 +75,7 @@ class XmlReader:
         self._room = MAX_VALUE
         self._url = ""
         self._permalink = ""
+        self._record_base = ""
         self._lastmod: str | None = None
 
     def feed(self, piece: bytes, last: bool = False) -> Iterator[SitemapEntry]:
@@ -138,16 +142,18 @@ class XmlReader:
             self._close_record()
             self._outer.append(name)
         if not self._record:
-            self._open(name)
+            self._open(name, attributes.get("xml:base", ""))
 
-    def _open(self, name: str) -> None:
+    def _open(self, name: str, base: str) -> None:
         local = name.rpartition(":")[2]
         if self._depth == 1 and local not in _ROOTS:
             raise SitemapFault(f"the root element is <{name[:100]}>, not that of a sitemap or feed")
         if local in _URL_FIELDS and self._depth > 1:
             self._record, self._record_name, self._record_depth = local, name, self._depth
+            self._record_base = _joined(self._base, base)
         else:
             self._outer.append(name)
+            self._base = _joined(self._base, base)
 
     def _open_field(self, local: str, attributes: dict[str, str]) -> None:
         if local == _URL_FIELDS[self._record]:
@@ -195,9 +201,19 @@ class XmlReader:
             self.error = self.error or "a URL with bytes that are not in the document's encoding"
         elif url:
             kind: Literal["url", "sitemap"] = "sitemap" if self._record == "sitemap" else "url"
-            self._found.append(SitemapEntry(url, kind, self._lastmod))
+            self._found.append(SitemapEntry(_joined(self._record_base, url), kind, self._lastmod))
         self._record, self._record_name, self._record_depth = "", "", 0
         self._url, self._permalink, self._lastmod = "", "", None
 
     def _refuse_entity(self, name: str, *declaration: object) -> None:
         raise SitemapFault(f"it declares the entity {name[:100]!r}; entities are not read")
+
+
+def _joined(base: str, url: str) -> str:
+    """`base` may be relative itself."""
+    if not base or not url:
+        return base or url
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return url

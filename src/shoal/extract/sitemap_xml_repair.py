@@ -14,31 +14,40 @@ _CONTROLS = bytes(set(range(0x20)) - set(b"\t\n\r"))
 _OPENING, _CLOSING = b"<![CDATA[", b"]]>"
 _BARE = re.compile(rb"&(?!#?[0-9A-Za-z]{1,32};)")
 _NAMED = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)(#?)([0-9A-Za-z]{1,32});")
-_MAX_DOCTYPE_BYTES = 256 * 1024
-_PROLOG = rb"((?:\s++|\xef\xbb\xbf|<\?.*?\?>|<!--.*?-->)*+)"
-_ROOT = re.compile(_PROLOG + rb"(?:<[^!?]|[^<])", re.DOTALL)
-_QUOTED = rb"""\"[^\"]*+\"|'[^']*+'|<!--.*?-->"""
-_DOCTYPE = re.compile(
-    _PROLOG + rb"<!DOCTYPE(?:[^\[>\"']|" + _QUOTED + rb")*+(?:\[(?:[^\]\"'<]|" + _QUOTED + rb"|<(?!!--))*+\]\s*+)?+>",
-    re.DOTALL,
+_MAX_PROLOG_BYTES = 256 * 1024
+_MISC = rb"(?:\s++|\xef\xbb\xbf|<\?.*?\?>|<!--.*?-->)*+"
+_QUOTED = rb"""\"[^\"]*+\"|'[^']*+'|<!--.*?-->|<\?.*?\?>"""
+_DOCTYPE = (
+    rb"<!(?i:DOCTYPE)(?:[^\[>\"'<]|" + _QUOTED + rb")*+(?:\[(?:[^\]\"'<]|" + _QUOTED + rb"|<(?!!--|\?))*+\]\s*+)?+>"
 )
+PROLOG = _MISC + rb"(?:" + _DOCTYPE + _MISC + rb")?+"
+"""A pattern of what may precede the root element."""
+_WHOLE_PROLOG = re.compile(PROLOG + rb"(?=<[^!?])", re.DOTALL)
+ROOTS = rb"urlset|sitemapindex|rss|RDF|feed"
+_ROOT = re.compile(rb"<(?:[\w.-]{1,40}:)?(?:" + ROOTS + rb")[\s>]")
+_PAGE = re.compile(rb"<html[\s>]", re.IGNORECASE)
 # What may go on in the next piece.
 _TAIL = re.compile(rb"(?:&#?[0-9A-Za-z]{0,32}|<[!\[A-Z]{0,7}|\]\]?)\Z")
 _TAIL_BYTES = 34
 
 
-def without_entities(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Removes the DOCTYPE, which may declare entities. References to them stay as text."""
+def from_root(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Removes what precedes the root element: the DOCTYPE, which may declare entities, and what does not belong there,
+    such as a server's warning or a second declaration. References to entities stay as text."""
     head = b""
     for piece in pieces:
         head += piece
-        if doctype := _DOCTYPE.match(head):
-            head = doctype[1] + head[doctype.end() :]
+        if _WHOLE_PROLOG.match(head) or len(head) > _MAX_PROLOG_BYTES:
             break
-        if _ROOT.match(head) or len(head) > _MAX_DOCTYPE_BYTES:
-            break
-    yield head
+    yield head[_root_start(head) :]
     yield from pieces
+
+
+def _root_start(head: bytes) -> int:
+    prolog = _WHOLE_PROLOG.match(head)
+    start = prolog.end() if prolog else 0
+    root = None if _PAGE.match(head, start) else _ROOT.search(head, start)
+    return root.start() if root else start
 
 
 def repaired_xml(pieces: Iterable[bytes]) -> Iterator[bytes]:

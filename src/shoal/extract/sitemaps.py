@@ -16,7 +16,7 @@ from typing import Literal
 from shoal.extract.json_feed import is_json_feed, json_feed_entries
 from shoal.extract.sitemap_to_utf8 import UNDECODABLE, UnknownEncoding, sitemap_to_utf8
 from shoal.extract.sitemap_xml import SitemapEntry, SitemapFault, XmlReader
-from shoal.extract.sitemap_xml_repair import repaired_xml, without_entities
+from shoal.extract.sitemap_xml_repair import PROLOG, ROOTS, from_root, repaired_xml
 
 MAX_ENTRIES = 1_000_000
 """Twenty times what the protocol allows in one file."""
@@ -25,16 +25,18 @@ MAX_BYTES = 200_000_000
 MAX_LINE_BYTES = 64_000
 
 _PIECE_BYTES = 64 * 1024
-_SNIFFED_BYTES = 4_096
+_SNIFFED_BYTES = 64 * 1024
+_LIST_SNIFFED_BYTES = 4_096
 _GZIP_MAGIC = b"\x1f\x8b"
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 _STARTS = (b"<", b"{", b"\xff\xfe", b"\xfe\xff", b"\0<")
 _LISTED_URL = re.compile(r"https?://\S+", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:\A|\s)#.*", re.DOTALL)
 _ROOT = re.compile(
-    rb"(?:\s++|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*+(?:\[[^\]]*+\]\s*+)?+>)*+<(?:[\w.-]++:)?+(urlset|sitemapindex|rss|RDF|feed)[\s>]",
+    PROLOG + rb"<(?:!(?i:DOCTYPE)\s++)?+(?:[\w.-]++:)?+(" + ROOTS + rb")[\s>\[]",
     re.DOTALL,
 )
+"""The root element, or a DOCTYPE that names it and goes on beyond what is looked at."""
 
 SitemapKind = Literal["sitemap", "feed", "list"]
 
@@ -61,7 +63,7 @@ class Sitemap:
         head = _first(pieces, blank=_BLANK)
         pieces = chain((head,), pieces)
         if head.startswith(b"<"):
-            return self._from_xml(repaired_xml(without_entities(pieces)))
+            return self._from_xml(repaired_xml(from_root(pieces)))
         return json_feed_entries(pieces) if head.startswith(b"{") else _from_list(pieces)
 
     def _from_xml(self, pieces: Iterator[bytes]) -> Iterator[SitemapEntry]:
@@ -75,7 +77,7 @@ class Sitemap:
 def sitemap_kind(content_type: str, body: bytes) -> SitemapKind | None:
     """What a document is by its content. A list of URLs must be served as plain text, or gzipped."""
     may_be_list = content_type.lower().startswith("text/plain") or body.startswith(_GZIP_MAGIC)
-    if not may_be_list and not body[:_SNIFFED_BYTES].lstrip(_BLANK).startswith(_STARTS):
+    if not may_be_list and not body[:_LIST_SNIFFED_BYTES].lstrip(_BLANK).startswith(_STARTS):
         return None
     try:
         inflated = next(_inflated(_pieces(body[:_SNIFFED_BYTES])), b"")[:_SNIFFED_BYTES]
@@ -87,11 +89,9 @@ def sitemap_kind(content_type: str, body: bytes) -> SitemapKind | None:
         return None if root is None else "sitemap" if root[1] in (b"urlset", b"sitemapindex") else "feed"
     if head.startswith(b"{"):
         return "feed" if is_json_feed(head) else None
-    return (
-        "list"
-        if may_be_list and _is_list(head.decode("utf-8", "replace"), is_cut=len(inflated) == _SNIFFED_BYTES)
-        else None
-    )
+    lines = head[:_LIST_SNIFFED_BYTES]
+    is_cut = len(head) > _LIST_SNIFFED_BYTES
+    return "list" if may_be_list and _is_list(lines.decode("utf-8", "replace"), is_cut) else None
 
 
 def _is_list(text: str, is_cut: bool) -> bool:
