@@ -89,7 +89,8 @@ def test_assets_count_apart_from_pages_and_have_a_limit_of_their_own(shoal: Shel
     assert (page["state"], page["pages"], page["assets"], page["by_status"]) == ("limited", 1, 7, {"200": 1})
     some = shoal(*command, "--max-assets", "3").summary
     assert (some["state"], some["pages"], some["assets"]) == ("limited", 2, 3)
-    assert "its limit of assets is reached" in shoal("job", "few").out
+    told = shoal("job", "few").out
+    assert "its limit of assets is reached" in told and "\n  assets      3 parts of pages" in told
     rest = shoal("resume", "few", "--max-assets", "7", "--json").summary
     assert (rest["state"], rest["pages"], rest["assets"]) == ("done", 2, 7)
     assert sum(bool(page["is_asset"]) for page in shoal("pages", "few", "--json").lines) == 7

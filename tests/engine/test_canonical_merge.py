@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from shoal.cli.commands.jobs import figures
 from shoal.cli.job_text import merged as merged_text
 from shoal.model import Canonical
 from shoal.practice import Answer
@@ -46,7 +47,7 @@ async def test_of_pages_with_one_canonical_url_the_first_is_listed_and_the_other
     others = list(list_pages(crawler.home.store, "job", {MERGED: "true"}))
     assert {row["url"] for row in others} == {page.url for page in merged}
     assert {row["canonical"] or row["url"] for row in others} == {site.url("/lamp"), site.url("/gone")}
-    assert "`pages job --merged`" in merged_text(seen)
+    assert "`pages job --merged`" in merged_text(seen) == figures(seen)["merged"]
 
 
 async def test_without_it_every_page_is_listed(crawler: Field) -> None:

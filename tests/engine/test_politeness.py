@@ -179,8 +179,10 @@ async def test_what_a_page_says_of_itself_is_in_its_record(crawler: Field) -> No
     canonical = (
         '<base href="/shop/"><link rel="canonical" href="lamp?utm_source=x"><meta name="robots" content="noindex">'
     )
-    pdf = Answer(200, b"%PDF", content_type="application/pdf", headers={"X-Robots-Tag": "noindex, nofollow"})
-    pages = {"/": html("/lamp", "/file.pdf"), "/lamp": html(head=canonical), "/file.pdf": pdf}
+    said = {"X-Robots-Tag": "noindex, nofollow", "Link": '</s.css>; rel=preload, <lamp>; rel="canonical"'}
+    link = {"Link": said["Link"]}
+    pdf = Answer(200, b"%PDF", content_type="application/pdf", headers=said)
+    pages = {"/": html("/lamp", "/file.pdf"), "/lamp": html(head=canonical)._replace(headers=link), "/file.pdf": pdf}
     async with serving(pages) as site:
         await crawler.crawl(spec(), site.url())
     rows = list_pages(crawler.home.store, "job", {})
@@ -188,7 +190,7 @@ async def test_what_a_page_says_of_itself_is_in_its_record(crawler: Field) -> No
     assert told == {
         site.url(): (None, False, False),
         site.url("/lamp"): (site.url("/shop/lamp"), True, False),
-        site.url("/file.pdf"): (None, True, True),
+        site.url("/file.pdf"): (site.url("/lamp"), True, True),
         site.url("/shop/lamp"): (None, None, None),
     }
 

@@ -27,6 +27,13 @@ def test_modules_and_images_that_come_into_view_later_are_found_too() -> None:
     assert [link for link in links if not link.startswith("data:")] == ["m.js", "/a.js", "late.png", "sprite.svg#lamp"]
 
 
+def test_an_embedded_picture_is_an_asset_and_an_embedded_film_is_none() -> None:
+    html = b"""<object data="a.svg?v=1"></object><object data=chart type=image/svg+xml></object><embed src=b.PNG>
+    <object data=film.mp4></object><object data=page></object><embed src=c.svg type=text/x-game><object></object>"""
+    _, links = html_assets(Document(html, "https://a.example/"))
+    assert links == ["a.svg?v=1", "chart", "b.PNG"]
+
+
 def test_a_stylesheet_names_fonts_and_what_it_imports() -> None:
     assert css_assets('@import url(a.css); @font-face { src: url("f.woff2"), url(f.woff2) }') == ["a.css", "f.woff2"]
 

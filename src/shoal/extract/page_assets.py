@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from selectolax.lexbor import LexborNode
 
@@ -24,6 +25,9 @@ _ATTRIBUTES = {
     "table": ("background",),
     "td": ("background",),
 }
+_EMBEDDING = {"object": "data", "embed": "src"}
+"""Elements that may embed anything: only pictures are fetched for them."""
+_PICTURE = re.compile(r"[^?#]*\.(?:svgz?|png|jpe?g|gif|webp|avif)(?:[?#]|\s*\Z)", re.IGNORECASE)
 _TYPES = ("image/", "font/", "application/font", "application/x-font", "text/css", "text/javascript")
 _SCRIPTS = ("application/javascript", "application/x-javascript", "application/vnd.ms-fontobject")
 
@@ -64,6 +68,8 @@ def _of_node(node: LexborNode) -> list[str]:
     names = list(_ATTRIBUTES.get(node.tag or "", ()))
     if node.tag == "link" and _RELS & set((attributes.get("rel") or "").lower().split()):
         names.append("href")
+    if (name := _EMBEDDING.get(node.tag or "")) and _is_picture(attributes.get(name), attributes.get("type")):
+        names.append(name)
     found = [value.strip() for name in names if (value := attributes.get(name)) and not value.startswith("#")]
     for name in ("srcset", "imagesrcset", "data-srcset"):
         if srcset := attributes.get(name):
@@ -71,6 +77,12 @@ def _of_node(node: LexborNode) -> list[str]:
     if style := attributes.get("style"):
         found += css_assets(style)
     return found
+
+
+def _is_picture(url: str | None, media_type: str | None) -> bool:
+    if media_type:
+        return media_type.strip().lower().startswith("image/")
+    return url is not None and _PICTURE.match(url) is not None
 
 
 def _of_import_map(text: str) -> list[str]:

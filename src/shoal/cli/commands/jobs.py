@@ -13,9 +13,11 @@ from shoal.cli.humanize import duration, size
 from shoal.cli.job_spec_text import higher_limit, terms
 from shoal.cli.job_text import (
     archived,
+    assets,
     cost,
     extent,
     extracted,
+    merged,
     other_outcomes,
     pending,
     refreshed,
@@ -174,7 +176,7 @@ def process_of(seen: Overview) -> Record:
 
 
 def _lines(session: Session, seen: Overview) -> list[str]:
-    rows = {**_figures(seen), **terms(seen.job.spec)}
+    rows = {**figures(seen), **terms(seen.job.spec)}
     lines = [f"job {seen.job.id}: {safe(seen.job.spec.name)}, {state_words(seen)}"]
     lines += [f"  {heading:<10}  {text}" for heading, text in rows.items() if text]
     lines += [f"  {'sink':<10}  {line}" for line in sink_lines(seen)]
@@ -188,7 +190,7 @@ def _not_found(session: Session, seen: Overview) -> list[str]:
     return lines if seen.no_items is None else [*lines, no_items_line(session, seen)]
 
 
-def _figures(seen: Overview) -> dict[str, str]:
+def figures(seen: Overview) -> dict[str, str]:
     return {
         "owner": safe(seen.owner or ""),
         "started": _times(seen.job),
@@ -197,6 +199,8 @@ def _figures(seen: Overview) -> dict[str, str]:
         "status": statuses(seen),
         "refresh": refreshed(seen),
         "items": extracted(seen),
+        "assets": assets(seen),
+        "merged": merged(seen),
         "also": other_outcomes(seen.frontier),
         "pending": pending(seen.frontier),
         "skipped": skipped(seen),

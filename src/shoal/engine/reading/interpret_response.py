@@ -21,6 +21,7 @@ from shoal.engine.reading.unwanted_types import drop_unwanted
 from shoal.engine.request_result import OFFERED_AT_ONCE, Listing, RequestResult, add_links, add_skips
 from shoal.engine.shape_statistics import Worth
 from shoal.extract.html_tags import HTML_TYPES
+from shoal.extract.link_header import linked_as
 from shoal.extract.page import PageHead
 from shoal.extract.robots_directives import robots_of_header
 from shoal.fetch.exchange import Exchange, Failure, FailureKind
@@ -124,6 +125,9 @@ def _apply_robots_header(active_job: ActiveJob, record: PageRecord, answer: Exch
     if "x-robots-tag" in answer.headers:
         asked = robots_of_header(_header_robots(answer), active_job.token)
         record.noindex, record.nofollow = asked.noindex, asked.nofollow
+    if "link" in answer.headers:
+        named = linked_as("canonical", ",".join(answer.headers.get_all("link")))
+        record.canonical = active_job.resolver.link(record.url, named).url if named else None
 
 
 def _header_robots(answer: Exchange) -> str:
@@ -288,8 +292,12 @@ async def _extract(
 def apply_page_head(active_job: ActiveJob, record: PageRecord, head: PageHead) -> Link | None:
     """Returns the link to the page's canonical URL, if it names one."""
     record.title = head.title
-    canonical = active_job.resolver.link(record.url, head.canonical, head.base) if head.canonical else None
-    record.canonical = canonical.url if canonical else None
+    canonical = None
+    if head.canonical:
+        canonical = active_job.resolver.link(record.url, head.canonical, head.base)
+        record.canonical = canonical.url
+    elif record.canonical:
+        canonical = active_job.resolver.link(record.url, record.canonical)
     record.noindex, record.nofollow = record.noindex or head.noindex, record.nofollow or head.nofollow
     return canonical
 
