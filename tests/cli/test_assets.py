@@ -49,7 +49,8 @@ def sites(tmp_path: Path) -> Iterator[tuple[str, str]]:
             "site/b.html": '<img src="i.png">',
             "site/css/a.css": '@import "b.css"; a { background: url(../bg.png) }',
             "site/css/b.css": f"b {{ background: url({cdn}far.png) }}",
-            **dict.fromkeys(("site/i.png", "site/bg.png", "site/secret.png", "cdn/far.png", "cdn/x.js"), "x"),
+            "cdn/x.js": 'import "./y.js"',
+            **dict.fromkeys(("site/i.png", "site/bg.png", "site/secret.png", "cdn/far.png", "cdn/y.js"), "x"),
             "cdn/page.html": "another site",
         }
         for name, text in files.items():
@@ -60,13 +61,13 @@ def sites(tmp_path: Path) -> Iterator[tuple[str, str]]:
 def test_a_mirror_has_what_its_pages_need_and_no_page_of_another_host(shoal: Shell, sites: tuple[str, str]) -> None:
     site, cdn = sites
     ran = shoal("crawl", site, "--allow-private", "--rate", "0", "--json", "--assets", "--exclude", "secret")
-    assert (ran.code, ran.summary["pages"], ran.summary["assets"]) == (0, 2, 6)
+    assert (ran.code, ran.summary["pages"], ran.summary["assets"]) == (0, 2, 7)
     assert shoal("export", "last", "--mirror", "mirror", "--assets").code == 0
     root = shoal.folder / "mirror"
     ours, theirs = (url.removeprefix("http://").rstrip("/").replace(":", "+") for url in sites)
     assert {str(file.relative_to(root)) for file in root.rglob("*") if file.is_file()} == {
         *(f"{ours}/{name}" for name in ("index.html", "b.html", "i.png", "bg.png", "css/a.css", "css/b.css")),
-        *(f"{theirs}/{name}" for name in ("x.js", "far.png")),
+        *(f"{theirs}/{name}" for name in ("x.js", "y.js", "far.png")),
     }
     front = (root / ours / "index.html").read_text()
     assert f'<script src="../{theirs}/x.js">' in front and '<img src="i.png">' in front
@@ -78,22 +79,22 @@ def test_a_refresh_has_the_assets_of_unchanged_pages_too(shoal: Shell, sites: tu
     command = ("crawl", sites[0], "--allow-private", "--rate", "0", "--json", "--assets", "--refresh")
     first, second = (shoal(*command).summary for _ in range(2))
     assert second["pages"] == first["pages"] == 2
-    assert second["assets"] == first["assets"] == 7
-    assert [page["changed"] for page in shoal("pages", "last", "--json").lines] == [False] * 9
+    assert second["assets"] == first["assets"] == 8
+    assert [page["changed"] for page in shoal("pages", "last", "--json").lines] == [False] * 10
 
 
 def test_assets_count_apart_from_pages_and_have_a_limit_of_their_own(shoal: Shell, sites: tuple[str, str]) -> None:
     command = ("crawl", sites[0], "--allow-private", "--rate", "0", "--json", "--assets", "--name", "few")
     page = shoal(*command, "--max-pages", "1").summary
     # A page at the limit still gets all of its assets.
-    assert (page["state"], page["pages"], page["assets"], page["by_status"]) == ("limited", 1, 7, {"200": 1})
+    assert (page["state"], page["pages"], page["assets"], page["by_status"]) == ("limited", 1, 8, {"200": 1})
     some = shoal(*command, "--max-assets", "3").summary
     assert (some["state"], some["pages"], some["assets"]) == ("limited", 2, 3)
     told = shoal("job", "few").out
     assert "its limit of assets is reached" in told and "\n  assets      3 parts of pages" in told
-    rest = shoal("resume", "few", "--max-assets", "7", "--json").summary
-    assert (rest["state"], rest["pages"], rest["assets"]) == ("done", 2, 7)
-    assert sum(bool(page["is_asset"]) for page in shoal("pages", "few", "--json").lines) == 7
+    rest = shoal("resume", "few", "--max-assets", "8", "--json").summary
+    assert (rest["state"], rest["pages"], rest["assets"]) == ("done", 2, 8)
+    assert sum(bool(page["is_asset"]) for page in shoal("pages", "few", "--json").lines) == 8
 
 
 def test_a_spider_sees_no_asset_neither_in_the_crawl_nor_when_extracting_again(

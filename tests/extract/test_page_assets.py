@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from shoal.extract.document import Document
-from shoal.extract.page_assets import css_assets, html_assets, is_asset_type
+from shoal.extract.page_assets import css_assets, html_assets, is_asset_type, script_assets
 
 HTML = b"""<!doctype html><html><head><base href="/b/">
 <link rel="Stylesheet" href=" a.css "><link rel="shortcut icon" href=i.ico><link rel=canonical href=c.html>
@@ -32,6 +32,16 @@ def test_an_embedded_picture_is_an_asset_and_an_embedded_film_is_none() -> None:
     <object data=film.mp4></object><object data=page></object><embed src=c.svg type=text/x-game><object></object>"""
     _, links = html_assets(Document(html, "https://a.example/"))
     assert links == ["a.svg?v=1", "chart", "b.PNG"]
+
+
+def test_a_script_names_the_scripts_that_it_imports() -> None:
+    script = """import "./a.js"; import b, {c as d} from '../b.js';export*from"/c.mjs"
+    const view = () => import( './lazy.js' ), e = await import("https://b.example/e.js"), x = Array.from("./x.js")
+    import vue from "vue"; load("./y.js"); import("./" + name); import `./z.js`"""
+    assert script_assets(script) == ["./a.js", "../b.js", "/c.mjs", "./lazy.js", "https://b.example/e.js"]
+    html = f"<script type=module>{script}</script><script type=module src=m.js>import './no.js'</script>".encode()
+    _, links = html_assets(Document(html + b"<script>import('./plain.js')</script>", "https://a.example/"))
+    assert links == [*script_assets(script), "m.js"]
 
 
 def test_a_stylesheet_names_fonts_and_what_it_imports() -> None:

@@ -3,6 +3,12 @@
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 """The media types of pages."""
 
+SCRIPT_TYPES = ("text/javascript", "application/javascript", "application/x-javascript")
+"""The media types of scripts."""
+
+WITH_ASSETS = frozenset((*HTML_TYPES, "text/css", *SCRIPT_TYPES))
+"""The media types of documents that may need assets."""
+
 SAYING = ("base", "meta", "link")
 """Elements with facts about the page."""
 

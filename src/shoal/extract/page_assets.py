@@ -8,6 +8,7 @@ import re
 from selectolax.lexbor import LexborNode
 
 from shoal.extract.document import Document
+from shoal.extract.html_tags import SCRIPT_TYPES
 from shoal.extract.rewrite_css import rewrite_css
 from shoal.extract.rewrite_html import base_href, candidates
 
@@ -28,12 +29,16 @@ _ATTRIBUTES = {
 _EMBEDDING = {"object": "data", "embed": "src"}
 """Elements that may embed anything: only pictures are fetched for them."""
 _PICTURE = re.compile(r"[^?#]*\.(?:svgz?|png|jpe?g|gif|webp|avif)(?:[?#]|\s*\Z)", re.IGNORECASE)
-_TYPES = ("image/", "font/", "application/font", "application/x-font", "text/css", "text/javascript")
-_SCRIPTS = ("application/javascript", "application/x-javascript", "application/vnd.ms-fontobject")
+_IMPORTED = re.compile(
+    r"""\b(?:from|import(?:\s*+\()?+)\s*+(?:"((?:\.{0,2}/|https?:)[^"\\\s]++)"|'((?:\.{0,2}/|https?:)[^'\\\s]++)')"""
+)
+"""In a script: `import "./a.js"`, `export * from "./a.js"`, `import("./a.js")`."""
+_TYPES = ("image/", "font/", "application/font", "application/x-font", "text/css")
+_OTHERS = (*SCRIPT_TYPES, "application/vnd.ms-fontobject")
 
 
 def is_asset_type(media_type: str) -> bool:
-    return media_type.startswith(_TYPES) or media_type in _SCRIPTS
+    return media_type.startswith(_TYPES) or media_type in _OTHERS
 
 
 def html_assets(document: Document) -> tuple[str | None, list[str]]:
@@ -57,14 +62,21 @@ def css_assets(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def script_assets(text: str) -> list[str]:
+    """The scripts that it imports, as written. Names that need an import map are not among them."""
+    return list(dict.fromkeys(double or single for double, single in _IMPORTED.findall(text)))
+
+
 def _of_node(node: LexborNode) -> list[str]:
     if node.tag == "style":
         return css_assets(node.text())
     attributes = node.attributes
     if not attributes:
         return []
-    if node.tag == "script" and (attributes.get("type") or "").lower() == "importmap":
-        return _of_import_map(node.text())
+    if node.tag == "script" and not attributes.get("src"):
+        type_ = (attributes.get("type") or "").lower()
+        read = {"importmap": _of_import_map, "module": script_assets}.get(type_)
+        return read(node.text()) if read else []
     names = list(_ATTRIBUTES.get(node.tag or "", ()))
     if node.tag == "link" and _RELS & set((attributes.get("rel") or "").lower().split()):
         names.append("href")

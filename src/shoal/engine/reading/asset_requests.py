@@ -1,4 +1,4 @@
-"""The requests for what a page needs to be looked at, and for what its stylesheets need.
+"""The requests for what a page needs to be looked at, and for what its stylesheets and scripts need.
 
 They may lead to any host, because many sites have such files elsewhere. Excluded URLs, robots.txt, rates and guarded
 addresses apply as to every request. Nothing is extracted from them.
@@ -15,8 +15,8 @@ from shoal.engine.request_result import RequestResult, add_skips
 from shoal.errors import InvalidURL
 from shoal.extract.document import Document
 from shoal.extract.extract_errors import UnparsablePage
-from shoal.extract.html_tags import HTML_TYPES
-from shoal.extract.page_assets import css_assets, html_assets
+from shoal.extract.html_tags import HTML_TYPES, SCRIPT_TYPES
+from shoal.extract.page_assets import css_assets, html_assets, script_assets
 from shoal.extract.url_join import join
 from shoal.fetch.charset import to_utf8
 from shoal.fetch.exchange import Exchange
@@ -31,7 +31,7 @@ MOST_LEVELS = LAST_LEVEL
 
 
 async def offer_assets(active_job: ActiveJob, done: RequestResult, record: PageRecord, answer: Exchange) -> None:
-    """Of a page, and of an asset that is CSS."""
+    """Of a page, and of an asset that is a stylesheet or a script."""
     trail = done.lease.trail
     level = (trail.meta or {}).get("level", 1) if trail.is_asset else 0
     if level >= MOST_LEVELS or len(answer.body) > MOST_BYTES:
@@ -51,6 +51,9 @@ def _found(record: PageRecord, answer: Exchange, is_page: bool) -> tuple[str, li
     if record.content_type == "text/css":
         text = to_utf8(answer.body, answer.headers.get("content-type")).decode(errors="replace")
         return record.url, css_assets(text)
+    if not is_page and record.content_type in SCRIPT_TYPES:
+        text = to_utf8(answer.body, answer.headers.get("content-type")).decode(errors="replace")
+        return record.url, script_assets(text)
     if not is_page or record.content_type not in HTML_TYPES:
         return record.url, []
     try:

@@ -20,7 +20,7 @@ from shoal.engine.reading.sitemap_requests import listing_of
 from shoal.engine.reading.unwanted_types import drop_unwanted
 from shoal.engine.request_result import OFFERED_AT_ONCE, Listing, RequestResult, add_links, add_skips
 from shoal.engine.shape_statistics import Worth
-from shoal.extract.html_tags import HTML_TYPES
+from shoal.extract.html_tags import HTML_TYPES, WITH_ASSETS
 from shoal.extract.link_header import linked_as
 from shoal.extract.page import PageHead
 from shoal.extract.robots_directives import robots_of_header
@@ -340,7 +340,7 @@ async def _unchanged(
     """The callback gets the archived page: its code may have changed, so its items are not those of the last time.
     The page's assets are found there too."""
     is_asset = done.lease.trail.is_asset
-    reads_assets = active_job.spec.assets and record.content_type in (*HTML_TYPES, "text/css")
+    reads_assets = active_job.spec.assets and record.content_type in WITH_ASSETS
     if not reads_assets and (active_job.callbacks is None or is_asset):
         _carry_content(active_job, done, record, earlier)
         return done
