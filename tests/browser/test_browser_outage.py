@@ -60,21 +60,23 @@ async def test_a_crawl_shows_why_it_waits_for_its_browser_and_is_resumed(program
 async def test_a_page_whose_process_ends_is_loaded_again(program: str, tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
 
-    async def end_renderers(request: Asked, writer: asyncio.StreamWriter) -> None:
+    async def end_its_process(request: Asked, writer: asyncio.StreamWriter) -> None:
+        browser = browser_of(os.getpid())
+        assert browser is not None
+        for pid, use in tree_memory(browser).items():
+            if use.is_renderer:
+                os.kill(pid, signal.SIGKILL)
+        await hang(request, writer)
+
+    async def page(request: Asked, writer: asyncio.StreamWriter) -> None:
         asked[request.path] += 1
-        if request.path == "/never" or asked[request.path] == 1:
-            browser = browser_of(os.getpid())
-            assert browser is not None
-            for pid, use in tree_memory(browser).items():
-                if use.is_renderer:
-                    os.kill(pid, signal.SIGKILL)
-            await hang(request, writer)
-        else:
-            await answer(b"<p>hello", headers=("Content-Type: text/html",))(request, writer)
+        ends = request.path == "/never" or asked[request.path] == 1
+        script = b"<script>fetch('/end')</script>" if ends else b""
+        await answer(b"<p>hello" + script, headers=("Content-Type: text/html",))(request, writer)
 
     with Home(tmp_path / "home") as home:
-        async with serving(Site(otherwise=end_renderers)) as site:
+        async with serving(Site(routes={"/end": end_its_process}, otherwise=page)) as site:
             report = await crawl_in(home, program, f"{site.url}/once", f"{site.url}/never").run()
         (dead,) = list_dead(home.store, "job", {})
-    assert asked["/once"] == 2, "it came the second time"
+    assert asked == {"/once": 2, "/never": 3}
     assert report.overview.stored.pages == 1 and (dead["url"], dead["reason"]) == (f"{site.url}/never", "render")
