@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 
 import pytest
 
-from shoal.frontier.contract import Terms
+from shoal.frontier.contract import HostTerms, Terms
 from shoal.model import Outcome
 from tests.frontier.conftest import Bench, names, urls
 
@@ -267,3 +268,35 @@ async def test_a_host_that_nobody_has_met_has_no_clock(bench: Bench) -> None:
     host = await bench.frontier.host("a.test")
     assert host is not None and (host.name, host.rate, host.paused) == ("a.test", 0.5, True)
     assert await bench.frontier.host("A.test") is None
+
+
+async def test_a_job_may_treat_some_hosts_otherwise(bench: Bench) -> None:
+    slow, single = HostTerms("slow.example", 2.0, 4), HostTerms("[::1]", 0.0, 1)
+    await bench.job(gap_s=0.5, per_host=3, hosts=(slow, single))
+    await bench.offer(*urls("slow.example:8000", 2), *urls("[::1]:8000", 2), *urls("other.example", 4))
+    starts: dict[str, list[float]] = {}
+    in_flight: Counter[str] = Counter()
+    for _ in range(25):
+        for lease in await bench.lease(20):
+            starts.setdefault(lease.target.host, []).append(bench.clock.now + lease.wait_s)
+            in_flight[lease.target.host] += 1
+        bench.clock.advance(0.1)
+    assert in_flight == {"slow.example:8000": 2, "[::1]:8000": 1, "other.example": 3}
+    assert starts["slow.example:8000"][1] - starts["slow.example:8000"][0] >= 2.0
+    assert 0.5 <= starts["other.example"][1] - starts["other.example"][0] < 0.7
+
+
+async def test_a_hosts_own_gap_ends_with_the_terms_that_had_it(bench: Bench) -> None:
+    own = (HostTerms("a", 100.0, 1), HostTerms("b", 100.0, 1))
+    await bench.job(gap_s=1.0, per_host=3, hosts=own)
+    await bench.offer(*urls("a", 2), *urls("b", 2), *urls("c", 2))
+    await bench.fetch(await bench.lease())
+    bench.clock.advance(10.0)
+    await bench.fetch(await bench.lease())
+    await bench.frontier.change("job", Terms(gap_s=1.0, per_host=3, hosts=own[1:]))
+    bench.clock.advance(1.1)
+    assert names(await bench.lease()) == ["http://a/1"]
+    bench.clock.advance(80.0)
+    assert await bench.lease() == []
+    bench.clock.advance(12.0)
+    assert names(await bench.lease()) == ["http://b/1"]

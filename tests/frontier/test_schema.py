@@ -21,7 +21,17 @@ async def test_a_file_of_the_first_format_is_brought_up_to_date(tmp_path: Path) 
     frontier.close()
     with closing(sqlite3.connect(path)) as db:
         made = _schema(db)
-        later = ("own_workers", "browser", "rendered", "cost_max", "cost", "assets_max", "asset_permits", "assets")
+        later = (
+            "own_workers",
+            "browser",
+            "rendered",
+            "cost_max",
+            "cost",
+            "assets_max",
+            "asset_permits",
+            "assets",
+            "hosts",
+        )
         db.executescript("".join(f"ALTER TABLE job DROP COLUMN {name};" for name in later))
         db.executescript(
             "ALTER TABLE later DROP COLUMN band; ALTER TABLE lease DROP COLUMN band; DROP INDEX queue_free;"

@@ -80,12 +80,13 @@ def _limits(limits: Limits) -> str:
 
 
 def _politeness(politeness: Politeness) -> str:
-    rate = (
-        f"{politeness.rate:g} request{'' if politeness.rate == 1 else 's'}/s"
-        if politeness.rate
-        else "any number of requests/s"
-    )
-    return f"{rate} and {politeness.per_host} in flight per {politeness.group}"
+    parts = [f"{_rate(politeness.rate)} and {politeness.per_host} in flight per {politeness.group}"]
+    parts += [f"{_rate(own.rate)} and {own.per_host} in flight at {safe(own.host)}" for own in politeness.hosts]
+    return ", ".join(parts)
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:g} request{'' if rate == 1 else 's'}/s" if rate else "any number of requests/s"
 
 
 def _rendering(spec: JobSpec) -> str:

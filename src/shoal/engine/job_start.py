@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from shoal import __version__
 from shoal.engine.active_job import ActiveJob, JobResources
 from shoal.engine.reading.reuse_archived_response import ArchivedResponses
-from shoal.frontier.contract import Terms
+from shoal.frontier.contract import HostTerms, Terms
 from shoal.model import MILLION, Input, JobSpec, Offer, Render, Target, Trail
 from shoal.model.options import bound_of
 from shoal.store.archive.recorder import Recorder
@@ -44,6 +44,7 @@ def terms_of(spec: JobSpec, seconds_used: float, owner: str | None = None) -> Te
         priority=bound_of("priority").nearest(spec.priority),
         gap_s=politeness.gap_s,
         per_host=bound_of("per_host").nearest(politeness.per_host),
+        hosts=tuple(HostTerms(own.host, own.gap_s, own.per_host) for own in politeness.hosts),
         robots=politeness.robots,
         pages=bound_of("max_pages").nearest(limits.pages),
         pages_per_host=bound_of("max_pages_per_host").nearest(limits.pages_per_host),

@@ -39,6 +39,15 @@ class Caller:
         return Call(self._name, self._seq)
 
 
+class HostTerms(NamedTuple):
+    """What a job keeps to at one host, in the place of what it keeps to at all others."""
+
+    host: str
+    """A hostname, which stands for all its ports."""
+    gap_s: float
+    per_host: int
+
+
 class Terms(NamedTuple):
     """What the frontier needs to know to schedule a job."""
 
@@ -49,6 +58,8 @@ class Terms(NamedTuple):
     gap_s: float = 0.5
     """Minimum time between two request starts on one host; 0: no gap, and the host is never slowed down."""
     per_host: int = 2
+    hosts: tuple[HostTerms, ...] = ()
+    """Hosts with a gap and a number in flight of their own."""
     robots: bool = True
     """Whether to honour a host's crawl-delay."""
     pages: int | None = None

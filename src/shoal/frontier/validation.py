@@ -16,6 +16,8 @@ from shoal.model.options import MAX_GAP_S, RATE, bound_of
 MOST_SECONDS = 1e8
 """Three years: longer than any wait."""
 MOST_CHARGED = 1_000_000
+MOST_HOST_TERMS = 500
+"""Hosts with terms of their own: Redis reads those of a job in most calls."""
 MOST = 10**15
 FURTHEST = 1e12
 """The latest time, in seconds since the epoch."""
@@ -25,6 +27,10 @@ def check_terms(terms: Terms) -> None:
     _check("gap_s", terms.gap_s, 0, MAX_GAP_S)
     for name, number in (("per_host", terms.per_host), ("priority", terms.priority)):
         _check(name, number, bound_of(name).least, bound_of(name).most)
+    _check("the number of hosts with terms of their own", len(terms.hosts), 0, MOST_HOST_TERMS)
+    for own in terms.hosts:
+        _check("gap_s", own.gap_s, 0, MAX_GAP_S)
+        _check("per_host", own.per_host, bound_of("per_host").least, bound_of("per_host").most)
     limits = {"pages": terms.pages, "pages_per_host": terms.pages_per_host, "bytes": terms.bytes}
     limits |= {"cost": terms.cost, "spent": terms.spent, "assets": terms.assets}
     for name, value in limits.items():

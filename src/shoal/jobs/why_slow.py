@@ -24,7 +24,8 @@ def why_slow(status: JobStatus, series: Sequence[Point]) -> str | None:
     if status.state not in (JobState.RUNNING, JobState.WAITING) or not status.limiting:
         return None
     hosts, polite, recent = status.ready_hosts, status.job.spec.politeness, series[-POINTS:]
-    if status.state is JobState.RUNNING and hosts:
+    # Where hosts have limits of their own, there is no one figure for all.
+    if status.state is JobState.RUNNING and hosts and not polite.hosts:
         if status.limiting.startswith(_RATE) and polite.rate:
             return _by_rate(status, hosts, polite.rate, recent)
         if status.limiting.startswith(_RESPONSES) and recent and recent[-1].p50_ms:

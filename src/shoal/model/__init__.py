@@ -9,6 +9,7 @@ from shoal.model.job import (
     MOST_NOFOLLOW_PAGES,
     NEWEST,
     PACKAGE,
+    HostPoliteness,
     Input,
     JobSpec,
     JobState,
@@ -20,6 +21,7 @@ from shoal.model.job import (
     Webhook,
     reached,
     reached_limit,
+    without_port,
 )
 from shoal.model.options import Canonical, Lane, ScopeKind
 from shoal.model.record import (
@@ -69,6 +71,7 @@ __all__ = [
     "Drop",
     "Figures",
     "FoundContent",
+    "HostPoliteness",
     "Input",
     "ItemRecord",
     "ItemType",
@@ -98,4 +101,5 @@ __all__ = [
     "fingerprint_hex",
     "reached",
     "reached_limit",
+    "without_port",
 ]

@@ -83,6 +83,25 @@ def reached_limit(reason: str | None) -> str | None:
     return next((name for name in names if (reason or "").startswith(reached(name))), None)
 
 
+def without_port(host: str) -> str:
+    hostname, _, port = host.rpartition(":")
+    return hostname if port.isdigit() else host
+
+
+@dataclass(frozen=True, slots=True)
+class HostPoliteness:
+    """How a job treats one host."""
+
+    host: str
+    """A hostname, which stands for all its ports."""
+    rate: float
+    per_host: int
+
+    @property
+    def gap_s(self) -> float:
+        return _gap_s(self.rate)
+
+
 @dataclass(frozen=True, slots=True)
 class Politeness:
     """How a job treats a host."""
@@ -92,6 +111,16 @@ class Politeness:
     group: str = DEFAULTS["politeness.group"]
     robots: bool = DEFAULTS["politeness.robots"]
     nofollow: bool = DEFAULTS["politeness.nofollow"]
+    hosts: tuple[HostPoliteness, ...] = ()
+    """Hosts that are treated otherwise than the others."""
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> Politeness:
+        hosts = tuple(HostPoliteness(**host) for host in fields.get("hosts", ()))
+        return cls(**{**fields, "hosts": hosts})
+
+    def rate_at(self, host: str) -> float:
+        return next((own.rate for own in self.hosts if own.host in (host, without_port(host))), self.rate)
 
     @property
     def obeys_nofollow(self) -> bool:
@@ -99,8 +128,12 @@ class Politeness:
 
     @property
     def gap_s(self) -> float:
-        # A job that was stored before rates had bounds may have any.
-        return min(1 / self.rate, MAX_GAP_S) if self.rate else 0.0
+        return _gap_s(self.rate)
+
+
+def _gap_s(rate: float) -> float:
+    # A job that was stored before rates had bounds may have any.
+    return min(1 / rate, MAX_GAP_S) if rate else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +352,7 @@ class JobSpec:
             "allow_private": self.allow_private,
             "insecure": self.insecure,
             "ca_file": self.ca_certificates is not None,
-            "rate_0": not self.politeness.rate,
+            "rate_0": not (self.politeness.rate and all(own.rate for own in self.politeness.hosts)),
             "user_agent": not usual,
         }
         return [name for name, given in set_aside.items() if given]
@@ -345,7 +378,7 @@ class JobSpec:
                 "render": Render(raw.get("render", DEFAULTS["render"])),
                 "rendering": RenderOptions.of_fields(raw.get("rendering", {})),
                 "limits": Limits(**raw["limits"]),
-                "politeness": Politeness(**raw["politeness"]),
+                "politeness": Politeness.of_fields(raw["politeness"]),
                 "webhook": Webhook(**raw["webhook"]) if raw["webhook"] else None,
                 "scrapy_run": ScrapyRun(**raw["scrapy_run"]) if raw.get("scrapy_run") else None,
             }

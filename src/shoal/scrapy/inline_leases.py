@@ -38,7 +38,13 @@ def inline_job(job: str, caller: str) -> str:
 def inline_terms(terms: Terms) -> Terms:
     """Hosts are treated as by the job itself, whose limits count its pages only."""
     return Terms(
-        terms.lane, terms.owner, gap_s=terms.gap_s, per_host=terms.per_host, robots=terms.robots, own_workers=True
+        terms.lane,
+        terms.owner,
+        gap_s=terms.gap_s,
+        per_host=terms.per_host,
+        hosts=terms.hosts,
+        robots=terms.robots,
+        own_workers=True,
     )
 
 

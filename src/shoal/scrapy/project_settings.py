@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from shoal import settings
-from shoal.model import JobSpec, Politeness
+from shoal.model import HostPoliteness, JobSpec, Politeness
 from shoal.model.options import bound_of
 from shoal.model.sink_url import absolute_sink, check_sink
 from shoal.scrapy.crawl_job import CrawlPlan, check_job_id
+from shoal.scrapy.download_slots import slot_hosts
 
 _PARAMS = ("password", "username", "db")
 
@@ -45,33 +47,12 @@ def scrapy_redis_url(scrapy: Any) -> str | None:
 def crawl_plan(scrapy: Any, spider: Any) -> CrawlPlan:
     """Raises UsageError."""
     delay_s = float(getattr(spider, "download_delay", None) or scrapy.getfloat("DOWNLOAD_DELAY"))
-    rate = bound_of("rate").nearest(1 / delay_s) if delay_s else 0.0
-    politeness = Politeness(rate=rate, per_host=_per_host(scrapy), robots=scrapy.getbool("ROBOTSTXT_OBEY"))
     name = f"{spider.name}"
+    politeness = _politeness(scrapy, delay_s)
     spec = JobSpec(name=name, scrapy=name, politeness=politeness, archive=False, text=False, agent=_agent(scrapy))
     spec = replace(spec, sinks=_sinks(scrapy))
     flush, persist = (scrapy.getbool(f"SCHEDULER_{name}") for name in ("FLUSH_ON_START", "PERSIST"))
     return CrawlPlan(spec, check_job_id(scrapy["SHOAL_JOB"]), flush, persist)
-
-
-def slot_warnings(slots: dict[str, Any]) -> list[str]:
-    """What each entry of DOWNLOAD_SLOTS asks for in vain, and what to use instead."""
-    return [f"DOWNLOAD_SLOTS is not used: {host}: {_instead(host, slot)}" for host, slot in slots.items()]
-
-
-def _instead(host: str, slot: dict[str, Any]) -> str:
-    found = []
-    for key, value in slot.items():
-        if key == "delay":
-            rate = bound_of("rate").nearest(1 / float(value) if value else math.inf)
-            found.append(f"for the delay, use `shoal hosts {host} --rate {rate:g}`, which holds for all jobs")
-        elif key == "concurrency":
-            found.append(
-                "for the concurrency, use CONCURRENT_REQUESTS_PER_DOMAIN, which holds for each host of the spider"
-            )
-        else:
-            found.append(f"{key}={value!r} has no equivalent")
-    return "; ".join(found)
 
 
 def _sinks(scrapy: Any) -> tuple[str, ...]:
@@ -80,12 +61,22 @@ def _sinks(scrapy: Any) -> tuple[str, ...]:
     return tuple(absolute_sink(text, Path.cwd()) for text in scrapy.getlist("SHOAL_SINKS"))
 
 
-def _per_host(scrapy: Any) -> int:
+def _politeness(scrapy: Any, delay_s: float) -> Politeness:
     most = scrapy.getint("CONCURRENT_REQUESTS_PER_IP") or scrapy.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+    usual = HostPoliteness("", _rate(delay_s), _per_host(scrapy, most))
+    hosts = slot_hosts(scrapy.getdict("DOWNLOAD_SLOTS"), usual, _rate, partial(_per_host, scrapy))
+    return Politeness(usual.rate, usual.per_host, robots=scrapy.getbool("ROBOTSTXT_OBEY"), hosts=hosts)
+
+
+def _per_host(scrapy: Any, most: int) -> int:
     if scrapy.getbool("AUTOTHROTTLE_ENABLED"):
         # AutoThrottle waits latency / N between requests. N requests in flight have the same rate, for all processes.
         most = min(most, math.ceil(scrapy.getfloat("AUTOTHROTTLE_TARGET_CONCURRENCY")))
     return int(bound_of("per_host").nearest(max(1, most)))
+
+
+def _rate(delay_s: float) -> float:
+    return float(bound_of("rate").nearest(1 / delay_s)) if delay_s else 0.0
 
 
 def _agent(scrapy: Any) -> str:

@@ -22,6 +22,7 @@ from shoal.frontier.recent_offers import RecentOffers
 from shoal.model import JobState, Lease, Trail
 from shoal.scrapy.cookie_jars import CookieJars
 from shoal.scrapy.crawl_job import open_crawl
+from shoal.scrapy.download_slots import slot_warnings
 from shoal.scrapy.dupefilter import own_filter
 from shoal.scrapy.engine_hooks import EngineHooks
 from shoal.scrapy.fingerprints import Fingerprints
@@ -31,7 +32,7 @@ from shoal.scrapy.held_request import SPIDER_ERROR, UNREADABLE, HeldRequest
 from shoal.scrapy.json_values import NotSerializable
 from shoal.scrapy.outbox import Outbox
 from shoal.scrapy.project import runs_page_command
-from shoal.scrapy.project_settings import crawl_plan, shoal_settings, slot_warnings
+from shoal.scrapy.project_settings import crawl_plan, shoal_settings
 from shoal.scrapy.request_json import TOKEN, WHOLE, PackedRequest, pack, unpack
 
 INTERRUPTIONS = ("finished", "shutdown", "memusage_exceeded")

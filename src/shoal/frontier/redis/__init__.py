@@ -157,6 +157,8 @@ class RedisFrontier(RedisInspection):
         }
         fields |= {"per_host": terms.per_host, "robots": terms.robots, "own_workers": terms.own_workers}
         fields |= {"browser": terms.browser, "spent": terms.spent}
+        if terms.hosts:
+            fields["hosts"] = {own.host: [own.gap_s, own.per_host] for own in terms.hosts}
         args = {"job": job, "terms": fields, "known": known, "lost": lost}
         again = False
         while await self._shard.run("open", {**args, "again": again}):

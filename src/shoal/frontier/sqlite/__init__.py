@@ -20,7 +20,7 @@ from shoal.frontier.contract import ALL_LANES, HORIZON_S, LEASE_S, Call, Ended, 
 from shoal.frontier.serialize import target_of, trail_of
 from shoal.frontier.sqlite.inspection import SqliteInspection
 from shoal.frontier.sqlite.lease_outcomes import LeaseOutcomes, expired, wake
-from shoal.frontier.sqlite.leasing import Leasing
+from shoal.frontier.sqlite.leasing import Leasing, own_terms
 from shoal.frontier.sqlite.offering import Offering
 from shoal.frontier.sqlite.pending_rows import CAPPED, PARKED, RENDERED, band_of
 from shoal.frontier.sqlite.schema import open_database, unusable
@@ -59,19 +59,21 @@ class SqliteFrontier(SqliteInspection):
         lane = ALL_LANES.index(terms.lane)
         row = (lane, terms.priority, terms.gap_s, terms.per_host, terms.robots, terms.own_workers, terms.browser)
         limits = (terms.pages, terms.pages_per_host, terms.bytes, terms.stop_at, terms.assets, terms.cost, terms.spent)
-        self._quicken(job, terms.gap_s)
+        hosts = json.dumps(terms.hosts) if terms.hosts else ""
+        self._quicken(job, terms.gap_s, hosts)
         self._db.execute(
             "INSERT INTO job(name, state, lane, priority, gap_s, per_host, robots, own_workers, browser, pages_max, "
-            "pages_per_host, bytes_max, stop_at, assets_max, cost_max, cost, edition) "
-            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "pages_per_host, bytes_max, stop_at, assets_max, cost_max, cost, hosts, edition) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT(name) DO UPDATE SET edition = edition + 1, "
             "state = CASE excluded.state WHEN 'lost' THEN job.state ELSE 'active' END, "
             "lane = excluded.lane, priority = excluded.priority, gap_s = excluded.gap_s, "
             "per_host = excluded.per_host, robots = excluded.robots, own_workers = excluded.own_workers, "
             "browser = excluded.browser, pages_max = excluded.pages_max, "
             "pages_per_host = excluded.pages_per_host, bytes_max = excluded.bytes_max, stop_at = excluded.stop_at, "
-            "assets_max = excluded.assets_max, cost_max = excluded.cost_max, cost = max(job.cost, excluded.cost)",
-            (job, state, *row, *limits, int(self._clock())),
+            "assets_max = excluded.assets_max, cost_max = excluded.cost_max, cost = max(job.cost, excluded.cost), "
+            "hosts = excluded.hosts",
+            (job, state, *row, *limits, hosts, int(self._clock())),
         )
         # A new try of the job gives silent hosts their full time again, and checks capped hosts under the new limits.
         self._db.execute(
@@ -79,16 +81,29 @@ class SqliteFrontier(SqliteInspection):
             (CAPPED, self._clock(), self._job_id(job)),
         )
 
-    def _quicken(self, job: str, gap_s: float) -> None:
+    def _quicken(self, job: str, gap_s: float, hosts: str) -> None:
         """A job that gets a shorter gap waits no longer than that from now on, also at hosts where a later start was
         planned."""
-        slower = self._db.execute("SELECT id FROM job WHERE name = ? AND gap_s > ?", (job, gap_s)).fetchone()
-        if slower is not None:
-            self._db.execute(
-                "UPDATE ready SET next_at = min(next_at, ?1), at = CASE WHEN at < ?2 THEN min(at, ?1) ELSE at END "
-                "WHERE job = ?3",
-                (self._clock() + gap_s, PARKED, slower["id"]),
-            )
+        known = self._db.execute("SELECT id, gap_s, hosts FROM job WHERE name = ?", (job,)).fetchone()
+        if known is None or (known["gap_s"] <= gap_s and known["hosts"] == hosts):
+            return
+        now = self._clock()
+        if not (hosts or known["hosts"]):
+            self._plan_sooner(known["id"], now + gap_s)
+            return
+        query = "SELECT h.id, h.name FROM ready r JOIN host h ON h.id = r.host WHERE r.job = ?"
+        for host in self._db.execute(query, (known["id"],)).fetchall():
+            own = own_terms(hosts, host["name"])
+            self._plan_sooner(known["id"], now + (own[0] if own else gap_s), host["id"])
+
+    def _plan_sooner(self, job: int, next_at: float, host: int | None = None) -> None:
+        """At one host, or at all of the job."""
+        self._db.execute(
+            "UPDATE ready SET next_at = min(next_at, :next), "
+            "at = CASE WHEN at < :parked THEN min(at, :next) ELSE at END "
+            f"WHERE job = :job {'' if host is None else 'AND host = :host'}",
+            {"next": next_at, "parked": PARKED, "job": job, "host": host},
+        )
 
     async def change(self, job: str, terms: Terms) -> None:
         with self._transaction():

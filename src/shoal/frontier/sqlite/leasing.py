@@ -9,9 +9,11 @@ Unproven hosts have not answered the job yet. While other hosts are due too, unp
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 
 from shoal.frontier.adaptive_delay import UNREACHABLE_AFTER_S, UNREACHABLE_FAILURES, gap_of, slowdown_at
@@ -19,7 +21,7 @@ from shoal.frontier.contract import ALL_LANES, UNPROVEN_ONE_IN
 from shoal.frontier.politeness_clock import StartClock
 from shoal.frontier.serialize import target_of, trail_of
 from shoal.frontier.sqlite.pending_rows import ASSETS, CAPPED, PARKED, RENDERED, Pending, Permits, Queue
-from shoal.model import Lane, Lease
+from shoal.model import Lane, Lease, without_port
 
 UNREACHABLE_BATCH = 500
 LOOKS_PER_JOB = 256
@@ -166,7 +168,7 @@ class Leasing:
             return self._give(job, host, pending, permits, gap_s=0.0, start_at=self._now, unreachable=True)
         gap_s = host_gap(job, host, self._now)
         start_at = max(self._now, start_of(host, self._site_clock(host), gap_s))
-        room = job["per_host"] - host["in_flight"]
+        room = terms_at(job, host["name"])[1] - host["in_flight"]
         if host["paused"] or room <= 0:
             return self._check_again(job, host, PARKED)
         if start_at > self._until:
@@ -312,8 +314,25 @@ def unproven_share(given: int, n: int) -> int:
     return (given + n) // UNPROVEN_ONE_IN - given // UNPROVEN_ONE_IN
 
 
+def terms_at(job: sqlite3.Row, host: str) -> tuple[float, int]:
+    """The job's gap at a host, and how many requests it may have in flight there."""
+    own = own_terms(job["hosts"], host) if job["hosts"] else None
+    return own or (job["gap_s"], job["per_host"])
+
+
+def own_terms(hosts: str, host: str) -> tuple[float, int] | None:
+    """`hosts`: the column of the job."""
+    known = _parsed_terms(hosts)
+    return known.get(host) or known.get(without_port(host))
+
+
+@lru_cache(16)
+def _parsed_terms(hosts: str) -> dict[str, tuple[float, int]]:
+    return {host: (gap_s, per_host) for host, gap_s, per_host in json.loads(hosts or "[]")}
+
+
 def host_gap(job: sqlite3.Row, host: sqlite3.Row, now: float) -> float:
-    gap_s = job["gap_s"]
+    gap_s, _ = terms_at(job, host["name"])
     if host["rate"] is not None:
         gap_s = 1 / host["rate"] if host["rate"] else 0.0
     slowdown = slowdown_at(now, host["slowdown"], host["learnt_at"])

@@ -1,6 +1,7 @@
 """The tables of `frontier.db`, and how the file is opened.
 
-job      one row per job: its terms, whether it may be leased from, its place in turn, and its counts
+job      one row per job: its terms, whether it may be leased from, its place in turn, and its counts; `hosts` is JSON
+         of the hosts that have terms of their own
 host     one row per host ever leased from: clock, slots in flight, learned pace, an operator's settings
 site     the clock that the hosts of one registrable domain at one address share
 ready    one row per (job, host): when to check it next, the job's own next start, pages taken there, whether it ever
@@ -25,7 +26,7 @@ from shoal.frontier.sqlite.sites import site_id
 from shoal.sqlite_file import read_only_uri, use_write_ahead_log
 from shoal.urls import domain_of
 
-VERSION = 8
+VERSION = 9
 FIRST_WITH_SITES = 3
 BUSY_S = 5.0
 
@@ -41,7 +42,8 @@ CREATE TABLE job(
   edition INTEGER NOT NULL, own_workers INTEGER NOT NULL DEFAULT 0,
   browser INTEGER NOT NULL DEFAULT 0, rendered INTEGER NOT NULL DEFAULT 0,
   cost_max INTEGER, cost INTEGER NOT NULL DEFAULT 0,
-  assets_max INTEGER, asset_permits INTEGER NOT NULL DEFAULT 0, assets INTEGER NOT NULL DEFAULT 0);
+  assets_max INTEGER, asset_permits INTEGER NOT NULL DEFAULT 0, assets INTEGER NOT NULL DEFAULT 0,
+  hosts TEXT NOT NULL DEFAULT '');
 CREATE TABLE host(
   id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, next_at REAL NOT NULL DEFAULT 0,
   in_flight INTEGER NOT NULL DEFAULT 0, rate REAL, paused INTEGER NOT NULL DEFAULT 0,
@@ -125,6 +127,9 @@ FROM_VERSION_7 = """
 ALTER TABLE job ADD COLUMN rendered INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX queue_rendered ON queue(job, host) WHERE band >= 10;
 """
+FROM_VERSION_8 = """
+ALTER TABLE job ADD COLUMN hosts TEXT NOT NULL DEFAULT '';
+"""
 STEPS = (
     FROM_VERSION_1,
     FROM_VERSION_2,
@@ -133,6 +138,7 @@ STEPS = (
     FROM_VERSION_5,
     FROM_VERSION_6,
     FROM_VERSION_7,
+    FROM_VERSION_8,
 )
 
 

@@ -43,8 +43,16 @@ savers[#savers + 1] = function()
   end
 end
 
-local function host_gap(job, host)
-  local gap_s = job.gap_s
+-- The job's gap at a host, and how many requests it may have in flight there. Hosts with terms of their own are named
+-- without a port.
+local function terms_at(job, name)
+  local own = job.hosts and (job.hosts[name] or job.hosts[(string.gsub(name, ':%d+$', ''))])
+  if own then return own[1], own[2] end
+  return job.gap_s, job.per_host
+end
+
+local function host_gap(job, name, host)
+  local gap_s = terms_at(job, name)
   if host.rate then gap_s = host.rate > 0 and 1 / host.rate or 0 end
   return gap_of(gap_s, slowdown_at(host), job.robots and host.crawl_delay_s or 0)
 end

@@ -46,7 +46,7 @@ if waiting[1] then
   local name = waiting[1]
   local host, visit = host_of(name), visit_of(job, name)
   local site = site_of(site_name(name, host, visit))
-  job.starts_at = start_of(host, site, visit, host_gap(job, host))
+  job.starts_at = start_of(host, site, visit, host_gap(job, name, host))
   job.waits_for, job.waits_for_more, job.host = name, waiting[2] ~= nil, host
 end
 job.ready_hosts = 0

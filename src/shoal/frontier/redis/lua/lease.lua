@@ -99,8 +99,9 @@ local function of_host(job, name, quota)
   if is_unreachable(visit) then return of_unreachable(job, name, visit, quota, permits, capped) end
 
   local host = host_of(name)
-  local site, gap_s = site_of(site_name(name, host, visit)), host_gap(job, host)
-  local start_at, room = math.max(now, start_of(host, site, visit, gap_s)), job.per_host - host.in_flight
+  local site, gap_s = site_of(site_name(name, host, visit)), host_gap(job, name, host)
+  local _, most = terms_at(job, name)
+  local start_at, room = math.max(now, start_of(host, site, visit, gap_s)), most - host.in_flight
   if host.paused or room <= 0 then
     park(job, name, times)
     return 0

@@ -2,7 +2,8 @@
 -- Adds a job and activates it, or gives a known job new terms.
 -- args: job; known (the job must be known, and keeps its state); lost (an unknown job takes no offers yet);
 --       again (this call continues an earlier one); terms (lane, owner, priority, gap_s, per_host, robots,
---       own_workers, browser, spent; pages_max, pages_per_host, assets_max, bytes_max, cost_max, stop_at if limited)
+--       own_workers, browser, spent; pages_max, pages_per_host, assets_max, bytes_max, cost_max, stop_at if limited;
+--       hosts: hostname -> {gap_s, per_host}, if any has its own)
 -- returns how many hosts may still be capped: call again until 0
 
 local CAPPED_PER_CALL = 500
@@ -25,7 +26,20 @@ local function state_of(job, known)
   return known and job.state or 'lost'
 end
 
+-- The shortest gap that becomes shorter with the new terms, or nil.
+local function quicker(job, terms)
+  local shortest = terms.gap_s < job.gap_s and terms.gap_s or nil
+  for _, of_hosts in ipairs({job.hosts or {}, terms.hosts or {}}) do
+    for name in pairs(of_hosts) do
+      local gap_s = terms_at(terms, name)
+      if gap_s < terms_at(job, name) then shortest = math.min(shortest or gap_s, gap_s) end
+    end
+  end
+  return shortest
+end
+
 -- A job that gets a shorter gap waits no longer than that from now on, also at hosts where a later start was planned.
+-- A host that keeps a longer gap is only checked too soon.
 local function quicken(job, gap_s)
   job.quicker_in, job.quicker_at = job.opened, now
   local next_at = now + gap_s
@@ -45,6 +59,11 @@ for _, limit in ipairs({'pages_max', 'pages_per_host', 'assets_max', 'bytes_max'
 end
 check_number('stop_at', terms.stop_at or 0, -FURTHEST, FURTHEST)
 
+for _, own in pairs(terms.hosts or {}) do
+  check_number('gap_s', own[1], 0, 10000)
+  check_number('per_host', own[2], 1, 10000)
+end
+
 local known = args.known and job_of(args.job) or find_job(args.job)
 local job = known or {name = args.job, id = NO_QUEUES, dropped = {}, edition = math.floor(now) - 1}
 jobs[args.job] = job
@@ -60,13 +79,14 @@ if job.id == NO_QUEUES and not args.known then new_queues(job) end
 for _, limit in ipairs({'pages_max', 'pages_per_host', 'assets_max', 'bytes_max', 'cost_max', 'stop_at'}) do
   job[limit] = nil
 end
-local was_slower = known and job.gap_s > terms.gap_s
+local quicker_s = known and quicker(job, terms)
+job.hosts = nil
 for term, value in pairs(terms) do job[term] = value end
 job.cost, job.spent = math.max(job.cost or 0, terms.spent or 0), nil
 if job.stop_at then job.stop_at = job.stop_at + shard.offset_s end
 if job.state == 'paused' then job.paused_at = now end
 if not args.again then job.opened, job.edition = job.opened + 1, job.edition + 1 end
-if was_slower then quicken(job, terms.gap_s) end
+if quicker_s then quicken(job, quicker_s) end
 
 local uncapped = 0
 for _, kind in ipairs(KINDS) do

@@ -144,6 +144,10 @@ local TERMS = {'lane', 'priority', 'gap_s', 'per_host', 'edition'}
 local function read_job(text)
   local job = unpacked(text)
   if not job or type(job.dropped) ~= 'table' or type(job.bands or {}) ~= 'table' then return nil end
+  if type(job.hosts) ~= 'table' then job.hosts = nil end
+  for _, own in pairs(job.hosts or {}) do
+    if type(own) ~= 'table' or not is_finite(own[1]) or not is_finite(own[2]) then return nil end
+  end
   for _, term in ipairs(TERMS) do
     if not is_finite(job[term]) then return nil end
   end

@@ -47,7 +47,7 @@ local function held_of(job, kind) return S .. kind.held_at .. job.id end
 
 -- What a job knows about a host: {permits taken, whether it answered, failures before that, since when, in which
 -- opening, the job's own next start there, the registrable domain if it differs from the host}
-local function read_visit(job, text)
+local function read_visit(job, name, text)
   local fields = unpacked(text or '') or {}
   if not finite(fields, 7) then fields = {} end
   local visit = {taken = fields[1] or 0, answered = fields[2] or false, next_at = fields[6] or 0, domain = fields[7]}
@@ -56,7 +56,7 @@ local function read_visit(job, text)
   if fields[5] ~= job.opened then visit.failures, visit.failing_since = 0, 0 end
   -- The job got a shorter gap after this start was planned.
   if job.quicker_in and (fields[5] or 0) < job.quicker_in then
-    visit.next_at = math.min(visit.next_at, job.quicker_at + job.gap_s)
+    visit.next_at = math.min(visit.next_at, job.quicker_at + (terms_at(job, name)))
   end
   return visit
 end
@@ -69,7 +69,7 @@ local function fetch_visits(job, names)
   end
   if #missing == 0 then return end
   local texts = redis.call('HMGET', S .. ':v:' .. job.id, unpack(missing))
-  for place, name in ipairs(missing) do known[name] = read_visit(job, texts[place]) end
+  for place, name in ipairs(missing) do known[name] = read_visit(job, name, texts[place]) end
 end
 
 local function visit_of(job, host)
