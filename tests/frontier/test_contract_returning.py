@@ -78,6 +78,20 @@ async def test_a_retry_may_go_behind_what_was_never_tried(bench: Bench) -> None:
     assert names(await bench.lease()) == ["http://a/1", "http://a/2", "http://a/0"]
 
 
+async def test_a_retry_with_a_new_priority_waits_while_its_host_is_blocked(bench: Bench) -> None:
+    """The call that finds it due leases nothing, and no call after it may forget the request."""
+    await bench.job(gap_s=0, per_host=2)
+    await bench.offer("http://a/1")
+    (first,) = await bench.lease()
+    await bench.land([first], 429, retry_after_s=60.0)
+    await bench.complete([first], Outcome.RETRY, delay_s=1.0, trail=first.trail._replace(priority=-1))
+    bench.clock.advance(30)
+    assert await bench.lease() == []
+    bench.clock.advance(31)
+    assert names(await bench.lease()) == ["http://a/1"]
+    await bench.assert_balanced()
+
+
 async def test_a_due_retry_goes_before_what_was_queued_after_it(bench: Bench) -> None:
     await bench.job(gap_s=0, per_host=1)
     await bench.offer(*urls("a", 10))

@@ -210,13 +210,19 @@ local function mark_answered(job, host)
   end
 end
 
+-- Only bands that the job's record names are popped from. So the record is saved, whatever else the call does.
+local function use_band(job, band)
+  if job.bands[band] then return end
+  job.bands[band], job.changed = true, true
+end
+
 local function append(job, host, band, trail, lines)
   local key = queue_of(job, band, host)
   for first = 1, #lines, LINES_PER_ELEMENT do
     local last = math.min(first + LINES_PER_ELEMENT - 1, #lines)
     redis.call('RPUSH', key, cmsgpack.pack({trail, unpack(lines, first, last)}))
   end
-  job.bands[band] = true
+  use_band(job, band)
 end
 
 -- Returns a leased request to the head of its queue. One that holds its permit goes before all others.
@@ -227,7 +233,7 @@ local function return_to_queue(job, host, request, held)
   end
   local kind = kind_of(request.band)
   redis.call('LPUSH', queue_of(job, held and kind.bands[1] or request.band, host), element)
-  job.bands[request.band] = true
+  use_band(job, request.band)
   move(job, host, request.line, 'queued')
   check_now(job, kind, host)
   uncap(job, host)

@@ -12,7 +12,7 @@ return once(function()
     local band = band_in(job, asked)
     if redis.call('HSETNX', S .. ':m:' .. job.id, host .. ' ' .. line, 'queued') == 1 then
       redis.call('RPUSH', queue_of(job, band, host), cmsgpack.pack({0, 0, band, trail, line}))
-      job.bands[band] = true
+      use_band(job, band)
       if needs_browser(band) then job.rendered = job.rendered + 1 end
       check_now(job, kind_of(band), host)
       uncap(job, host)
