@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from shoal.cli.request_failures import group_lines, offline_lines
 from shoal.jobs.failure_hints import HINTS
+from shoal.store.failure_trend import trend_of_times
 from shoal.store.results.job_figures import Failures
 
 HOST = "shop.example.com"
+SPAN = 1_000_000.0, 1_000_960.0
 DETAIL = f"Failed to connect to {HOST} port 443 after 2 ms: Could not connect to server"
 
 
@@ -12,8 +14,12 @@ def group(kind: str, sample: str, status: int | None = None) -> Failures:
     return Failures(kind, status, HOST, 3, sample)
 
 
+def at_times(*times: float) -> Failures:
+    return Failures("http", 503, HOST, len(times), f"https://{HOST}/", times[0], times[-1], trend_of_times(times))
+
+
 def told(*groups: Failures, most: int = 8) -> list[str]:
-    return group_lines(list(groups), "shoal dead a1 --retry", "shoal job a1", 1_500_000, 80, most)
+    return group_lines(list(groups), "shoal dead a1 --retry", "shoal job a1", 1_500_000, 80, most, SPAN)
 
 
 def test_failures_are_wrapped_to_the_terminal_completely() -> None:
@@ -36,6 +42,19 @@ def test_a_url_wider_than_the_terminal_keeps_both_ends() -> None:
     lines = told(group("timeout", f"https://{HOST}/{'a' * 100_000}/end"))
     assert max(map(len, lines)) <= 80 and len(lines) < 5
     assert lines[1].startswith(f"      https://{HOST}/a") and lines[1].endswith("a/end")
+
+
+def test_a_trend_shows_whether_failures_grow_or_are_over() -> None:
+    growing = [SPAN[0] + 80 * part + second for part in range(12) for second in range(part)]
+    early = [SPAN[0] + second for second in range(50)]
+    (grows,), (over,) = (told(at_times(*times))[:1] for times in (growing, early))
+    assert f"503 x66 at {HOST} ▁▂▂▃▄▄▅▅▆▇▇█ last " in grows
+    assert f"503 x50 at {HOST} █▁▁▁▁▁▁▁▁▁▁▁ last " in over
+
+
+def test_a_job_of_some_seconds_has_no_trend() -> None:
+    brief = group_lines([at_times(SPAN[0])], "", "", 1, 80, 8, (SPAN[0], SPAN[0] + 60))
+    assert brief[0] == f"  503 x1 at {HOST}, e.g. https://{HOST}/"
 
 
 def test_hidden_groups_are_counted_with_the_command_that_shows_them() -> None:

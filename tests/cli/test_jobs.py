@@ -78,6 +78,7 @@ def test_a_job_is_shown_with_its_errors_hints_and_overrides(shoal: Shell, troubl
     (failed,) = (group for group in as_json["failures"] if group["status"] == 500)
     assert failed["n"] == 1 and as_json["started_at"] <= failed["first_at"] == failed["last_at"]
     assert failed["last_at"] <= as_json["finished_at"]
+    assert failed["trend"]["counts"] == [1]
     assert "depth 9" in shown and "host, not /feed" in shown
 
 

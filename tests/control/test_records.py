@@ -119,6 +119,7 @@ def test_dead_letters_are_listed_filtered_and_counted_by_what_they_share(api: Ap
     assert len(api.get(f"/jobs/{job}/dead?status=503&host=example.com")["dead"]) == 2
     groups = api.get(f"/jobs/{job}/dead?group=reason,host")["groups"]
     times = [(group.pop("first_at"), group.pop("last_at")) for group in groups]
+    assert [sum(group.pop("trend")["counts"]) for group in groups] == [2, 1]
     assert groups[0] == {"reason": "http", "host": "example.com", "count": 2, "samples": [URL, f"{URL}b"]}
     assert groups[1] == {"reason": "timeout", "host": "example.org", "count": 1, "samples": ["https://example.org/"]}
     assert all(first <= last for first, last in times) and times[1][0] == times[1][1]

@@ -14,8 +14,9 @@ import pytest
 from sqlalchemy import Connection, text
 
 from shoal.errors import ShoalError, Unavailable, UsageError
+from shoal.store.crawl.failed_attempts import FAILED, failure_key
 from shoal.store.crawl.offer_log import logged_offers
-from shoal.store.crawl.save_batch import FAILED, SKIPPED, Batch, failure_key, save
+from shoal.store.crawl.save_batch import SKIPPED, Batch, save
 from shoal.store.database import schema
 from shoal.store.database.upgrade import Upgraded, upgrade
 from shoal.store.jobs import load_job

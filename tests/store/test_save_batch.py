@@ -9,7 +9,9 @@ import pytest
 from sqlalchemy import text
 
 from shoal.model import PageContent
-from shoal.store.crawl.save_batch import FAILED, SKIPPED, Batch, save
+from shoal.store.crawl.failed_attempts import FAILED
+from shoal.store.crawl.save_batch import SKIPPED, Batch, save
+from shoal.store.failure_trend import FailureTrend
 from shoal.store.results.job_figures import Failures, TrapFigures, stored_figures
 from shoal.store.results.listings import find_outcome, list_pages, list_pages_with_content
 from shoal.store.store import Store
@@ -156,9 +158,10 @@ def test_tallies_add_up_and_keep_their_first_sample(store: Store) -> None:
         save(store, batch)
     figures = stored_figures(store, JOB)
     assert figures.skipped == {"nofollow": 4}
+    at_503, at_timeout = FailureTrend(10, 10, [2, 2]), FailureTrend(10, 10, [1, 1])
     assert figures.failures == [
-        Failures("status", 503, "site.test", 4, "https://site.test/a", 10.0, 25.0),
-        Failures("timeout", None, "[::1]:8080", 2, "https://site.test/a", 10.0, 20.0),
+        Failures("status", 503, "site.test", 4, "https://site.test/a", 10.0, 25.0, at_503),
+        Failures("timeout", None, "[::1]:8080", 2, "https://site.test/a", 10.0, 20.0, at_timeout),
     ]
     assert all(kind in (SKIPPED, FAILED) for _, kind, *_ in rows(store)["tallies"])
 
@@ -167,12 +170,13 @@ def test_the_first_of_failures_is_unknown_if_an_older_version_counted_some(store
     batch = Batch(JOB)
     batch.add_failure("timeout", None, "site.test", "https://site.test/: after 30 s", 10.0)
     save(store, batch)
-    store.change(lambda db: db.execute(text("UPDATE tallies SET first_at = NULL, last_at = NULL")))
+    store.change(lambda db: db.execute(text("UPDATE tallies SET first_at = NULL, last_at = NULL, trend = NULL")))
     (unknown,) = stored_figures(store, JOB).failures
     save(store, batch)
     (failed,) = stored_figures(store, JOB).failures
-    assert (unknown.n, unknown.first_at, unknown.last_at) == (1, None, None)
+    assert (unknown.n, unknown.first_at, unknown.last_at, unknown.trend) == (1, None, None, None)
     assert (failed.n, failed.first_at, failed.last_at, failed.sample_url) == (2, None, 10.0, "https://site.test/")
+    assert failed.trend == FailureTrend(10, 10, [1])
 
 
 def test_skips_with_a_tally_of_the_same_reason_are_added(store: Store) -> None:

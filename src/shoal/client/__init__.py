@@ -17,7 +17,7 @@ from __future__ import annotations
 from shoal.client.data_calls import DataCalls
 from shoal.client.fleet_calls import FleetCalls
 from shoal.client.job_calls import BATCH, JobCalls
-from shoal.client.responses.data import Explained, Letter, LetterGroup, Page
+from shoal.client.responses.data import Explained, FailureTrend, Letter, LetterGroup, Page
 from shoal.client.responses.fleet import Exclusions, Host, Schedule, Stats, Token, Worker
 from shoal.client.responses.jobs import Appended, Changed, Job, Rejected, Scraped, StillScraping, Submitted
 
@@ -33,6 +33,7 @@ __all__ = [
     "Client",
     "Exclusions",
     "Explained",
+    "FailureTrend",
     "Host",
     "Job",
     "Letter",

@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from markupsafe import Markup
 
 from shoal.dashboard import formats
-from shoal.dashboard.charts import status_classes
+from shoal.dashboard.charts import sparkline, status_classes
 from shoal.jobs.deployment import JobStatus
 from shoal.jobs.failure_hints import failure_name, hint
 from shoal.jobs.job_overview import Overview
 from shoal.model import ENDED, Figures, JobState
+from shoal.store.failure_trend import FailureTrend
 from shoal.store.jobs import Job
 from shoal.store.results.job_figures import Failures
 from shoal.store.results.time_series import Point
@@ -29,6 +33,7 @@ MARKS = {
 }
 RECENT_S = 150
 """The rate of a running job is that of the last two minutes or so."""
+TREND_PARTS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +86,32 @@ def error_share(points: Sequence[Point], figures: Figures) -> str:
     return f"{100 * wrong / fetched:.1f} % ({top})"
 
 
-def failed_attempts(seen: Overview) -> list[tuple[str, Failures, str | None]]:
-    """Each kind of failure with its name and what to do about it."""
+class FailedAttempts(NamedTuple):
+    name: str
+    group: Failures
+    hint: str | None
+    """What to do."""
+    trend: Markup
+
+
+def failed_attempts(seen: Overview, most: int) -> list[FailedAttempts]:
+    """The largest groups."""
     return [
-        (failure_name(group.kind, group.status), group, failure_hint(seen.job, group.kind, group.status))
-        for group in seen.failures
+        FailedAttempts(
+            failure_name(group.kind, group.status),
+            group,
+            failure_hint(seen.job, group.kind, group.status),
+            failure_sparkline(seen.job, group.trend),
+        )
+        for group in seen.failures[:most]
     ]
+
+
+def failure_sparkline(job: Job, trend: FailureTrend | None) -> Markup:
+    """Over the time of the job; empty if the times are unknown."""
+    if trend is None:
+        return Markup("")
+    return sparkline(trend.spread(*job.time_span(time.time()), TREND_PARTS), "failures over the time of the job")
 
 
 def failure_hint(job: Job, kind: str, status: int | None) -> str | None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from markupsafe import Markup
-
-from shoal.dashboard.charts import sparkline
 from shoal.dashboard.cursors import cursor_of, position_of
-from shoal.dashboard.figures import failed_attempts, failure_hint
+from shoal.dashboard.figures import failed_attempts, failure_hint, failure_sparkline
 from shoal.dashboard.login import viewer
 from shoal.dashboard.option_form import option_values
 from shoal.dashboard.source import Source
@@ -19,9 +15,10 @@ from shoal.errors import UsageError
 from shoal.jobs.archived_bodies import fingerprint_key
 from shoal.jobs.job_quality import job_quality
 from shoal.jobs.mask_secrets import without_secrets
+from shoal.store.failure_trend import FailureTrend
 from shoal.store.jobs import Job
 from shoal.store.results.listings import CONTAINS, list_pages_with_content
-from shoal.store.results.pagination import GROUPED_BY, Placed, dead_groups, dead_trends, items_after, pages_after
+from shoal.store.results.pagination import GROUPED_BY, Placed, dead_groups, items_after, pages_after
 from shoal.store.results.quality import changes
 from shoal.urls.traps import RULES, allowing
 from shoal.urls.url_shapes import allowing as allowing_shape
@@ -38,7 +35,6 @@ FORMATS = ("jsonl", "csv", "parquet")
 ROWS = 50
 COLUMNS_SHOWN = 12
 GROUPS_SHOWN = 50
-TREND_PERIODS = 24
 LOG_EVENTS = 200
 LINKS_SHOWN = 100
 TEXT_CHARS = 100_000
@@ -52,26 +48,18 @@ def tab_content(source: Source, job: Job, tab: str, given: Mapping[str, str]) ->
 
 def _errors(source: Source, job: Job, _given: Mapping[str, str]) -> Content:
     groups = dead_groups(source.store, job.id, {}, GROUPED_BY)
-    since = job.started_at or job.created_at
-    until = job.finished_at or time.time()
-    trends = dead_trends(source.store, job.id, since, until, TREND_PERIODS) if groups else {}
-    dead = [
-        {**group, "trend": _trend(trends, group), "hint": failure_hint(job, group["reason"], group["status"])}
-        for group in groups[:GROUPS_SHOWN]
-    ]
-    attempts = failed_attempts(source.overview(job))
+    seen = source.overview(job)
     return {
-        "attempts": attempts[:GROUPS_SHOWN],
-        "dead": dead,
-        "more_dead": len(groups) - len(dead),
-        "more_attempts": max(0, len(attempts) - GROUPS_SHOWN),
-        "period": until - since,
+        "attempts": failed_attempts(seen, GROUPS_SHOWN),
+        "dead": [_dead_group(job, group) for group in groups[:GROUPS_SHOWN]],
+        "more_dead": max(0, len(groups) - GROUPS_SHOWN),
+        "more_attempts": max(0, len(seen.failures) - GROUPS_SHOWN),
     }
 
 
-def _trend(trends: Mapping[tuple[Any, ...], list[int]], group: Mapping[str, Any]) -> Markup:
-    counts = trends.get(tuple(group[name] for name in GROUPED_BY), [])
-    return sparkline(counts, "requests given up on over the time of the job")
+def _dead_group(job: Job, group: Mapping[str, Any]) -> Content:
+    trend = failure_sparkline(job, FailureTrend.of_record(group["trend"]))
+    return {**group, "trend": trend, "hint": failure_hint(job, group["reason"], group["status"])}
 
 
 def _items(source: Source, job: Job, given: Mapping[str, str]) -> Content:

@@ -57,7 +57,7 @@ def report_html(data: ReportData) -> str:
         sizes=size_classes(shape.sizes),
         graph=host_graph(shape.host_links),
         dead=data.dead[:MOST_ROWS],
-        attempts=failed_attempts(seen)[:MOST_ROWS],
+        attempts=failed_attempts(seen, MOST_ROWS),
         quality=changes(*data.quality),
         options=option_values(without_secrets(seen.job).spec),
     )

@@ -74,6 +74,10 @@ class Job:
         """The fields of every log line about this job."""
         return {"job": self.id, **({"request_id": self.request_id} if self.request_id else {})}
 
+    def time_span(self, now: float) -> tuple[float, float]:
+        """From its start to its end, or to now."""
+        return self.started_at or self.created_at, self.finished_at or now
+
     @property
     def awaits_urls(self) -> bool:
         """Whether the job was created without URLs and none has been appended yet."""

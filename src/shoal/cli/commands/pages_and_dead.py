@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -14,11 +16,12 @@ import click
 from shoal.cli.backends import JobHandle
 from shoal.cli.humanize import plural, size
 from shoal.cli.numbers import Whole
-from shoal.cli.request_failures import page_limit
+from shoal.cli.request_failures import page_limit, trend_words
 from shoal.cli.session import Command, Session
 from shoal.cli.terminal_text import safe, table
 from shoal.errors import UsageError
 from shoal.jobs.failure_hints import hint
+from shoal.store.failure_trend import SHORTEST_S, trend_of_counts
 from shoal.store.jobs import Job
 from shoal.store.results.listings import MERGED
 
@@ -139,24 +142,33 @@ def _list_dead(session: Session, job: Job, rows: Iterable[Mapping[str, Any]]) ->
             session.data(row)
         return
     counts: Counter[Cause] = Counter()
+    periods: defaultdict[Cause, Counter[int]] = defaultdict(Counter)
+    last_at: dict[Cause, float] = {}
     samples: defaultdict[Cause, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         cause = row["reason"], row["status"]
         counts[cause] += 1
+        at = datetime.fromisoformat(row["died_at"]).timestamp()
+        periods[cause][int(at) // SHORTEST_S] += 1
+        last_at[cause] = max(at, last_at.get(cause, at))
         if counts[cause] <= LETTERS_SHOWN:
             samples[cause].append(row)
     retry = session.command("dead", job.id, "--retry")
     for cause, n in counts.most_common():
-        for line in _dead_lines(cause, n, samples[cause], hint(*cause, retry, page_limit(job.spec.max_page_bytes))):
+        advice = hint(*cause, retry, page_limit(job.spec.max_page_bytes))
+        trend = trend_words(trend_of_counts(periods[cause], SHORTEST_S), last_at[cause], job.time_span(time.time()))
+        for line in _dead_lines(cause, n, trend, samples[cause], advice):
             session.show(line)
     if not counts:
         session.say("no such dead letters")
 
 
-def _dead_lines(cause: Cause, n: int, letters: Iterable[Mapping[str, Any]], advice: str | None) -> Iterator[str]:
+def _dead_lines(
+    cause: Cause, n: int, trend: str, letters: Iterable[Mapping[str, Any]], advice: str | None
+) -> Iterator[str]:
     reason, status = cause
     name = reason if status is None else f"{reason} {status}"
-    yield f"{name}: {plural(n, 'dead letter')}"
+    yield f"{name}: {plural(n, 'dead letter')}{trend}"
     if advice:
         yield f"  {advice}"
     for letter in letters:

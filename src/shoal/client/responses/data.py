@@ -79,6 +79,17 @@ class Letter(TypedDict):
     fingerprint: str
 
 
+class FailureTrend(TypedDict):
+    """How many failures there were in each of a few periods, at most 48."""
+
+    at: str
+    """When the first period began."""
+    seconds: int
+    """How long each period lasts."""
+    counts: list[int]
+    """The last is that of the last failure: later periods have none."""
+
+
 class LetterGroup(TypedDict):
     """A group of dead letters with the same values of the requested fields."""
 
@@ -88,6 +99,7 @@ class LetterGroup(TypedDict):
     count: int
     first_at: str
     last_at: str
+    trend: FailureTrend
     samples: list[str]
 
 

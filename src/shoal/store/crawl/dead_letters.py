@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import Connection, delete, select, tuple_
 
 from shoal.model import DeadLetter
-from shoal.store.crawl.save_batch import FAILED, failure_key
+from shoal.store.crawl.failed_attempts import FAILED, failure_key
 from shoal.store.results.listings import Where, conditions
 from shoal.store.store import Store
 from shoal.store.tables import dead, tallies

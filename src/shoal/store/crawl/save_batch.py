@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.model import DeadLetter, Drop, Packed, PageRecord, RedirectRecord
 from shoal.store.archive.capture import Capture
+from shoal.store.crawl.failed_attempts import FAILED, failure_key, write_failures
 from shoal.store.crawl.item_rows import (
     PageItems,
     Row,
@@ -32,7 +33,7 @@ from shoal.store.database.plain_sql import among, for_update, list_value, run
 from shoal.store.database.sqlite_connections import SqliteTransaction
 from shoal.store.database.sqlite_script import columns_of
 from shoal.store.database.storable_text import storable, storable_row
-from shoal.store.database.upsert import Upsert, add_count, add_count_and_times, replace_unless_older
+from shoal.store.database.upsert import Upsert, add_count, replace_unless_older
 from shoal.store.store import Store
 from shoal.urls.path_pattern import path_pattern
 from shoal.urls.traps import SAMPLES
@@ -48,7 +49,6 @@ Counts = dict[tuple[str, str], tuple[int, str | None]]
 """(kind, key) of a tally -> the increment, and a sample."""
 
 SKIPPED = "skipped"
-FAILED = "failed"
 UNARCHIVED = "unarchived"
 MATCHED = "matched"
 UNMATCHED = "unmatched"
@@ -98,8 +98,8 @@ class Batch:
     """Captures for the archive, each with the record that it belongs to."""
     tallies: Counts = field(default_factory=dict)
     """Saving the batch twice adds them twice."""
-    failed_at: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """The stored key of failed attempts -> when the first and the last of them failed."""
+    failed_at: dict[str, list[float]] = field(default_factory=dict)
+    """The stored key of failed attempts -> when they failed."""
     offers: list[str] = field(default_factory=list)
     """Offers that the records lead to, for rebuilding a lost frontier; saving the batch twice logs them twice."""
     has_sinks: bool = False
@@ -122,8 +122,7 @@ class Batch:
         key = storable(failure_key(kind, status, host))
         n, first = self.tallies.get((FAILED, key), (0, sample))
         self.tallies[FAILED, key] = (n + 1, first)
-        first_at, last_at = self.failed_at.get(key, (at, at))
-        self.failed_at[key] = (min(first_at, at), max(last_at, at))
+        self.failed_at.setdefault(key, []).append(at)
 
     def newest(self) -> Found:
         """The newest record of each request."""
@@ -150,19 +149,13 @@ _UPSERTS = {
     outcome: (Upsert(table, replace_unless_older), _values_of(table)) for outcome, table in OUTCOME_TABLES.items()
 }
 _CONTENTS = Upsert("contents", replace_unless_older)
-TALLIES = Upsert("tallies", add_count, without=frozenset({"first_at", "last_at"}))
-_FAILURES = Upsert("tallies", add_count_and_times)
+TALLIES = Upsert("tallies", add_count, without=frozenset({"first_at", "last_at", "trend"}))
 _FEW = 4
 _FEW_ITEMS = 20
 _SMALL_BYTES = 64_000
 """Of a page's packed content."""
 _MOST_FILE_LOCKS = 1_000
 """A batch with more files is saved while no other one of its job that has files is."""
-
-
-def failure_key(kind: str, status: int | None, host: str) -> str:
-    """Groups failed attempts of the same kind at the same host under one tally key."""
-    return f"{kind} {status or '-'} {host}"
 
 
 def is_small(batch: Batch) -> bool:
@@ -318,9 +311,10 @@ def _delete(db: Transaction, table: str, job: str, old: Sequence[StoredOutcome])
 
 def _write_counts(db: Transaction, batch: Batch, part: int, counts: Counts) -> None:
     # Those of pages are without the columns of times: attempts fail seldom.
-    failed = {key: (*counts.pop((FAILED, key)), *times) for key, times in batch.failed_at.items()}
+    failed = {key: counts.pop((FAILED, key)) for key in batch.failed_at}
     TALLIES.write(db, [storable_row((batch.job, *name, part, *counts[name])) for name in sorted(counts)])
-    _FAILURES.write(db, [storable_row((batch.job, FAILED, key, part, *failed[key])) for key in sorted(failed)])
+    if failed:
+        write_failures(db, batch.job, part, failed, batch.failed_at)
 
 
 def _tally_counts(batch: Batch, fresh: Found, stored: Mapping[int, StoredOutcome]) -> Counts:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shoal.store.database.plain_sql import Transaction
 
-HEAD = "0020"
+HEAD = "0021"
 """The newest revision in `migrations/versions`."""
 
 _VERSION_TABLE = "alembic_version"

@@ -177,6 +177,7 @@ CREATE TABLE tallies (
 	sample TEXT,
 	first_at DOUBLE,
 	last_at DOUBLE,
+	trend TEXT,
 	PRIMARY KEY (job, kind, "key", part)
 );
 CREATE TABLE series (

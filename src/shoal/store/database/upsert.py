@@ -131,13 +131,14 @@ def add_count(columns: TableColumns) -> str:
     return on_same_key(columns, {"n": added(columns, "n")})
 
 
-def add_count_and_times(columns: TableColumns) -> str:
-    """If the stored count has no time, the first time of all stays unknown."""
+def add_failures(columns: TableColumns) -> str:
+    """If the stored count has no time, the first time of all stays unknown. The new trend contains the stored one."""
     times = {
         "first_at": f"CASE WHEN excluded.first_at < {columns.table}.first_at THEN excluded.first_at "
         f"ELSE {columns.table}.first_at END",
         "last_at": f"CASE WHEN {columns.table}.last_at > excluded.last_at THEN {columns.table}.last_at "
         "ELSE excluded.last_at END",
+        "trend": "excluded.trend",
     }
     return on_same_key(columns, {"n": added(columns, "n"), **times})
 

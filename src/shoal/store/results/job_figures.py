@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shoal.model import MILLION, Figures
+from shoal.store.crawl.failed_attempts import FAILED
 from shoal.store.crawl.save_batch import (
     DROPPED_ITEMS,
-    FAILED,
     MATCHED,
     RENDERED,
     SKIPPED,
@@ -19,7 +19,8 @@ from shoal.store.crawl.save_batch import (
     UNMATCHED,
     SelectorUse,
 )
-from shoal.store.database.plain_sql import run, value
+from shoal.store.database.plain_sql import is_postgres, run, value
+from shoal.store.failure_trend import FailureTrend, merged
 from shoal.store.store import Store
 from shoal.urls.traps import PREFIX as TRAP
 from shoal.urls.traps import SAMPLES
@@ -48,6 +49,8 @@ class Failures:
     first_at: float | None = None
     """None: an older version of Shoal counted some of them, without their times."""
     last_at: float | None = None
+    trend: FailureTrend | None = None
+    """None: an older version of Shoal counted all of them."""
 
     @property
     def sample_url(self) -> str | None:
@@ -348,12 +351,20 @@ def _reject_reason(db: Transaction, job: str) -> str | None:
 def _failures(db: Transaction, job: str) -> list[Failures]:
     counts = (
         "SELECT key, CAST(sum(n) AS BIGINT), min(sample), "
-        "CASE WHEN count(first_at) = count(*) THEN min(first_at) END, max(last_at) "
+        f"CASE WHEN count(first_at) = count(*) THEN min(first_at) END, max(last_at), {_joined(db, 'trend')} "
         "FROM tallies WHERE job = :job AND kind = :kind GROUP BY key ORDER BY 2 DESC, key"
     )
     return [_group(*row) for row in run(db, counts, {"job": job, "kind": FAILED})]
 
 
-def _group(key: str, n: int, sample: str | None, first_at: float | None, last_at: float | None) -> Failures:
+def _joined(db: Transaction, column: str) -> str:
+    """The texts of a group as one, a line each."""
+    return f"string_agg({column}, chr(10))" if is_postgres(db) else f"group_concat({column}, char(10))"
+
+
+def _group(
+    key: str, n: int, sample: str | None, first_at: float | None, last_at: float | None, trends: str
+) -> Failures:
     kind, status, host = key.split(" ", 2)
-    return Failures(kind, None if status == "-" else int(status), host, n, sample, first_at, last_at)
+    trend = merged(map(FailureTrend.of_text, trends.split("\n"))) if trends else None
+    return Failures(kind, None if status == "-" else int(status), host, n, sample, first_at, last_at, trend)

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, ColumnElement, Table, and_, cast, func, or_, select, true
+from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Table, and_, cast, func, or_, select, true
 
 from shoal.model import Lane, fingerprint_hex
 from shoal.store import tables
 from shoal.store.database.storable_text import storable
+from shoal.store.failure_trend import FailureTrend, period_s, trend_of_counts
 from shoal.store.jobs import Job, job_from_row
 from shoal.store.results.columns import DEAD, PAGE, Columns, iso_time
 from shoal.store.results.items import TYPE_COLUMN, in_crawl_order, item_origins, time_of
@@ -69,7 +70,7 @@ GROUPED_BY = ("reason", "status", "host")
 
 
 def dead_groups(store: Store, job: str, where: Where, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Groups of dead letters with equal values in these columns, most frequent first, with sample URLs."""
+    """Groups of dead letters with equal values in these columns, most frequent first, with sample URLs and a trend."""
     dead = tables.dead
     columns = [dead.c[name] for name in by]
     n, first, last = func.count(), func.min(dead.c.died_at), func.max(dead.c.died_at)
@@ -77,29 +78,35 @@ def dead_groups(store: Store, job: str, where: Where, by: Sequence[str]) -> list
     groups = select(*columns, n, first, last, *samples).where(*conditions(dead, job, where)).group_by(*columns)
     with store.read() as db:
         rows = db.execute(groups.order_by(n.desc(), *columns).limit(MOST_GROUPS)).all()
+        trends = _trends(db, job, where, columns)
     return [
         {
             **dict(zip(by, row, strict=False)),
             "count": row[-5],
             "first_at": iso_time(row[-4]),
             "last_at": iso_time(row[-3]),
+            "trend": trends[tuple(row[:-5])].record,
             "samples": list(dict.fromkeys(row[-2:])),
         }
         for row in rows
     ]
 
 
-def dead_trends(store: Store, job: str, since: float, until: float, periods: int) -> dict[Position, list[int]]:
-    """By reason, status and host: how many dead letters there were in each of so many equal periods."""
+def _trends(
+    db: Connection, job: str, where: Where, columns: Sequence[Column[Any]]
+) -> dict[tuple[Any, ...], FailureTrend]:
+    """By the values of these columns."""
     dead = tables.dead
-    columns = [dead.c[name] for name in GROUPED_BY]
-    nth = cast((dead.c.died_at - since) * 1000, BigInteger) * periods // max(1, round((until - since) * 1000))
-    counts = select(*columns, nth.label("period"), func.count()).where(dead.c.job == job)
-    found: dict[Position, list[int]] = {}
-    with store.read() as db:
-        for *group, period, n in db.execute(counts.group_by(*columns, "period")):
-            found.setdefault(tuple(group), [0] * periods)[min(max(0, period), periods - 1)] += n
-    return found
+    these = conditions(dead, job, where)
+    first, last = db.execute(select(func.min(dead.c.died_at), func.max(dead.c.died_at)).where(*these)).one()
+    seconds = period_s(0.0 if first is None else last - first)
+    # In whole milliseconds: PostgreSQL rounds.
+    nth = cast(dead.c.died_at * 1000, BigInteger) // (seconds * 1000)
+    counts = select(*columns, nth.label("period"), func.count()).where(*these).group_by(*columns, "period")
+    found: dict[tuple[Any, ...], dict[int, int]] = {}
+    for *group, period, n in db.execute(counts):
+        found.setdefault(tuple(group), {})[period] = n
+    return {group: trend_of_counts(periods, seconds) for group, periods in found.items()}
 
 
 def _after(store: Store, table: Table, columns: Columns, happened: str, query: tuple[Any, ...]) -> list[Placed]:

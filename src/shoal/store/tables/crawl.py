@@ -259,6 +259,8 @@ tallies = Table(
     # When the first and last of the failed attempts failed. None: other kinds, and attempts of older versions.
     Column("first_at", Double),
     Column("last_at", Double),
+    # How many of them failed in each period: `store/failure_trend.py`.
+    Column("trend", Text),
 )
 
 series = Table(
