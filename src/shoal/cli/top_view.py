@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -23,6 +22,7 @@ from shoal.cli.session import Session
 from shoal.cli.terminal_text import safe, table, wrapped
 from shoal.errors import NoAnswer, ShoalError, UsageError
 from shoal.model import ENDED, JobState
+from shoal.telemetry.recent_rate import RecentRate
 
 JOBS_READ = 100
 HEADER = ("", "id", "state", "pages", "p/s", "queued", "dead", "name")
@@ -33,8 +33,6 @@ BACK = "any key: back"
 LOOK_EVERY_S = 1.0
 HOSTS_EVERY_S = 5.0
 HOSTS_SHOWN = 5
-RATE_WINDOW_S = 10.0
-"""A job that fetches a page every other second would flicker between 0 and 1 otherwise."""
 NOTE_S = 6.0
 """What a key did is shown for so long; then the keys are listed again."""
 T = TypeVar("T")
@@ -79,7 +77,7 @@ class TopView:
     _calls: LiveCalls = field(init=False)
     _asked: list[Asked] = field(default_factory=list)
     _looked_at: float = -LOOK_EVERY_S
-    _seen: dict[str, deque[tuple[float, int]]] = field(default_factory=dict)
+    _recent: dict[str, RecentRate] = field(default_factory=dict)
     _hosts_at: float = -HOSTS_EVERY_S
 
     def __post_init__(self) -> None:
@@ -142,12 +140,8 @@ class TopView:
             self.selected = self._sorted()[0].id
         now = self.clock()
         for job in self.jobs:
-            seen = self._seen.setdefault(job.id, deque())
-            seen.append((now, job.figures.pages))
-            while len(seen) > 2 and now - seen[0][0] > RATE_WINDOW_S:
-                seen.popleft()
-            then, pages = seen[0]
-            self.rates[job.id] = (job.figures.pages - pages) / (now - then) if now > then else 0.0
+            recent = self._recent.setdefault(job.id, RecentRate(now, job.figures.pages))
+            self.rates[job.id] = recent.per_s(now, job.figures.pages)
         if look.hosts is not None:
             self.hosts, self._hosts_at = look.hosts, now
 

@@ -30,7 +30,6 @@ from shoal.fleet.metric_counters import Counters
 from shoal.fleet.outage_log import OutageLog
 from shoal.fleet.proxy_channel import RedisHealthChannel
 from shoal.fleet.proxy_limits import RedisProxyLimits
-from shoal.fleet.recent_rate import RecentRate
 from shoal.fleet.shared_stop_flag import stop_requested, stopping_since
 from shoal.fleet.slice_queue import is_work
 from shoal.fleet.wait_for_servers import ServerWait
@@ -43,6 +42,7 @@ from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spools import ON_A_FLEET, Spools
 from shoal.store.async_store import AsyncStore
 from shoal.telemetry import EventLogger
+from shoal.telemetry.recent_rate import RecentRate
 from shoal.urls.exclusions import read_exclusions
 
 if TYPE_CHECKING:
