@@ -15,7 +15,7 @@ from shoal.fetch.tls_policy import TlsPolicy
 from shoal.jobs.fetch_one_page import FetchOptions
 from shoal.model import JobSpec
 from shoal.model.options import DEFAULTS, check_options, to_fields
-from shoal.spiders.build_job_spec import cookie_lines
+from shoal.spiders.build_job_spec import cookie_lines, plain_headers
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,7 +54,7 @@ def fetch_options(session: Session, given: Mapping[str, Any], of_spider: Mapping
         agent=session.settings.user_agent,
         allow_private=fields.get("allow_private", False) or session.settings.allow_private,
         robots=not options.get("ignore_robots"),
-        headers=fields.get("headers", {}),
+        headers=plain_headers(options),
         cookies=cookie_lines(options),
         cookie_file=read_cookies(options["cookie_file"]) if "cookie_file" in options else "",
         proxy=exit.url if exit else "",

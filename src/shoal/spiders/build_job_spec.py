@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,6 +98,7 @@ class JobDraft:
             "limits": self._bounded_limits(scope),
             "politeness": Politeness(**fields.get("politeness", {})),
             "rendering": self._rendering(fields.get("rendering", {})),
+            "headers": plain_headers(options),
             "cookies": cookie_lines(options),
             "allow_traps": parse_rules(fields.get("allow_traps", ())),
             "types": parse_types(fields.get("types", ())),
@@ -160,8 +161,26 @@ def _job_name(name: str) -> str:
 
 
 def cookie_lines(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """As JobSpec has them: unlike a mapping, they can be two of one name."""
-    return tuple("=".join(OPTIONS["cookie"].pair(text)) for text in options.get("cookie", ()))
+    """As JobSpec has them: unlike a mapping, they can be two of one name. Those of a header Cookie are among them: a
+    jar replaces what the host sets anew, and sends each cookie once. Raises UsageError."""
+    given = tuple("=".join(OPTIONS["cookie"].pair(text)) for text in options.get("cookie", ()))
+    return given if options.get("no_cookies") else (*given, *_cookies_of_headers(options))
+
+
+def plain_headers(options: Mapping[str, Any]) -> dict[str, str]:
+    """Those that are not sent as cookies."""
+    headers: dict[str, str] = to_fields(options).get("headers", {})
+    return {name: value for name, value in headers.items() if options.get("no_cookies") or name.lower() != "cookie"}
+
+
+def _cookies_of_headers(options: Mapping[str, Any]) -> Iterator[str]:
+    headers = to_fields(options).get("headers", {})
+    for text in (value for name, value in headers.items() if name.lower() == "cookie"):
+        for pair in filter(None, map(str.strip, text.split(";"))):
+            if OPTIONS["cookie"].fault([pair]):
+                # Without the fault's words: they show the cookie, which is a secret.
+                raise UsageError("--header Cookie: give NAME=VALUE, with ; between several cookies")
+            yield "=".join(OPTIONS["cookie"].pair(pair))
 
 
 def check_proxy_options(options: Mapping[str, Any]) -> None:
