@@ -16,6 +16,7 @@ import pytest
 
 from shoal.frontier.contract import Caller, Terms
 from shoal.frontier.redis import PoolLimits, RedisFrontier
+from shoal.frontier.redis.connection_pool import RedisConnection
 from shoal.model import Completion, Landing, Lease, Offer, Outcome
 from tests.frontier.conftest import target, urls
 from tests.frontier.redis_server import RedisServer
@@ -128,6 +129,14 @@ async def test_a_redis_that_stands_still_breaks_no_rate_and_completes_nothing_tw
     log = Log()
     await crawl(own_server, log, asyncio.create_task(stand_still()), PoolLimits(answer_s=ANSWER_S))
     assert_each_once_and_apart(log)
+
+
+async def test_a_command_is_sent_again_before_its_server_is_said_to_be_away(own_server: RedisServer) -> None:
+    """If this process stands still, each answer comes too late."""
+    connection = RedisConnection(own_server.url, PoolLimits(answer_s=1.0, patience_s=0.0), own_server.go_on)
+    own_server.stand_still()
+    assert await connection.run_id()
+    await connection.close()
 
 
 async def test_a_call_that_is_sent_again_counts_once(own_server: RedisServer) -> None:

@@ -156,7 +156,7 @@ class RedisConnection:
 
     async def keep_trying(self, act: Callable[[], Awaitable[T]]) -> T:
         deadline = time.monotonic() + self._patience_s
-        for wait_s in _waits():
+        for number, wait_s in enumerate(_waits()):
             try:
                 return await self._answered(act())
             except (exceptions.AuthenticationError, exceptions.AuthorizationError) as error:
@@ -166,7 +166,8 @@ class RedisConnection:
                 if self._has_tls and (fault := tls_fault(error, _SETTING) or missing_file(error, _SETTING)):
                     # Waiting does not fix this.
                     raise Unavailable(f"Redis at {self.address} cannot be used: {fault}") from error
-                if time.monotonic() + wait_s >= deadline:
+                # At least twice: if this process or the machine stood still, the answer was only read too late.
+                if number > 0 and time.monotonic() + wait_s >= deadline:
                     raise Unavailable(f"Redis at {self.address} does not answer: {_error_text(error)}") from error
             except exceptions.ResponseError as error:
                 raise self._translated(error) from error
