@@ -630,6 +630,41 @@ def test_a_log_is_served_if_the_machine_of_the_api_has_it(news: Scrapyd) -> None
     assert news.send("GET", f"/logs/news/hourly/{jobid}.log", reader).status_code == 404
 
 
+def test_the_directories_of_logs_and_items_can_be_read_by_scrapydweb(news: Scrapyd) -> None:
+    jobid = news.schedule(jobid="a/<b>")
+    news.schedule(spider="hourly")
+    job, web = find_job(news.api.bridge.store, "daily").id, Scrapyd(news.api, "")
+    assert _listed(web, "/items/") == _listed(web, "/logs/") == []
+    news.set_state(job, JobState.RUNNING)
+    assert _listed(web, "/items/") == [("news/", "news/")]
+    assert _listed(web, "/items/news/") == [("daily/", "daily/")]
+    ((link, name),) = _listed(web, "/items/news/daily/")
+    assert (link, name) == ("a%2F%3Cb%3E.jl", "a/&lt;b&gt;.jl") and jobid == "a/<b>"
+    assert _listed(web, "/logs/") == []
+    folder = scrapy_logs(news.api.bridge.settings.home)
+    folder.mkdir(parents=True)
+    (folder / f"{job}-0.log").write_text("INFO: Spider opened\n")
+    assert _listed(web, "/logs/news/daily/") == [("a%2F%3Cb%3E.log", "a/&lt;b&gt;.log")]
+    reader = news.api.tokens[READ]
+    assert news.send("GET", "/logs/", reader).status_code == 200
+    assert web.send("GET", "/items/news/hourly/", reader).status_code == 404
+    assert web.send("GET", "/items/", None).status_code == 401
+
+
+def _listed(web: Scrapyd, path: str) -> list[tuple[str, str]]:
+    page = web.send("GET", path, web.api.tokens[READ])
+    assert page.status_code == 200 and f"Directory listing for {path}" in page.text
+    found = [re.search(r'href="(.+?)">(.+?)<', row[1]) for row in re.findall(SCRAPYDWEBS_FILE, page.text)]
+    return [(match[1], match[2]) for match in found if match is not None]
+
+
+SCRAPYDWEBS_FILE = re.compile(
+    r"""<tr\sclass="(odd|even)">\n\s+<td>(.*?)</td>\n\s+<td>(.*?)</td>\n(?:\s+<td>(.*?)</td>\n)?"""
+    r"""\s+<td>(.*?)</td>\n\s+<td>(.*?)</td>\n</tr>"""
+)
+"""Its pattern, in vars.py."""
+
+
 def test_a_removed_job_leaves_nothing_in_the_lists(news: Scrapyd) -> None:
     jobid = news.schedule()
     news.set_state(jobid, JobState.RUNNING, JobState.DONE)

@@ -34,6 +34,7 @@ from shoal.control.dashboard_source import fleet_dashboard
 from shoal.control.encoded_slashes import keeping_slashes, with_slashes
 from shoal.control.openapi import serving
 from shoal.control.routes import API, Routes
+from shoal.control.scrapyd import directories as scrapyd_directories
 from shoal.control.scrapyd import files as scrapyd_files
 from shoal.control.scrapyd import jobs as scrapyd_jobs
 from shoal.control.scrapyd import jobs_page as scrapyd_jobs_page
@@ -69,6 +70,7 @@ SCRAPYD_BLUEPRINTS = (
     scrapyd_jobs.calls.blueprint,
     scrapyd_jobs_page.blueprint,
     scrapyd_files.blueprint,
+    scrapyd_directories.blueprint,
 )
 
 
