@@ -91,3 +91,21 @@ def test_any_bytes_give_clean_text(body: bytes, content_type: str) -> None:
 @pytest.mark.parametrize("label", ["utf-7", "hex", "rot13", "idna", "unicode_escape", "base64", "mbcs", ""])
 def test_pythons_own_codecs_are_no_charsets_of_the_web(label: str) -> None:
     assert codec_of_label(label) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "codec"),
+    [
+        ("tr", "Giriş yap. Şifremi unuttum. Üye ol", "cp1254"),
+        ("hu-HU", "Árvíztűrő tükörfúrógép", "cp1250"),
+        ("cs", "ČR", "cp1250"),
+        ("ko", "서울", "cp949"),
+        ("zh-Hant", "臺灣", "big5"),
+        ("ja", "日本", "cp932"),
+        *((language, "El niño comió mañana, ¿qué pasó?", "cp1252") for language in ("tr", "ko", "ru", "x")),
+        *((language, "Été à la plage", "cp1252") for language in ("tr", "ja", "zh", "el")),
+    ],
+)
+def test_the_language_of_a_page_helps_to_guess_its_charset(language: str, text: str, codec: str) -> None:
+    body = f'<!doctype html><HTML class=a lang="{language}"><title>{text}</title>'
+    assert to_utf8(body.encode(codec), "text/html").decode() == body
