@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False
+"""True for type checkers. That of `typing` would import it before the command turns the garbage collector off."""
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from shoal.embedded.report import Report
     from shoal.errors import ShoalError
     from shoal.extract.casts import Url

@@ -43,7 +43,7 @@ def test_a_crawl_stores_every_page_and_writes_it(shoal: Shell, site: Running) ->
 def test_what_to_type_next_works_where_shoal_is_not_on_the_path(shoal: Shell, site: Running) -> None:
     script = shoal.folder / "bin" / "shoal"
     script.parent.mkdir()
-    script.write_text(f"#!{sys.executable}\nfrom shoal.cli import main\nmain()\n")
+    script.write_text(f"#!{sys.executable}\nfrom shoal.__main__ import main\nmain()\n")
     script.chmod(0o700)
     told = {}
     for path in ("/nowhere", str(script.parent)):

@@ -24,6 +24,21 @@ for words in " ".join(sys.argv[4:]).split(" , "):
         assert ended.code == 0, ended
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
+COUNT_COLLECTIONS = """
+import gc, sys, traceback
+imports = []
+def note(phase, info):
+    stack = traceback.walk_stack(sys._getframe())
+    if phase == "start" and any("importlib" in frame.f_code.co_filename for frame, _ in stack):
+        imports.append(phase)
+gc.callbacks.append(note)
+from shoal.__main__ import main
+try:
+    main()
+except SystemExit as ended:
+    gc.callbacks.clear()
+    print(ended.code, len(imports), gc.isenabled())
+"""
 HEAVY = frozenset({"sqlalchemy", "alembic", "pydantic", "pydantic_core", "lxml", "yaml", "pyarrow", "multiprocessing"})
 
 FOR_FEW = frozenset(
@@ -73,3 +88,14 @@ def test_neither_a_list_of_jobs_nor_a_resume_loads_sqlalchemy(shoal: Shell, site
     lines, loaded = run(shoal.home, *commands)
     assert [json.loads(line)["state"] for line in lines if '"finished_at"' in line] == ["interrupted"] * 2 + ["limited"]
     assert "sqlalchemy" not in loaded
+
+
+def test_imports_are_not_searched_for_garbage(tmp_path: Path) -> None:
+    spider = tmp_path / "shop.py"
+    spider.write_text("from shoal import spider\n\n@spider()\ndef shop(page):\n    yield {}\n")
+    ran = subprocess.run(
+        [sys.executable, "-c", COUNT_COLLECTIONS, "crawl", str(spider)], capture_output=True, text=True, timeout=60
+    )
+    code, collections, is_enabled = ran.stdout.split()
+    assert (code, is_enabled) == ("2", "True"), ran.stderr
+    assert int(collections) < 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import sys
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from shoal import __version__
+from shoal.cli.garbage_collection import nothing_collected
 from shoal.cli.session import Command, global_options, wrapped_for_terminal
 from shoal.cli.stdio import discard_output, open_closed_streams, until_reader_leaves
 from shoal.errors import NO_ROOM, MissingExtra, ShoalError, Unavailable
@@ -74,13 +74,8 @@ class Shoal(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        # Objects of modules live as long as the process: searching them for garbage takes a tenth of the start-up time.
-        gc.disable()
-        try:
+        with nothing_collected():
             module = importlib.import_module(f"shoal.cli.commands.{COMMANDS[cmd_name][0]}")
-        finally:
-            gc.freeze()
-            gc.enable()
         command: click.Command = getattr(module, cmd_name)
         return command
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from shoal.cli.garbage_collection import nothing_collected
 from shoal.cli.humanize import plural
 from shoal.cli.job_flags import job_options
 from shoal.cli.project_options import with_project_options
@@ -84,7 +85,8 @@ def read_request(
     options: dict[str, Any],
 ) -> JobRequest:
     """Raises UsageError for every fault that can be found before the sources are read."""
-    spider, given_words = find_spider(source)
+    with nothing_collected():
+        spider, given_words = find_spider(source)
     words = expand_words(given_words)
     given = with_project_options(session, source, given_options(options), spider)
     draft = JobDraft.of(given, spider, session.settings.allow_private)

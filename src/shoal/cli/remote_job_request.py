@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+from shoal.cli.garbage_collection import nothing_collected
 from shoal.cli.job_request import given_options, listed
 from shoal.cli.project_options import with_project_options
 from shoal.cli.session import Session
@@ -70,7 +71,8 @@ def read_remote_request(
     """Lists are read through `passed`. Raises UsageError for all that can be wrong before that."""
     named = [word for word in source if SPIDER_MODULE.fullmatch(word) and names_spider(word)]
     # One that is named by its import path is loaded where it is to run, and need not be here.
-    spider, given_words = find_spider([word for word in source if word not in named])
+    with nothing_collected():
+        spider, given_words = find_spider([word for word in source if word not in named])
     words = expand_words(given_words)
     if len(named) + (spider is not None) > 1:
         raise UsageError(f"{named[-1]!r} is a second spider: a job takes only one")
