@@ -94,7 +94,7 @@ def test_a_redis_that_is_away_is_waited_for(large_shop: Running, tmp_path: Path,
     spider = Spider("map", large_shop, tmp_path, REDIS_URL=redis.url)
     eventually(lambda: "waiting: Redis at" in spider.log)
     redis.start()
-    spider.wait()
+    assert "continues after waiting for" in spider.wait()
     assert len(stored_items(tmp_path, "map")) == 100
 
 
@@ -104,7 +104,7 @@ def test_a_redis_that_lost_everything_is_filled_from_the_store(
     spider = Spider("rules", large_shop, tmp_path, REDIS_URL=redis.url, DOWNLOAD_DELAY=DELAY_S)
     eventually(lambda: len(large_shop.log()) > 60)
     redis.client.flushall()
-    spider.wait()
+    assert spider.wait().count("is filled again from the store") == 1
     expected = run_spiders(["rules"], large_shop, tmp_path, **PLAIN_SCRAPY)["rules"]
     assert stored_items(tmp_path, "rules") == expected
 

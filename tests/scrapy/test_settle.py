@@ -9,6 +9,7 @@ from shoal.frontier.contract import Caller
 from shoal.model import JobSpec, Offer, Politeness, Target
 from shoal.scrapy.crawl_job import CrawlPlan, open_crawl
 from shoal.scrapy.held_request import HeldRequest
+from shoal.scrapy.outage_log import OutageLog
 from shoal.scrapy.settle import Settler
 from shoal.settings import load
 from shoal.store.results.job_figures import stored_figures
@@ -23,7 +24,7 @@ def test_pages_wait_to_be_saved_together_unless_something_waits_for_them(tmp_pat
             load({"home": str(tmp_path)}, {}, tmp_path, tmp_path / "none.toml"), CrawlPlan(spec, None, False)
         )
         caller, is_done = Caller(crawl.caller), asyncio.Event()
-        settler = Settler(crawl, caller, lambda: None, is_done.set, gather_s=HOUR_S)
+        settler = Settler(crawl, caller, OutageLog(), lambda: None, is_done.set, gather_s=HOUR_S)
         targets = [Target(f"http://a.example/{n}", n, "a.example") for n in range(1, 6)]
         await crawl.frontier.offer(caller.next(), [Offer(crawl.id, targets)])
         leases = await crawl.frontier.lease(caller.next(), len(targets), job=crawl.id)

@@ -21,6 +21,7 @@ from shoal.model import JobState, Lease
 from shoal.scrapy.crawl_job import CrawlJob
 from shoal.scrapy.group_requests import offers_of
 from shoal.scrapy.inline_leases import InlineLeases
+from shoal.scrapy.outage_log import OutageLog
 from shoal.scrapy.outbox import Outbox, Sendings
 from shoal.scrapy.settle import Settler
 
@@ -77,6 +78,7 @@ class FrontierThread:
         self._pending = Sendings()
         self._lease_call: Call | None = None
         self._edition = 0
+        self._outages = OutageLog()
         self.crawl: CrawlJob | None = None
 
     def start(self) -> None:
@@ -105,7 +107,7 @@ class FrontierThread:
             return
         # One for all tasks: no two of them use the same verb.
         self._caller = Caller(crawl.caller)
-        self._settler = Settler(crawl, self._caller, self._reactor.flush_feeds, self.hurry)
+        self._settler = Settler(crawl, self._caller, self._outages, self._reactor.flush_feeds, self.hurry)
         self._inline = InlineLeases(crawl.frontier, crawl.id, crawl.caller, crawl.terms, self._reactor.give_inline)
         try:
             self._reactor.give([], await crawl.cookies.load())
@@ -121,17 +123,17 @@ class FrontierThread:
             self._reactor.closed()
 
     async def _opened(self) -> CrawlJob:
-        said = False
         while True:
             try:
-                return await self._open_job()
+                crawl = await self._open_job()
             except Unavailable as error:
                 if self._closing is not None:
                     raise
-                if not said:
-                    log.warning("waiting: %s", error)
-                said = True
+                self._outages.waits("open", error)
                 await asyncio.sleep(AWAY_S)
+            else:
+                self._outages.continues("open")
+                return crawl
 
     async def _work(self, crawl: CrawlJob) -> None:
         if crawl.has_ended:
@@ -140,21 +142,19 @@ class FrontierThread:
         else:
             log.info("works on job %s; `shoal watch %s` shows its progress", crawl.id, crawl.id)
         beat = asyncio.create_task(self._beat(crawl))
-        waits = False
         while self._closing is None:
             try:
                 wait_s = TURN_S if crawl.has_ended else await self._turn(crawl)
-                waits = False
-            except FrontierLost as error:
-                log.warning("%s", error)
+                self._outages.continues("turn")
+            except FrontierLost:
+                self._outages.waits("turn", f"Redis lost job {crawl.id}, which is filled again from the store")
                 self._reactor.forget_recent()
                 await crawl.restore()
                 wait_s = TURN_S
             except Unavailable as error:
-                if not waits:
-                    log.warning("waiting: %s", error)
+                self._outages.waits("turn", error)
                 self._reactor.forget_recent()
-                waits, wait_s = True, AWAY_S
+                wait_s = AWAY_S
             await self._sleep(wait_s)
         beat.cancel()
 
@@ -283,5 +283,5 @@ class FrontierThread:
             except FrontierLost:
                 raise
             except Unavailable as error:
-                log.warning("waiting: %s", error)
+                self._outages.waits("close", error)
                 await asyncio.sleep(AWAY_S)

@@ -7,7 +7,6 @@ download, and a chain of requests, where each callback yields the next one, woul
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -17,6 +16,7 @@ from shoal.frontier.serialize import offer_text
 from shoal.model import DeadLetter, Drop, Offer, PageRecord, RedirectRecord
 from shoal.scrapy.crawl_job import CrawlJob
 from shoal.scrapy.held_request import HeldRequest
+from shoal.scrapy.outage_log import OutageLog
 from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.save_batch import Batch, Record
 from shoal.store.jobs import load_job
@@ -26,7 +26,6 @@ BEHIND = 2_000
 BATCH = 500
 GATHER_S = 0.05
 AWAY_S = 1.0
-log = logging.getLogger("shoal.scrapy")
 
 
 class Settler:
@@ -34,6 +33,7 @@ class Settler:
         self,
         crawl: CrawlJob,
         caller: Caller,
+        outages: OutageLog,
         flush_feeds: Callable[[], None],
         done: Callable[[], None],
         gather_s: float = GATHER_S,
@@ -41,6 +41,7 @@ class Settler:
         """Calls `done` whenever leases have ended. `gather_s`: how long an ended lease waits for others."""
         self._crawl = crawl
         self._caller = caller
+        self._outages = outages
         self._flush_feeds = flush_feeds
         self._done = done
         self._gather_s = gather_s
@@ -95,9 +96,10 @@ class Settler:
             try:
                 await self._settle(part)
             except Unavailable as error:
-                log.warning("waiting: %s", error)
+                self._outages.waits("settle", error)
                 await asyncio.sleep(AWAY_S)
                 continue
+            self._outages.continues("settle")
             del self._ended[: len(part)]
         self._done()
 

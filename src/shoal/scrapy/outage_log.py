@@ -1,0 +1,37 @@
+"""Says in the log that Redis or the database is away, once, and when the crawl continues."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+log = logging.getLogger("shoal.scrapy")
+
+
+class OutageLog:
+    """Of all tasks of the frontier's thread: each meets the same outage."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._waiting: set[str] = set()
+        self._said: set[str] = set()
+        self._since = 0.0
+
+    def waits(self, task: str, reason: object) -> None:
+        """Call it at each failed try."""
+        if not self._waiting:
+            self._since = self._clock()
+        self._waiting.add(task)
+        if str(reason) not in self._said:
+            self._said.add(str(reason))
+            log.warning("waiting: %s", reason)
+
+    def continues(self, task: str) -> None:
+        """Call it at each success."""
+        if task not in self._waiting:
+            return
+        self._waiting.discard(task)
+        if not self._waiting:
+            self._said.clear()
+            log.info("continues after waiting for %.0f s", self._clock() - self._since)
