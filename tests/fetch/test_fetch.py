@@ -11,6 +11,7 @@ import zstandard
 
 from shoal.errors import UsageError
 from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.closed_connections import CLOSES_BELIEVED, FORGIVEN_AFTER
 from shoal.fetch.curl_failures import MAX_HEAD_BYTES, MAX_HEAD_LINE_BYTES
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
@@ -68,6 +69,17 @@ async def test_a_host_that_keeps_no_connection_gets_a_new_one_for_each_request(f
     answers = [await fetcher.fetch(Fetch(f"{site.url}/{number}")) for number in range(12)]
     assert sum(isinstance(answer, Failure) for answer in answers) == 2
     assert all(isinstance(answer, Exchange) for answer in answers[4:])
+
+
+async def test_a_host_that_closed_two_connections_is_believed_again_later(fetcher: Fetcher, site: Site) -> None:
+    site.routes["/swallowed"] = raw()
+    for _ in range(CLOSES_BELIEVED):
+        await got(fetcher, f"{site.url}/")
+        await failed(fetcher, f"{site.url}/swallowed")
+    before = len(site.asked)
+    for _ in range(FORGIVEN_AFTER + 20):
+        await got(fetcher, f"{site.url}/")
+    assert len({asked.connection for asked in site.asked[before:]}) == FORGIVEN_AFTER + 1
 
 
 async def test_settings_of_one_request_do_not_stick_to_the_next(fetcher: Fetcher, site: Site) -> None:

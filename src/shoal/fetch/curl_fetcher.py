@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -19,6 +18,7 @@ import pycurl
 
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.body_memory import BodyMemory
+from shoal.fetch.closed_connections import ClosedConnections
 from shoal.fetch.curl_failures import REFUSED_HEAD, address_refusal, curl_failure
 from shoal.fetch.curl_transfer import Fetch, Options, Transfer
 from shoal.fetch.decode_body import unpacked, unpacked_if_small
@@ -46,8 +46,6 @@ _MAX_CONNECTIONS = 2_000
 _READ_BYTES = 1 << 17
 
 _MOST_CONTACTED = 100_000
-# A host that closed this many connections under a request counts as one that keeps none, whatever it claims.
-_CLOSES_BELIEVED = 2
 
 _VERSIONS = {1: "1.0", 2: "1.1", 3: "2", 30: "3"}
 
@@ -75,8 +73,7 @@ class Fetcher:
         self._dialling: dict[str, asyncio.Event] = {}
         self._contacted: set[str] = set()
         """Origins to which a connection was made or tried."""
-        self._closing: Counter[str] = Counter()
-        """Origin -> how often it closed a connection under the next request."""
+        self._closed = ClosedConnections()
         self._answered: set[str] = set()
         """Origins that have answered over TLS."""
         self._malformed: set[str] = set()
@@ -139,7 +136,7 @@ class Fetcher:
         """A big body is returned as received. Call `unpacked` when there is memory for it, and release it later."""
         if call.proxy and not self._guard.allows_target(call.url):
             return address_refusal(self._guard, 0.0)
-        if self._closing and self._closing[origin_of(call.url)] >= _CLOSES_BELIEVED:
+        if self._closed and self._closed.needs_new_connection(origin_of(call.url)):
             call = replace(call, alone=True)
         asked, call = call, self._digests.signed(call) if call.credentials else call
         if self._malformed and not call.proxy and origin_of(call.url) in self._malformed:
@@ -259,7 +256,7 @@ class Fetcher:
             if transfer.is_unwanted or (code == pycurl.E_FILESIZE_EXCEEDED and transfer.has_unwanted_type()):
                 return None
             if code == pycurl.E_ABORTED_BY_CALLBACK:
-                self._note_closing(origin_of(call.url))
+                self._closed.note(origin_of(call.url))
             if transfer.withheld and not transfer.sent:
                 return await self._perform(transfer, replace(call, alone=True), on_sending)
             if code == pycurl.E_PEER_FAILED_VERIFICATION and not transfer.curl.getinfo(pycurl.PROXY_SSL_VERIFYRESULT):
@@ -278,11 +275,6 @@ class Fetcher:
                 self._names.forget(place)
             return failure
         return None
-
-    def _note_closing(self, origin: str) -> None:
-        if len(self._closing) >= _MOST_CONTACTED:
-            self._closing.clear()
-        self._closing[origin] += 1
 
     def _exchange(self, transfer: Transfer, call: Fetch, started_at: float) -> Exchange | Failure:
         info = transfer.curl.getinfo
