@@ -48,6 +48,11 @@ def test_any_exception_of_a_module_is_reported(
             "SyntaxError: invalid syntax (ill_neighbour.py, line 1) (line 2)",
         ),
         ("", "from shoal import spider\nspider('https://a.example', raet=1)\n", "a spider has no option raet: "),
+        (
+            "",
+            "from shoal import spider\nspider(['https://a.example'])\n",
+            "@spider takes each URL as text, not a list: ",
+        ),
     ],
 )
 def test_a_fault_is_reported_once_with_its_line(

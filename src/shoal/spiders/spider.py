@@ -182,6 +182,12 @@ def spider(
     """Makes a spider of a function that takes a Page and yields items and requests."""
     if urls and callable(urls[0]):
         raise UsageError("write @spider(URL, ...), with the URLs to start from")
+    for url in urls:
+        if not isinstance(url, str):
+            kind = type(url).__name__
+            raise UsageError(
+                f"@spider takes each URL as text, not a {kind}: write @spider(URL, URL), or @spider(*urls)"
+            )
 
     def make(function: Callable[..., Any]) -> Spider:
         made = Spider(function, urls, name or function.__name__, options)
