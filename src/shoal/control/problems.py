@@ -117,9 +117,19 @@ def unreadable(error: ValidationError, model: type[BaseModel] | None = None) -> 
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     if any(fault["type"] == "json_invalid" for fault in faults):
         return Problem(400, faults[0]["msg"])
+    faults = [fault for fault in faults if not _follows_from_entry(fault, faults)]
     shown, others = faults[:FAULTS_SHOWN], faults[FAULTS_SHOWN:]
     named = [FieldFault(_place(fault["loc"]), _reason(fault, model)) for fault in shown]
     return invalid(named + [FieldFault(_place(fault["loc"]), "") for fault in others])
+
+
+def _follows_from_entry(fault: ErrorDetails, faults: Sequence[ErrorDetails]) -> bool:
+    """Pydantic counts only valid entries: it calls a list too short as well if its first entry is invalid."""
+    place = fault["loc"]
+    depth = len(place)
+    return fault["type"] == "too_short" and any(
+        len(other["loc"]) > depth and other["loc"][:depth] == place for other in faults
+    )
 
 
 def _reason(fault: ErrorDetails, model: type[BaseModel] | None) -> str:
