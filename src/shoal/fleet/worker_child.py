@@ -28,6 +28,7 @@ from shoal.fleet.heartbeat_files import Heartbeat, machine
 from shoal.fleet.load_worker_jobs import FleetJobLoader
 from shoal.fleet.metric_counters import Counters
 from shoal.fleet.outage_log import OutageLog
+from shoal.fleet.progress_clock import ProgressClock
 from shoal.fleet.proxy_channel import RedisHealthChannel
 from shoal.fleet.proxy_limits import RedisProxyLimits
 from shoal.fleet.shared_stop_flag import stop_requested, stopping_since
@@ -72,6 +73,9 @@ class WorkerChild:
         self._news = asyncio.Event()
         self._busy_at = 0.0
         """When its slice last found work."""
+        self._finds_work = True
+        """Whether its slice found work when it last asked."""
+        self._progress = ProgressClock(time.monotonic())
         self._reported_ended = 0
         self._rate = RecentRate(time.monotonic())
         self._is_express_over = False
@@ -213,6 +217,7 @@ class WorkerChild:
             await asyncio.sleep(LOOK_EVERY_S)
         lanes = ALL_LANES[: ALL_LANES.index(lane) + 1]
         began_at = self._busy_at = time.monotonic()
+        self._finds_work = True
         self._engine.permit(lanes)
         self._work_in(lane)
         try:
@@ -230,7 +235,8 @@ class WorkerChild:
         """Returns early on a stop request, after which it waits for no server."""
         with suppress(Unavailable):
             while not self._engine.stopping and time.monotonic() - self._busy_at < IDLE_S:
-                if not self._engine.is_idle or await self._is_there_work(lanes):
+                self._finds_work = not self._engine.is_idle or await self._is_there_work(lanes)
+                if self._finds_work:
                     self._busy_at = time.monotonic()
                 await self._wake_tend()
                 await asyncio.sleep(LOOK_EVERY_S)
@@ -260,8 +266,10 @@ class WorkerChild:
         """Reports when the engine last made progress; that it reports at all shows that the loop runs."""
         while True:
             engine = self._engine
-            excused = engine.waiting_for is not None or (self._lane is None and engine.is_idle)
-            self._heartbeat.progressed(time.monotonic() if excused else engine.progressed_at, engine.waiting_for)
+            has_work = not engine.is_idle or (self._lane is not None and self._finds_work)
+            may_wait = engine.waiting_for is not None or not has_work
+            progressed_at = self._progress.at(time.monotonic(), engine.progressed_at, may_wait)
+            self._heartbeat.progressed(progressed_at, engine.waiting_for)
             if self._is_over():
                 engine.stop()
             await asyncio.sleep(LOOK_EVERY_S)
