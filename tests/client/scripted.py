@@ -16,17 +16,20 @@ class Scripted:
     url: str
     asked: list[bytes] = field(default_factory=list)
     """The head of each request."""
+    unanswered: list[socket.socket] = field(default_factory=list)
 
 
 @contextmanager
-def scripted(*answers: bytes) -> Iterator[Scripted]:
-    """One connection for each answer, of whose request no more is read than its head."""
+def scripted(*answers: bytes | None) -> Iterator[Scripted]:
+    """One connection for each answer, of whose request no more is read than its head. None: it is never answered."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         told = Scripted(f"http://127.0.0.1:{server.getsockname()[1]}")
         thread = threading.Thread(target=_serve, args=(server, answers, told), daemon=True)
         thread.start()
         yield told
         thread.join(60)
+        for connection in told.unanswered:
+            connection.close()
         assert not thread.is_alive(), "not every answer was asked for"
 
 
@@ -35,7 +38,7 @@ def answer(status: str, body: bytes = b"{}", *headers: str, length: int | None =
     return "\r\n".join([*lines, "Connection: close"]).encode() + END + body
 
 
-def _serve(server: socket.socket, answers: tuple[bytes, ...], told: Scripted) -> None:
+def _serve(server: socket.socket, answers: tuple[bytes | None, ...], told: Scripted) -> None:
     server.settimeout(60)
     for one in answers:
         connection, _ = server.accept()
@@ -44,4 +47,7 @@ def _serve(server: socket.socket, answers: tuple[bytes, ...], told: Scripted) ->
             while END not in head and (some := connection.recv(4096)):
                 head += some
             told.asked.append(head.partition(END)[0])
-            connection.sendall(one)
+            if one is None:
+                told.unanswered.append(connection.dup())
+            else:
+                connection.sendall(one)

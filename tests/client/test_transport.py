@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shoal.client import Client
-from shoal.errors import ApiError, Unavailable, UsageError
+from shoal.errors import ApiError, NoAnswer, Unavailable, UsageError
 from tests.client.scripted import answer, scripted
 
 BUSY = "503 Service Unavailable"
@@ -78,6 +78,17 @@ def test_what_is_cut_short_is_not_taken_for_whole(tmp_path: Path) -> None:
         with pytest.raises(Unavailable):
             shoal.export("x", tmp_path / "pages.jsonl")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_read_without_an_answer_is_given_up_sooner_than_a_change_and_asked_again() -> None:
+    with scripted(None, answer("200 OK")) as api, Client(api.url, "x", read_timeout_s=0.1) as shoal:
+        shoal.job("x")
+    assert len(api.asked) == 2
+    with scripted(None) as api, Client(api.url, "x", timeout_s=0.5, read_timeout_s=0.1) as shoal:
+        begun = time.monotonic()
+        with pytest.raises(NoAnswer):
+            shoal.pause("x")
+        assert time.monotonic() - begun >= 0.5
 
 
 def test_what_is_no_api_is_said_to_be_none() -> None:

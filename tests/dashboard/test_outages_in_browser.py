@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,10 +13,15 @@ from shoal.store.fleet.tokens import TokenScope, add_token, remove_token
 from tests.control.live import make_tokens, serving
 from tests.dashboard.chromium import Chromium, Tab
 from tests.dashboard.conftest import logged_in
+from tests.dashboard.relay import Relay, relaying
 from tests.fleet.by_hand import FleetShell, fleet_shell
 from tests.frontier.redis_server import free_port
+from tests.stopped_processes import stopped, with_children
 
 _SAID = "document.getElementById('connection').hidden ? '' : document.getElementById('connection').textContent"
+
+LOST_S = 45.0
+"""A request whose answer is lost would wait a minute."""
 
 
 @pytest.fixture
@@ -42,13 +45,21 @@ def until_recovered(tab: Tab, fleet: FleetShell, name: str) -> None:
 def test_an_open_page_outlives_the_api_redis_and_its_token(fleet: FleetShell, browser: Chromium) -> None:
     tokens, port = fleet.by_hand(make_tokens), free_port()
     fleet.submit("https://example.com/", "--name", "kept-job")
-    with serving(fleet.environment, fleet.folder, port) as (url, pid):
+    with relaying(port) as relay:
         tab = browser.tab()
         tab.hurry(10)
-        logged_in(tab, url, tokens[TokenScope.ADMIN])
-        tab.js("window.isSamePage = true")
-        _stop_and_go_on(tab, fleet, pid, {"SHOAL_API_URL": url, "SHOAL_TOKEN": tokens[TokenScope.ADMIN]})
-    until_said(tab, "No answer from")
+        with serving(fleet.environment, fleet.folder, port) as (_, pid):
+            logged_in(tab, relay.url, tokens[TokenScope.ADMIN])
+            tab.js("window.isSamePage = true")
+            remote = {"SHOAL_API_URL": relay.url, "SHOAL_TOKEN": tokens[TokenScope.ADMIN]}
+            _stop_and_go_on(tab, fleet, pid, remote)
+            _vanish_and_come_back(tab, fleet, relay, remote)
+        until_said(tab, "No answer from")
+        _outlives_redis_and_its_token(tab, fleet, port)
+    assert [said for said in tab.problems if not said.startswith("network: ")] == []
+
+
+def _outlives_redis_and_its_token(tab: Tab, fleet: FleetShell, port: int) -> None:
     with serving(fleet.environment, fleet.folder, port):
         until_recovered(tab, fleet, "after-the-api")
         fleet.redis.kill()
@@ -60,14 +71,13 @@ def test_an_open_page_outlives_the_api_redis_and_its_token(fleet: FleetShell, br
         assert tab.js("window.isSamePage")
         tab.follow("form[data-copy] button:not([type])")
         tab.until_text("The job is submitted.")
-    assert [said for said in tab.problems if not said.startswith("network: ")] == []
 
 
 def _stop_and_go_on(tab: Tab, fleet: FleetShell, pid: int, remote: dict[str, str]) -> None:
     """An API that is stopped still accepts connections: the kernel does."""
     with fleet.start("watch", "kept-job", env=remote) as watching:
         assert watching.stderr and "kept-job" in watching.stderr.readline()
-        with _stopped(pid):
+        with stopped(with_children(pid)):
             assert f"no answer from {remote['SHOAL_API_URL']} for " in watching.stderr.readline()
             until_said(tab, "No answer from 127.0.0.1:")
             tab.click("form[data-copy] button:not([type])")
@@ -77,18 +87,20 @@ def _stop_and_go_on(tab: Tab, fleet: FleetShell, pid: int, remote: dict[str, str
     until_recovered(tab, fleet, "after-the-stop")
 
 
-@contextmanager
-def _stopped(pid: int) -> Iterator[None]:
-    """The process and its children."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    pids = [pid, *map(int, children)]
-    for one in pids:
-        os.kill(one, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for one in pids:
-            os.kill(one, signal.SIGCONT)
+def _vanish_and_come_back(tab: Tab, fleet: FleetShell, relay: Relay, remote: dict[str, str]) -> None:
+    """What was asked before is never answered."""
+    with fleet.start("watch", "kept-job", env=remote) as watching:
+        assert watching.stderr and "kept-job" in watching.stderr.readline()
+        relay.vanish()
+        assert "no answer from" in watching.stderr.readline()
+        until_said(tab, "No answer from 127.0.0.1:")
+        relay.come_back()
+        since = time.monotonic()
+        until_recovered(tab, fleet, "after-it-came-back")
+        while "no answer from" in (line := watching.stderr.readline()):
+            pass
+        assert "kept-job" in line and time.monotonic() - since < LOST_S
+        watching.terminate()
 
 
 def _change_token(tab: Tab, fleet: FleetShell) -> None:

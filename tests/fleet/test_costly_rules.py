@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from shoal.practice import Hostile, running
@@ -15,24 +12,13 @@ from shoal.practice.hostile.costly_pages import SIBLINGS
 from shoal.practice.hostile.hostile_site import GOOD_PATHS
 from tests.fleet.running import Running
 from tests.hostile.processes import readers_of
+from tests.stopped_processes import stopped
 
 SILENT_S = 5.0
 RULES = """
 start: {url}
 items: [{{fields: {{never: {{xpath: "//*[count(//*[count(//*)>0])>0]/@x", optional: true}}}}}}]
 """
-
-
-@contextmanager
-def stopped(pids: set[int]) -> Iterator[None]:
-    """As if they read on and on, but without the CPU that they would take from other tests."""
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
 
 
 def submitted(fleet: Running, site: Site) -> str:
@@ -45,7 +31,8 @@ def test_a_slow_page_delays_nothing_else_and_is_reported(tmp_path: Path) -> None
     with running(Hostile(hurried=True)) as site, Running(tmp_path, processes=1, env=env) as fleet:
         (child,) = fleet.children()
         endless = submitted(fleet, site)
-        with stopped(fleet.until(lambda: readers_of(child))):
+        # As if they read on and on, but without the CPU that they would take from other tests.
+        with stopped(fleet.until(lambda: readers_of(child)), then=signal.SIGKILL):
             since = time.monotonic()
             urls = [site.url(path) for path in GOOD_PATHS]
             good = fleet.submit(*urls, "--scope", "listed", "--rate", "0", "--formats", "main")

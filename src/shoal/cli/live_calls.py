@@ -15,6 +15,8 @@ from shoal.cli.session import NOTICED_AFTER_S, Session
 from shoal.errors import NoAnswer
 
 LOOK_EVERY_S = 0.5
+READ_TIMEOUT_S = 8.0
+"""A machine that vanished never answers what it was asked, not even when it is back: it must be asked again."""
 T = TypeVar("T")
 
 

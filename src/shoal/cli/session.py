@@ -148,6 +148,8 @@ class Session:
     color: str = "auto"
     says_silence: bool = field(default=True, init=False)
     """Whether to say that the API does not answer. It is said once, and a view that stays open says it itself."""
+    read_timeout_s: float | None = field(default=None, init=False)
+    """How long a client of the API waits for what it reads; None: as long as for a change."""
 
     @cached_property
     def settings(self) -> settings.Settings:
@@ -227,6 +229,7 @@ class Session:
         return Client(
             self.settings.api_url,
             self.settings.token,
+            read_timeout_s=self.read_timeout_s,
             patience_s=API_PATIENCE_S,
             on_silence=self.on_silence,
             silent_after_s=NOTICED_AFTER_S,

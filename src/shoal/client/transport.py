@@ -37,17 +37,21 @@ class Transport:
         token: str,
         *,
         timeout_s: float = 60.0,
+        read_timeout_s: float | None = None,
         patience_s: float = 60.0,
         on_silence: Callable[[], None] | None = None,
         silent_after_s: float = 3.0,
     ) -> None:
-        """`timeout_s`: how long to wait for a silent server; `patience_s`: how long to retry a call; `on_silence`: what
-        to call, in another thread, when a call has no answer after `silent_after_s`."""
+        """`timeout_s`: how long to wait for a silent server; `read_timeout_s`: the same for calls that read and whose
+        answer is not a file, if it is to be shorter; `patience_s`: how long to retry a call; `on_silence`: what to
+        call, in another thread, when a call has no answer after `silent_after_s`."""
         parts = _address(url)
         self.url = url.rstrip("/")
         self._root = parts.path.rstrip("/").removesuffix(API) + API
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._connection = kind(parts.netloc, timeout=timeout_s)
+        self._timeout_s = timeout_s
+        self._read_timeout_s = read_timeout_s or timeout_s
         self._token = token
         self._patience_s = patience_s
         self._on_silence = on_silence
@@ -66,7 +70,7 @@ class Transport:
         self.close()
 
     def _get(self, path: str, query: Mapping[str, Any] = {}) -> dict[str, Any]:
-        return dict(self._decoded(self._answer("GET", path + query_of(query))))
+        return dict(self._decoded(self._answer("GET", path + query_of(query), timeout_s=self._read_timeout_s)))
 
     def _post(self, path: str, body: Any, key: str | None = None) -> Any:
         """Sends with an Idempotency-Key, so that it takes effect once, however often it is sent."""
@@ -103,13 +107,18 @@ class Transport:
                 self._connection.close()
 
     def _answer(
-        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] = {},
+        timeout_s: float | None = None,
     ) -> HTTPResponse:
         """Like `_send`, but retries while the server is busy or away, for at most `patience_s`."""
         until, wait_s = time.monotonic() + self._patience_s, RETRY_S[0]
         while True:
             try:
-                answer = self._send(method, path, body, headers)
+                answer = self._send(method, path, body, headers, timeout_s)
                 delay_s = _retry_s(answer, wait_s, keyed=_KEY in headers)
                 if delay_s is None or time.monotonic() + delay_s > until:
                     return answer
@@ -122,11 +131,17 @@ class Transport:
             wait_s = min(wait_s * 2, RETRY_S[1])
 
     def _send(
-        self, method: str, path: str, body: bytes | Iterable[bytes] | None = None, headers: Mapping[str, str] = {}
+        self,
+        method: str,
+        path: str,
+        body: bytes | Iterable[bytes] | None = None,
+        headers: Mapping[str, str] = {},
+        timeout_s: float | None = None,
     ) -> HTTPResponse:
         """Streams a body that is not bytes; an exception from reading that body is raised unchanged."""
         if time.monotonic() - self._used_at > IDLE_S:
             self._connection.close()
+        self._limit(timeout_s or self._timeout_s)
         sent = body if body is None or isinstance(body, bytes) else _pieces(body)
         given = {"Authorization": f"Bearer {self._token}", **headers}
         answer = None
@@ -141,6 +156,12 @@ class Transport:
                 # Nothing else can be sent after an incomplete request.
                 self._connection.close()
         return answer
+
+    def _limit(self, timeout_s: float) -> None:
+        """How long the connection waits, for each part of what comes."""
+        self._connection.timeout = timeout_s
+        if self._connection.sock is not None:
+            self._connection.sock.settimeout(timeout_s)
 
     def _exchange(
         self, method: str, path: str, body: bytes | Iterator[bytes] | None, headers: Mapping[str, str]

@@ -10,6 +10,7 @@ from shutil import get_terminal_size
 
 import click
 
+from shoal.cli.live_calls import READ_TIMEOUT_S
 from shoal.cli.session import Command, Session
 from shoal.cli.top_view import JOBS_READ, TopView
 from shoal.model import JobState
@@ -30,6 +31,7 @@ def top(session: Session) -> None:
     shoal top
     shoal top --api https://fleet.example
     """
+    session.read_timeout_s = READ_TIMEOUT_S
     with session.open_jobs() as backend:
         view = TopView(session, backend)
         if not session.live or not sys.stdin.isatty():

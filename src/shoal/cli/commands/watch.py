@@ -12,7 +12,7 @@ from shoal.cli.backends import JobHandle, Jobs
 from shoal.cli.humanize import plural, sparkline
 from shoal.cli.job_spec_text import higher_limit
 from shoal.cli.job_text import other_outcomes, summary_line
-from shoal.cli.live_calls import LiveCalls
+from shoal.cli.live_calls import READ_TIMEOUT_S, LiveCalls
 from shoal.cli.progress_line import ProgressLine, ProgressMeter, progress_record, waiting_note
 from shoal.cli.run_job import JSON_EVERY_S
 from shoal.cli.session import NOTICED_AFTER_S, Command, Session
@@ -45,6 +45,7 @@ def watch(session: Session, job: str) -> None:
     shoal watch last
     shoal watch last --json
     """
+    session.read_timeout_s = READ_TIMEOUT_S
     with session.open_jobs() as backend:
         watching = _Watching(session)
         found = watching.find(backend, job)

@@ -1,5 +1,5 @@
 // Keeps the open page current: fetches it again and changes only what differs, so that scroll, selection and focus stay.
-const EVERY_MS = 3000, HIDDEN_MS = 30000, LATE_MS = 15000, NOTICED_MS = 4000, REACHED_MS = 4000;
+const EVERY_MS = 3000, HIDDEN_MS = 30000, LATE_MS = 60000, NOTICED_MS = 4000, REACHED_MS = 4000;
 const notice = document.getElementById("connection");
 const main = document.getElementById("main");
 
@@ -85,12 +85,30 @@ function reasonIn(page) {
   return reason && reason[0].toUpperCase() + reason.slice(1) + ".";
 }
 
+function isReached() {
+  const asked = { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(REACHED_MS) };
+  return fetch(import.meta.url, asked).then(() => true, () => false);
+}
+
+// A page may take long to make; a small file does not. A server that vanished never answers what it was asked before, not
+// even when it is back: the request is given up as soon as the file is not answered either.
+async function fetchPage() {
+  const given = new AbortController(), late = AbortSignal.timeout(LATE_MS);
+  late.addEventListener("abort", () => given.abort());
+  const watch = setInterval(async () => (await isReached()) || given.abort(), NOTICED_MS);
+  try {
+    const response = await fetch(location.href, { signal: given.signal, headers: { Accept: "text/html" } });
+    return [response, await response.text()];
+  } finally {
+    clearInterval(watch);
+  }
+}
+
 async function refresh() {
   unansweredSince ||= Date.now();
   let response, text;
   try {
-    response = await fetch(location.href, { signal: AbortSignal.timeout(LATE_MS), headers: { Accept: "text/html" } });
-    text = await response.text();
+    [response, text] = await fetchPage();
   } catch {
     return saySilence();
   }
@@ -109,7 +127,7 @@ async function refresh() {
 async function run() {
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, document.hidden ? HIDDEN_MS : EVERY_MS));
-    await refresh();
+    if (!unansweredSince || await isReached()) await refresh();
   }
 }
 
@@ -118,11 +136,6 @@ setInterval(() => {
 }, 1000);
 
 const UNSENT = `Not sent: no answer from ${location.host}. Press again when it answers.`;
-
-function isReached() {
-  const asked = { method: "HEAD", cache: "no-store", signal: AbortSignal.timeout(REACHED_MS) };
-  return fetch(import.meta.url, asked).then(() => true, () => false);
-}
 
 function sayBeside(form, button, text) {
   form.querySelector(".unsent")?.remove();
