@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
+from shoal.cli.job_spec_text import terms
+from shoal.engine.job_start import terms_of
 from shoal.errors import UsageError
-from shoal.model import HostPoliteness
+from shoal.frontier.contract import HostTerms
+from shoal.model import HostPoliteness, JobSpec
 from shoal.practice.process import Running
 from shoal.scrapy.download_slots import slot_warnings
 from shoal.scrapy.project_settings import crawl_plan
@@ -59,6 +62,18 @@ def test_what_a_slot_does_not_say_is_as_for_other_hosts() -> None:
     throttled = hosts(**usual, AUTOTHROTTLE_ENABLED=True, AUTOTHROTTLE_TARGET_CONCURRENCY=2.0)
     assert [host.per_host for host in throttled] == [2, 2, 1]
     assert hosts(DOWNLOAD_SLOTS={}) == hosts(DOWNLOAD_SLOTS={"the slow ones": {"delay": 2}}) == ()
+
+
+def test_the_job_keeps_and_shows_its_slots() -> None:
+    settings = {"DOWNLOAD_DELAY": 0.5, "DOWNLOAD_SLOTS": {"a.example": {"delay": 1, "concurrency": 2}}}
+    spec = crawl_plan(Settings(settings), Named()).spec
+    assert JobSpec.from_json(spec.to_json()) == spec
+    assert terms_of(spec, 0.0).hosts == (HostTerms("a.example", 1.0, 2),)
+    assert terms(spec)["politeness"].endswith(" per host, 1 request/s and 2 in flight at a.example")
+    assert [spec.politeness.rate_at(host) for host in ("a.example:81", "b.example")] == [1.0, 2.0]
+    assert "rate_0" not in spec.overrides
+    unlimited = crawl_plan(Settings({**settings, "DOWNLOAD_SLOTS": {"a.example": {"delay": 0}}}), Named()).spec
+    assert "rate_0" in unlimited.overrides
 
 
 def test_what_is_not_used_of_a_slot_is_said() -> None:
