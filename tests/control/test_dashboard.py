@@ -134,7 +134,7 @@ def test_a_form_without_the_key_of_the_session_changes_nothing(api: Api, browser
 
 def test_without_a_job_the_first_page_says_how_to_start_one(api: Api, browser: Browser) -> None:
     shown = browser.page("/")
-    assert "shoal submit https://example.com/" in shown and 'name="urls"' in shown
+    assert f"shoal --api {BASE} submit https://example.com/" in shown and 'name="urls"' in shown
 
 
 def test_the_row_of_a_job_that_has_ended_changes_when_it_runs_again(api: Api, browser: Browser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ from shoal.settings import Settings
 from tests.cli.crawled import crawled
 from tests.dashboard.chromium import Chromium
 from tests.dashboard.test_pages_in_browser import check, pages_of
+
+CRAWL = ["crawl", "https://example.com/", "--max-pages", "100"]
 
 
 @contextmanager
@@ -48,9 +51,14 @@ def test_the_pages_of_a_home_have_no_error_and_pass_axe(tmp_path: Path, browser:
 
 
 def test_an_empty_home_says_how_to_start_a_crawl(tmp_path: Path, browser: Chromium) -> None:
-    with serving_home(tmp_path / "empty") as link:
+    home = tmp_path / "ann's empty"
+    with serving_home(home) as link:
         tab = browser.tab()
         tab.open(link)
         tab.follow("main button")
-        assert f"shoal --home {tmp_path / 'empty'} crawl https://example.com/" in tab.text
+        commands = [
+            shlex.split(text)
+            for text in tab.js("[...document.querySelectorAll('.start dt')].map((dt) => dt.innerText)")
+        ]
+        assert commands == [["shoal", "--home", str(home), *words] for words in (CRAWL, ["demo"])]
         check(tab, f"{link.partition('/login')[0]}/")

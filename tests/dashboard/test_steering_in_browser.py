@@ -11,6 +11,7 @@ import pytest
 
 from shoal.model import JobState
 from shoal.practice import Answer, Server, Visit
+from shoal.store.fleet.tokens import TokenScope
 from tests.control.live import Live
 from tests.dashboard.chromium import Tab
 from tests.fleet.hosting import hosting
@@ -89,24 +90,32 @@ def _watch_while_typing(tab: Tab) -> None:
     ]
 
 
-def test_the_form_is_copied_as_a_command_as_curl_and_as_python(tab: Tab) -> None:
+def test_the_form_is_copied_as_a_command_as_curl_and_as_python(
+    tab: Tab, live: Live, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     tab.type("[name=urls]", "https://example.com/it's")
+    tab.type("[name=rate]", "0.1234567")
     tab.type("[name=max_pages]", "7")
     tab.type("[name=rules]", "start: [https://example.com/]\nfollow: [a]")
     copies = {}
-    for way, has in (("cli", "shoal submit"), ("curl", "curl -H"), ("python", "shoal.client")):
+    for way, has in (("cli", "shoal --api"), ("curl", "curl -sS -H"), ("python", "shoal.client")):
         tab.click(f"[data-as={way}]")
         copies[way] = tab.until(
             f"(text => text.includes('{has}') && text)(document.querySelector('output').textContent)"
         )
     file, command = copies["cli"].split("RULES\n")
     assert file == "cat > rules.yml <<'RULES'\nstart: [https://example.com/]\nfollow: [a]\n"
-    assert shlex.split(command) == ["shoal", "submit", "rules.yml", "https://example.com/it's", "--max-pages", "7"]
+    words = ["submit", "rules.yml", "https://example.com/it's", "--rate", "0.1234567", "--max-pages", "7"]
+    assert shlex.split(command) == ["shoal", "--api", live.url, *words]
     *_, body, url = shlex.split(copies["curl"])
     rules = {"start": ["https://example.com/"], "follow": ["a"]}
-    assert json.loads(body) == {"urls": ["https://example.com/it's"], "max_pages": 7, "rules": rules}
+    assert json.loads(body) == {"urls": ["https://example.com/it's"], "rate": 0.1234567, "max_pages": 7, "rules": rules}
     assert url.endswith("/api/v1/jobs")
-    assert f'.submit(urls=["https://example.com/it\'s"], max_pages=7, rules={rules})' in copies["python"]
+    monkeypatch.setenv("SHOAL_TOKEN", live.tokens[TokenScope.ADMIN])
+    exec(compile(copies["python"], "copied", "exec"))
+    id = capsys.readouterr().out.strip()
+    assert live.call("GET", f"/jobs/{id}")[1]["name"]
+    assert live.call("POST", f"/jobs/{id}/cancel")[0] < 300
     assert tab.problems == []
 
 

@@ -63,6 +63,7 @@ def fleet_dashboard(over: Bridge, overviews: Overviews) -> Blueprint:
 
 class FleetSource:
     can_submit = True
+    shoal = "shoal"
 
     def __init__(self, over: Bridge, overviews: Overviews) -> None:
         self._bridge = over

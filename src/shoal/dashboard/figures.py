@@ -94,13 +94,13 @@ class FailedAttempts(NamedTuple):
     trend: Markup
 
 
-def failed_attempts(seen: Overview, most: int) -> list[FailedAttempts]:
-    """The largest groups."""
+def failed_attempts(seen: Overview, most: int, shoal: str = "shoal") -> list[FailedAttempts]:
+    """The largest groups; `shoal` is the beginning of the commands."""
     return [
         FailedAttempts(
             failure_name(group.kind, group.status),
             group,
-            failure_hint(seen.job, group.kind, group.status),
+            failure_hint(seen.job, group.kind, group.status, shoal),
             failure_sparkline(seen.job, group.trend),
         )
         for group in seen.failures[:most]
@@ -114,5 +114,5 @@ def failure_sparkline(job: Job, trend: FailureTrend | None) -> Markup:
     return sparkline(trend.spread(*job.time_span(time.time()), TREND_PARTS), "failures over the time of the job")
 
 
-def failure_hint(job: Job, kind: str, status: int | None) -> str | None:
-    return hint(kind, status, f"shoal dead {job.id} --retry", formats.size(job.spec.max_page_bytes))
+def failure_hint(job: Job, kind: str, status: int | None, shoal: str) -> str | None:
+    return hint(kind, status, f"{shoal} dead {job.id} --retry", formats.size(job.spec.max_page_bytes))

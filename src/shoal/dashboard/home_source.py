@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 from werkzeug.wrappers import Response
@@ -47,6 +48,7 @@ class HomeSource:
 
     def __init__(self, title: str, open_place: Callable[[], Deployment], exclusions: Exclusions) -> None:
         self.title = title
+        self.shoal = f"shoal --home {quote(title)}"
         self._exclusions = exclusions
         # SQLite's connections belong to one thread: the frontier is used in this one only.
         self._thread = ThreadPoolExecutor(1, "home")
@@ -107,7 +109,7 @@ class HomeSource:
         said: str | None = self._run(lambda: getattr(self._place, verb)(job))
         if said is None:
             raise UsageError(
-                f"no process works on job {job.id}: continue it in a terminal with `shoal resume {job.id}`"
+                f"no process works on job {job.id}: continue it in a terminal with `{self.shoal} resume {job.id}`"
             )
         return said
 
@@ -122,7 +124,7 @@ class HomeSource:
         return self._run(lambda: preview_change(self._place, job, spec)).as_text()
 
     def submit(self, viewer: Viewer, urls: Sequence[str], options: Mapping[str, Any]) -> str:
-        raise UsageError("a job of a home runs in the process of its command: `shoal crawl URL` starts one")
+        raise UsageError(f"a job of a home runs in the process of its command: `{self.shoal} crawl URL` starts one")
 
     def fleet(self, viewer: Viewer) -> FleetView | None:
         return None

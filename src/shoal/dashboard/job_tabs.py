@@ -50,16 +50,16 @@ def _errors(source: Source, job: Job, _given: Mapping[str, str]) -> Content:
     groups = dead_groups(source.store, job.id, {}, GROUPED_BY)
     seen = source.overview(job)
     return {
-        "attempts": failed_attempts(seen, GROUPS_SHOWN),
-        "dead": [_dead_group(job, group) for group in groups[:GROUPS_SHOWN]],
+        "attempts": failed_attempts(seen, GROUPS_SHOWN, source.shoal),
+        "dead": [_dead_group(job, group, source.shoal) for group in groups[:GROUPS_SHOWN]],
         "more_dead": max(0, len(groups) - GROUPS_SHOWN),
         "more_attempts": max(0, len(seen.failures) - GROUPS_SHOWN),
     }
 
 
-def _dead_group(job: Job, group: Mapping[str, Any]) -> Content:
+def _dead_group(job: Job, group: Mapping[str, Any], shoal: str) -> Content:
     trend = failure_sparkline(job, FailureTrend.of_record(group["trend"]))
-    return {**group, "trend": trend, "hint": failure_hint(job, group["reason"], group["status"])}
+    return {**group, "trend": trend, "hint": failure_hint(job, group["reason"], group["status"], shoal)}
 
 
 def _items(source: Source, job: Job, given: Mapping[str, str]) -> Content:

@@ -187,11 +187,14 @@ class _Pages:
     def explain(self, id: str) -> str:
         job, url = self._found(id), request.args.get("url", "").strip()
         explained = self._source.explain(job, url) if url else None
-        lines = list(explained_lines(explained, job, _command)) if explained else []
+        lines = list(explained_lines(explained, job, self._command)) if explained else []
         facts = explained.as_dict() if explained else {}
         return render_template(
             "tab_explain.html", **self._heading(job), tab="explain", url=url, lines=lines, facts=facts
         )
+
+    def _command(self, *words: str) -> str:
+        return f"`{' '.join([self._source.shoal, *words])}`"
 
     def control(self, id: str, verb: str) -> AnyResponse:
         return _see("job", self._source.control(viewer(), self._found(id), verb), id=id)
@@ -232,10 +235,6 @@ def _exported(store: Store, job: Job, what: str, format: str) -> Iterator[bytes]
     with job_data(store, job, what) as data:
         for chunk in chunks(data.rows, format, data.columns):
             yield chunk.data
-
-
-def _command(*words: str) -> str:
-    return f"`{' '.join(['shoal', *words])}`"
 
 
 def _see(page: str, message: str, **values: str) -> AnyResponse:

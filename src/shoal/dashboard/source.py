@@ -118,6 +118,10 @@ class Source(Protocol):
         """Where the jobs are: a folder or the fleet."""
 
     @property
+    def shoal(self) -> str:
+        """The beginning of commands that act on these jobs."""
+
+    @property
     def store(self) -> Store: ...
 
     @property

@@ -51,7 +51,8 @@ def _open(session: Session, link: str, no_open: bool) -> None:
 def _serve_home(session: Session, port: int | None, no_open: bool) -> None:
     home = session.settings.home
     if not (home / "shoal.db").exists():
-        raise UsageError(f"there is no crawl in {home} yet: `shoal crawl URL` makes one; --home names another folder")
+        crawl = session.command("crawl", "URL")
+        raise UsageError(f"there is no crawl in {home} yet: `{crawl}` makes one; --home names another folder")
     try:
         from shoal.cli.home_dashboard import make_home_server
     except ImportError as error:
