@@ -52,7 +52,7 @@ def test_the_pages_of_a_fleet_have_no_error_and_pass_axe_in_both_themes(tab: Tab
     assert live.call("POST", "/schedules", schedule)[0] == 201
     for url in (f"{live.url}/", f"{live.url}/fleet", *pages_of(tab, live.url, crawled)):
         check(tab, url)
-    check(tab, f"{live.url}/jobs/{crawled}/explain?url={live.site.url()}")
+    check(tab, f"{live.url}/jobs/{crawled}/explain?url={live.site.url('/' + 80 * 'a')}")
     tab.open(f"{live.url}/jobs/{crawled}/pages")
     check(tab, tab.js("document.querySelector('main tbody a').href"))
     assert "Text" in tab.text

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from shoal.dashboard.formats import rate as rate_text
 from shoal.store.results.time_series import MINUTE_S, Point, merge_points
+from shoal.wording import plural
 
 WIDTH, HEIGHT, TOP = 640, 120, 18
 MOST_POINTS = 160
@@ -135,7 +136,7 @@ def _latency_text(point: Point) -> str:
 
 
 def _queue_text(point: Point) -> str:
-    return UNKNOWN if point.queue is None else f"{point.queue:,} requests"
+    return UNKNOWN if point.queue is None else plural(point.queue, "request")
 
 
 def _thinned(points: Sequence[Point]) -> list[Point]:
