@@ -121,10 +121,10 @@ class Tab:
         self.until("!window.isLeft && document.readyState === 'complete'")
 
     def click(self, selector: str, nth: int = 0) -> None:
-        """With the mouse, where the element is: it fails if something covers it."""
+        """With the mouse, where the element is (a link over two lines: its first). Fails if something covers it."""
         place = self.js(
             f"""(() => {{ const node = document.querySelectorAll({json.dumps(selector)})[{nth}];
-            node.scrollIntoView({{block: "center"}}); const box = node.getBoundingClientRect();
+            node.scrollIntoView({{block: "center"}}); const [box] = node.getClientRects();
             const at = [box.x + box.width / 2, box.y + box.height / 2], top = document.elementFromPoint(...at);
             return node.contains(top) ? at : null; }})()"""
         )
