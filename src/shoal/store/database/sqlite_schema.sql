@@ -1,3 +1,143 @@
+CREATE TABLE segments (
+	job TEXT NOT NULL,
+	segment TEXT NOT NULL,
+	machine TEXT NOT NULL,
+	process TEXT NOT NULL,
+	state TEXT NOT NULL,
+	bytes BIGINT NOT NULL,
+	at DOUBLE NOT NULL,
+	PRIMARY KEY (job, segment)
+);
+CREATE TABLE stored_files (
+	job TEXT NOT NULL,
+	path TEXT NOT NULL,
+	bytes BIGINT NOT NULL,
+	PRIMARY KEY (job, path)
+);
+CREATE TABLE tokens (
+	id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	scope TEXT NOT NULL,
+	hash TEXT NOT NULL,
+	created_at DOUBLE NOT NULL,
+	used_at DOUBLE,
+	PRIMARY KEY (id),
+	UNIQUE (name)
+);
+CREATE TABLE answers (
+	token TEXT NOT NULL,
+	"key" TEXT NOT NULL,
+	request TEXT NOT NULL,
+	claimed_at DOUBLE NOT NULL,
+	job TEXT NOT NULL,
+	status INTEGER,
+	body TEXT,
+	PRIMARY KEY (token, "key")
+);
+CREATE TABLE exclusions (
+	id INTEGER NOT NULL,
+	version INTEGER NOT NULL,
+	lines TEXT NOT NULL,
+	PRIMARY KEY (id)
+);
+CREATE TABLE hosts (
+	host TEXT NOT NULL,
+	rate DOUBLE,
+	paused BOOLEAN NOT NULL,
+	PRIMARY KEY (host)
+);
+CREATE TABLE schedules (
+	id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	cron TEXT NOT NULL,
+	zone TEXT NOT NULL,
+	overlap TEXT NOT NULL,
+	job TEXT NOT NULL,
+	paused BOOLEAN NOT NULL,
+	created_at DOUBLE NOT NULL,
+	due_at DOUBLE NOT NULL,
+	owner TEXT,
+	PRIMARY KEY (id)
+);
+CREATE TABLE deliveries (
+	id TEXT NOT NULL,
+	job TEXT NOT NULL,
+	state TEXT NOT NULL,
+	"before" TEXT NOT NULL,
+	reason TEXT,
+	at DOUBLE NOT NULL,
+	attempts INTEGER NOT NULL,
+	due_at DOUBLE,
+	delivered_at DOUBLE,
+	fault TEXT,
+	PRIMARY KEY (id)
+);
+CREATE TABLE runs (
+	schedule TEXT NOT NULL,
+	tick DOUBLE NOT NULL,
+	job TEXT NOT NULL,
+	state TEXT NOT NULL,
+	missed INTEGER NOT NULL,
+	reason TEXT,
+	claimed_at DOUBLE,
+	PRIMARY KEY (schedule, tick)
+);
+CREATE TABLE items (
+	job TEXT NOT NULL,
+	page BIGINT NOT NULL,
+	ordinal INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	"key" TEXT,
+	data TEXT NOT NULL,
+	token BIGINT NOT NULL,
+	PRIMARY KEY (job, page, ordinal)
+);
+CREATE TABLE files (
+	job TEXT NOT NULL,
+	file BIGINT NOT NULL,
+	page BIGINT NOT NULL,
+	urls TEXT NOT NULL,
+	PRIMARY KEY (job, file, page)
+);
+CREATE TABLE rejects (
+	job TEXT NOT NULL,
+	page BIGINT NOT NULL,
+	ordinal INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	data TEXT NOT NULL,
+	reason TEXT NOT NULL,
+	token BIGINT NOT NULL,
+	PRIMARY KEY (job, page, ordinal)
+);
+CREATE TABLE item_types (
+	job TEXT NOT NULL,
+	name TEXT NOT NULL,
+	place INTEGER NOT NULL,
+	kinds TEXT NOT NULL,
+	PRIMARY KEY (job, name)
+);
+CREATE TABLE quality (
+	job TEXT NOT NULL,
+	type TEXT NOT NULL,
+	field TEXT NOT NULL,
+	place INTEGER NOT NULL,
+	kind TEXT NOT NULL,
+	n BIGINT NOT NULL,
+	nulls BIGINT NOT NULL,
+	"distinct" INTEGER NOT NULL,
+	least TEXT,
+	most TEXT,
+	PRIMARY KEY (job, type, field)
+);
+CREATE TABLE changes (
+	id INTEGER NOT NULL,
+	job TEXT NOT NULL,
+	part INTEGER NOT NULL,
+	at DOUBLE NOT NULL,
+	n INTEGER NOT NULL,
+	packed TEXT NOT NULL,
+	PRIMARY KEY (id)
+);
 CREATE TABLE jobs (
 	id TEXT NOT NULL,
 	name TEXT NOT NULL,
@@ -31,6 +171,39 @@ CREATE TABLE inputs (
 	duplicate_of INTEGER,
 	columns TEXT,
 	PRIMARY KEY (job, line)
+);
+CREATE TABLE hooks (
+	job TEXT NOT NULL,
+	hook TEXT NOT NULL,
+	state TEXT NOT NULL,
+	claimed_until DOUBLE,
+	result TEXT,
+	PRIMARY KEY (job, hook)
+);
+CREATE TABLE tallies (
+	job TEXT NOT NULL,
+	kind TEXT NOT NULL,
+	"key" TEXT NOT NULL,
+	part INTEGER NOT NULL,
+	n BIGINT NOT NULL,
+	sample TEXT,
+	first_at DOUBLE,
+	last_at DOUBLE,
+	trend TEXT,
+	PRIMARY KEY (job, kind, "key", part)
+);
+CREATE TABLE series (
+	job TEXT NOT NULL,
+	at BIGINT NOT NULL,
+	seconds INTEGER NOT NULL,
+	pages INTEGER NOT NULL,
+	by_status TEXT NOT NULL,
+	bytes BIGINT NOT NULL,
+	items INTEGER NOT NULL,
+	p50_ms INTEGER,
+	p95_ms INTEGER,
+	queue BIGINT,
+	PRIMARY KEY (job, at)
 );
 CREATE TABLE pages (
 	job TEXT NOT NULL,
@@ -121,234 +294,6 @@ CREATE TABLE drops (
 	dropped_at DOUBLE NOT NULL,
 	PRIMARY KEY (job, fingerprint)
 );
-CREATE TABLE items (
-	job TEXT NOT NULL,
-	page BIGINT NOT NULL,
-	ordinal INTEGER NOT NULL,
-	type TEXT NOT NULL,
-	"key" TEXT,
-	data TEXT NOT NULL,
-	token BIGINT NOT NULL,
-	PRIMARY KEY (job, page, ordinal)
-);
-CREATE TABLE files (
-	job TEXT NOT NULL,
-	file BIGINT NOT NULL,
-	page BIGINT NOT NULL,
-	urls TEXT NOT NULL,
-	PRIMARY KEY (job, file, page)
-);
-CREATE TABLE rejects (
-	job TEXT NOT NULL,
-	page BIGINT NOT NULL,
-	ordinal INTEGER NOT NULL,
-	type TEXT NOT NULL,
-	data TEXT NOT NULL,
-	reason TEXT NOT NULL,
-	token BIGINT NOT NULL,
-	PRIMARY KEY (job, page, ordinal)
-);
-CREATE TABLE item_types (
-	job TEXT NOT NULL,
-	name TEXT NOT NULL,
-	place INTEGER NOT NULL,
-	kinds TEXT NOT NULL,
-	PRIMARY KEY (job, name)
-);
-CREATE TABLE quality (
-	job TEXT NOT NULL,
-	type TEXT NOT NULL,
-	field TEXT NOT NULL,
-	place INTEGER NOT NULL,
-	kind TEXT NOT NULL,
-	n BIGINT NOT NULL,
-	nulls BIGINT NOT NULL,
-	"distinct" INTEGER NOT NULL,
-	least TEXT,
-	most TEXT,
-	PRIMARY KEY (job, type, field)
-);
-CREATE TABLE tallies (
-	job TEXT NOT NULL,
-	kind TEXT NOT NULL,
-	"key" TEXT NOT NULL,
-	part INTEGER NOT NULL,
-	n BIGINT NOT NULL,
-	sample TEXT,
-	first_at DOUBLE,
-	last_at DOUBLE,
-	trend TEXT,
-	PRIMARY KEY (job, kind, "key", part)
-);
-CREATE TABLE series (
-	job TEXT NOT NULL,
-	at BIGINT NOT NULL,
-	seconds INTEGER NOT NULL,
-	pages INTEGER NOT NULL,
-	by_status TEXT NOT NULL,
-	bytes BIGINT NOT NULL,
-	items INTEGER NOT NULL,
-	p50_ms INTEGER,
-	p95_ms INTEGER,
-	queue BIGINT,
-	PRIMARY KEY (job, at)
-);
-CREATE TABLE segments (
-	job TEXT NOT NULL,
-	segment TEXT NOT NULL,
-	machine TEXT NOT NULL,
-	process TEXT NOT NULL,
-	state TEXT NOT NULL,
-	bytes BIGINT NOT NULL,
-	at DOUBLE NOT NULL,
-	PRIMARY KEY (job, segment)
-);
-CREATE TABLE stored_files (
-	job TEXT NOT NULL,
-	path TEXT NOT NULL,
-	bytes BIGINT NOT NULL,
-	PRIMARY KEY (job, path)
-);
-CREATE TABLE waiting (
-	id INTEGER NOT NULL,
-	job TEXT NOT NULL,
-	offer TEXT NOT NULL,
-	PRIMARY KEY (id)
-);
-CREATE TABLE offers (
-	id INTEGER NOT NULL,
-	job TEXT NOT NULL,
-	packed BLOB NOT NULL,
-	PRIMARY KEY (id)
-);
-CREATE TABLE robots (
-	origin TEXT NOT NULL,
-	status INTEGER,
-	body BLOB NOT NULL,
-	fetched_at DOUBLE,
-	asked_at DOUBLE,
-	PRIMARY KEY (origin)
-);
-CREATE TABLE cookies (
-	job TEXT NOT NULL,
-	session TEXT NOT NULL,
-	domain TEXT NOT NULL,
-	path TEXT NOT NULL,
-	name TEXT NOT NULL,
-	line TEXT NOT NULL,
-	PRIMARY KEY (job, session, domain, path, name)
-);
-CREATE TABLE hooks (
-	job TEXT NOT NULL,
-	hook TEXT NOT NULL,
-	state TEXT NOT NULL,
-	claimed_until DOUBLE,
-	result TEXT,
-	PRIMARY KEY (job, hook)
-);
-CREATE TABLE changes (
-	id INTEGER NOT NULL,
-	job TEXT NOT NULL,
-	part INTEGER NOT NULL,
-	at DOUBLE NOT NULL,
-	n INTEGER NOT NULL,
-	packed TEXT NOT NULL,
-	PRIMARY KEY (id)
-);
-CREATE TABLE sinks (
-	job TEXT NOT NULL,
-	place INTEGER NOT NULL,
-	cursor TEXT NOT NULL,
-	planned TEXT,
-	batch BIGINT NOT NULL,
-	delivered BIGINT NOT NULL,
-	delivered_at DOUBLE,
-	fault TEXT,
-	stuck BOOLEAN NOT NULL,
-	holder TEXT,
-	held_until DOUBLE,
-	PRIMARY KEY (job, place)
-);
-CREATE TABLE refused (
-	job TEXT NOT NULL,
-	sink INTEGER NOT NULL,
-	type TEXT NOT NULL,
-	id TEXT NOT NULL,
-	page BIGINT NOT NULL,
-	data TEXT NOT NULL,
-	reason TEXT NOT NULL,
-	at DOUBLE NOT NULL,
-	again BOOLEAN NOT NULL,
-	PRIMARY KEY (job, sink, type, id)
-);
-CREATE TABLE tokens (
-	id TEXT NOT NULL,
-	name TEXT NOT NULL,
-	scope TEXT NOT NULL,
-	hash TEXT NOT NULL,
-	created_at DOUBLE NOT NULL,
-	used_at DOUBLE,
-	PRIMARY KEY (id),
-	UNIQUE (name)
-);
-CREATE TABLE answers (
-	token TEXT NOT NULL,
-	"key" TEXT NOT NULL,
-	request TEXT NOT NULL,
-	claimed_at DOUBLE NOT NULL,
-	job TEXT NOT NULL,
-	status INTEGER,
-	body TEXT,
-	PRIMARY KEY (token, "key")
-);
-CREATE TABLE exclusions (
-	id INTEGER NOT NULL,
-	version INTEGER NOT NULL,
-	lines TEXT NOT NULL,
-	PRIMARY KEY (id)
-);
-CREATE TABLE hosts (
-	host TEXT NOT NULL,
-	rate DOUBLE,
-	paused BOOLEAN NOT NULL,
-	PRIMARY KEY (host)
-);
-CREATE TABLE schedules (
-	id TEXT NOT NULL,
-	name TEXT NOT NULL,
-	cron TEXT NOT NULL,
-	zone TEXT NOT NULL,
-	overlap TEXT NOT NULL,
-	job TEXT NOT NULL,
-	paused BOOLEAN NOT NULL,
-	created_at DOUBLE NOT NULL,
-	due_at DOUBLE NOT NULL,
-	owner TEXT,
-	PRIMARY KEY (id)
-);
-CREATE TABLE deliveries (
-	id TEXT NOT NULL,
-	job TEXT NOT NULL,
-	state TEXT NOT NULL,
-	"before" TEXT NOT NULL,
-	reason TEXT,
-	at DOUBLE NOT NULL,
-	attempts INTEGER NOT NULL,
-	due_at DOUBLE,
-	delivered_at DOUBLE,
-	fault TEXT,
-	PRIMARY KEY (id)
-);
-CREATE TABLE runs (
-	schedule TEXT NOT NULL,
-	tick DOUBLE NOT NULL,
-	job TEXT NOT NULL,
-	state TEXT NOT NULL,
-	missed INTEGER NOT NULL,
-	reason TEXT,
-	claimed_at DOUBLE,
-	PRIMARY KEY (schedule, tick)
-);
 CREATE TABLE proxy_lists (
 	name TEXT NOT NULL,
 	text TEXT NOT NULL,
@@ -385,6 +330,35 @@ CREATE TABLE proxy_figures (
 	updated_at DOUBLE NOT NULL,
 	PRIMARY KEY (pool, proxy, host)
 );
+CREATE TABLE robots (
+	origin TEXT NOT NULL,
+	status INTEGER,
+	body BLOB NOT NULL,
+	fetched_at DOUBLE,
+	asked_at DOUBLE,
+	PRIMARY KEY (origin)
+);
+CREATE TABLE cookies (
+	job TEXT NOT NULL,
+	session TEXT NOT NULL,
+	domain TEXT NOT NULL,
+	path TEXT NOT NULL,
+	name TEXT NOT NULL,
+	line TEXT NOT NULL,
+	PRIMARY KEY (job, session, domain, path, name)
+);
+CREATE TABLE offers (
+	id INTEGER NOT NULL,
+	job TEXT NOT NULL,
+	packed BLOB NOT NULL,
+	PRIMARY KEY (id)
+);
+CREATE TABLE waiting (
+	id INTEGER NOT NULL,
+	job TEXT NOT NULL,
+	offer TEXT NOT NULL,
+	PRIMARY KEY (id)
+);
 CREATE TABLE scrapy_packages (
 	digest TEXT NOT NULL,
 	content BLOB NOT NULL,
@@ -404,6 +378,32 @@ CREATE TABLE scrapyd_jobs (
 	project TEXT NOT NULL,
 	jobid TEXT NOT NULL,
 	PRIMARY KEY (job)
+);
+CREATE TABLE sinks (
+	job TEXT NOT NULL,
+	place INTEGER NOT NULL,
+	cursor TEXT NOT NULL,
+	planned TEXT,
+	batch BIGINT NOT NULL,
+	delivered BIGINT NOT NULL,
+	delivered_at DOUBLE,
+	fault TEXT,
+	stuck BOOLEAN NOT NULL,
+	holder TEXT,
+	held_until DOUBLE,
+	PRIMARY KEY (job, place)
+);
+CREATE TABLE refused (
+	job TEXT NOT NULL,
+	sink INTEGER NOT NULL,
+	type TEXT NOT NULL,
+	id TEXT NOT NULL,
+	page BIGINT NOT NULL,
+	data TEXT NOT NULL,
+	reason TEXT NOT NULL,
+	at DOUBLE NOT NULL,
+	again BOOLEAN NOT NULL,
+	PRIMARY KEY (job, sink, type, id)
 );
 CREATE INDEX answers_by_time ON answers (claimed_at);
 CREATE INDEX changes_by_part ON changes (job, part, id);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Boolean, Column, Double, Index, Integer, Table, Text, text
 
-from shoal.store.tables.crawl import metadata
+from shoal.store.tables.metadata import metadata
 
 tokens = Table(
     "tokens",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Double, Integer, Table, Text
 
-from shoal.store.tables.crawl import metadata
+from shoal.store.tables.metadata import metadata
 
 LATENCY_CLASSES = 9
 

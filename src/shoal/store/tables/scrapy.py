@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Column, Double, Index, LargeBinary, Table, Text
 
-from shoal.store.tables.crawl import metadata
+from shoal.store.tables.metadata import metadata
 
 scrapy_packages = Table(
     "scrapy_packages",
