@@ -24,7 +24,8 @@ from shoal.fleet.fleet import Fleet
 from shoal.frontier.contract import Terms
 from shoal.model import JobSpec, JobState
 from shoal.store.fleet.tokens import TokenScope
-from shoal.store.jobs import create_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job
 from tests.control.live import make_tokens, serving
 from tests.fleet.by_hand import FleetShell, fleet_shell
 from tests.store.postgres_server import PostgresServer

@@ -12,7 +12,8 @@ import pytest
 from shoal.embedded.home import Home
 from shoal.model import ItemRecord, ItemType, JobSpec, JobState, RejectRecord
 from shoal.store.crawl.save_batch import Batch, save
-from shoal.store.jobs import create_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job
 from shoal.store.results.items import save_item_types
 from shoal.store.results.quality import measure_quality
 from tests.cli.conftest import Shell

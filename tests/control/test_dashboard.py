@@ -21,7 +21,8 @@ from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.scrapy_projects import remove_versions, save_version
 from shoal.store.fleet.tokens import TokenScope, remove_token
-from shoal.store.jobs import load_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import load_job
 from shoal.store.proxies.figures import ProxyFigures, add_proxy_figures
 from shoal.telemetry.log_files import path_of
 from tests.control.calling import Api

@@ -31,7 +31,8 @@ from shoal.store.fleet.scrapy_projects import (
     versions_of,
 )
 from shoal.store.fleet.tokens import TokenScope, add_token
-from shoal.store.jobs import find_job, load_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import find_job, load_job
 from tests.control.calling import Api, api_over, forget_submits
 from tests.control.eggs import egg, packed, project_files, wheel
 from tests.fleet.by_hand import FleetShell

@@ -13,7 +13,8 @@ from shoal.dashboard.job_rows import JobRows, health
 from shoal.embedded.home import Home
 from shoal.jobs.deployment import JobStatus
 from shoal.model import JobState
-from shoal.store.jobs import Job, load_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import Job, load_job
 from shoal.store.store import Store
 from shoal.urls import Exclusions
 from tests.cli.crawling import until

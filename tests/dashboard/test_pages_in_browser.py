@@ -11,7 +11,7 @@ import pytest
 from shoal.fleet.fleet import Fleet
 from shoal.model import JobState, PageContent
 from shoal.store.crawl.save_batch import Batch, save
-from shoal.store.jobs import set_state
+from shoal.store.job_state import set_state
 from shoal.telemetry.log_files import path_of
 from tests.control.live import Live
 from tests.dashboard.accessibility import violations

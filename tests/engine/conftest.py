@@ -26,7 +26,8 @@ from shoal.practice import Answer, Server, Visit
 from shoal.spiders.callback_limits import CallbackLimits
 from shoal.spiders.spider import Spider
 from shoal.store.async_store import AsyncStore
-from shoal.store.jobs import create_job, load_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job, load_job
 from shoal.store.results.listings import find_outcome, list_pages
 from shoal.urls import Params, target
 

@@ -17,7 +17,9 @@ from shoal.frontier.contract import ALL_LANES, Caller
 from shoal.frontier.redis.shard import TAG
 from shoal.model import Completion, JobState, Lane, Lease, Outcome
 from shoal.settings import Settings
-from shoal.store.jobs import load_job, mark_seeded, set_state
+from shoal.store.job_changes import mark_seeded
+from shoal.store.job_state import set_state
+from shoal.store.jobs import load_job
 from tests.cli.conftest import Here
 from tests.frontier.redis_server import RedisServer
 

@@ -22,7 +22,8 @@ from shoal.spiders.load_spider import load_spider
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spools import ALONE, Spools
 from shoal.store.async_store import AsyncStore
-from shoal.store.jobs import create_job, load_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job, load_job
 from shoal.store.store import Store
 from shoal.urls import Exclusions, Params, target
 

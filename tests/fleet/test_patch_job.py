@@ -17,7 +17,8 @@ from shoal.jobs.host_view import override
 from shoal.model import JobSpec, ScopeKind
 from shoal.practice import Running as Site
 from shoal.practice import Shop, running
-from shoal.store.jobs import Job, change_spec, load_job
+from shoal.store.job_changes import change_spec
+from shoal.store.jobs import Job, load_job
 from shoal.store.tables import drops
 from tests.fleet.running import Running
 

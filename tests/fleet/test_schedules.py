@@ -25,7 +25,8 @@ from shoal.store.fleet.schedules import (
     find_schedule,
     last_runs,
 )
-from shoal.store.jobs import list_jobs, load_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import list_jobs, load_job
 from shoal.store.store import Store
 from tests.cli.crawling import until
 from tests.fleet.by_hand import FleetShell, fleet_shell

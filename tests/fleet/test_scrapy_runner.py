@@ -22,7 +22,8 @@ from shoal.frontier.redis import PoolLimits, RedisFrontier
 from shoal.model import JobSpec, JobState, Lane, ScrapyRun
 from shoal.settings import Settings
 from shoal.store.async_store import AsyncStore
-from shoal.store.jobs import create_job, load_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job, load_job
 from shoal.store.store import Store
 from tests.frontier.redis_server import RedisServer
 

@@ -22,7 +22,8 @@ from shoal.settings import Settings
 from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.fleet.webhooks import RETRY_DELAYS_S, claim_deliveries, last_deliveries
-from shoal.store.jobs import create_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job
 from shoal.store.store import Store
 from shoal.store.tables import deliveries
 from tests.fleet.receiving import Receiver, receiving

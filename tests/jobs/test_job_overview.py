@@ -19,7 +19,8 @@ from shoal.jobs.job_overview import Overview, overview
 from shoal.model import Completion, Input, JobSpec, JobState, Lease, Outcome, Politeness
 from shoal.practice import Shop, running
 from shoal.store.crawl.save_batch import Batch, save
-from shoal.store.jobs import create_job, load_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job, load_job
 from shoal.urls import Exclusions, Params, target
 from tests.store import make
 

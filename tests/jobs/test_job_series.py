@@ -8,7 +8,8 @@ from pathlib import Path
 from shoal.jobs.job_series import job_series
 from shoal.model import JobState
 from shoal.store.crawl.save_batch import Batch, save
-from shoal.store.jobs import load_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import load_job
 from shoal.store.results.time_series import record_series
 from shoal.store.store import Store
 from tests.store.make import JOB, job_with, page

@@ -19,7 +19,7 @@ from shoal.fetch.proxies.exits import Exit, NoProxy
 from shoal.fetch.proxies.pool import ProxyPool
 from shoal.model import MILLION, JobSpec, JobState, Lease, Limits, Target, Trail
 from shoal.model.proxy_list import read_proxies
-from shoal.store.jobs import change_spec
+from shoal.store.job_changes import change_spec
 from shoal.store.proxies.costs import cost_since
 from shoal.store.proxies.figures import add_proxy_figures
 from tests.proxies.bad_proxy import BadProxy, LoggedSite, listening

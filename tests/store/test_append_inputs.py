@@ -11,7 +11,9 @@ from shoal.model import Input, JobSpec, JobState
 from shoal.store.crawl.append_inputs import append_inputs
 from shoal.store.crawl.input_report import input_report
 from shoal.store.crawl.inputs import seed_targets
-from shoal.store.jobs import create_job, end_if_seeded, load_job, mark_seeded, set_state, set_state_unless_ended
+from shoal.store.job_changes import mark_seeded
+from shoal.store.job_state import end_if_seeded, set_state, set_state_unless_ended
+from shoal.store.jobs import create_job, load_job
 from shoal.store.store import Store
 from shoal.urls import Params, target
 

@@ -11,7 +11,8 @@ from shoal.errors import UsageError
 from shoal.model import JobState
 from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.save_batch import Batch
-from shoal.store.jobs import load_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import load_job
 from shoal.store.results.job_figures import stored_figures
 from shoal.store.store import Store
 from tests.store.make import JOB, job_with, page

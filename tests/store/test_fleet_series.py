@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from shoal.model import JobSpec, JobState
-from shoal.store.jobs import create_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job
 from shoal.store.results.fleet_series import DAY_S, fleet_series
 from shoal.store.results.time_series import Point
 from shoal.store.store import Store

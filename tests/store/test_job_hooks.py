@@ -21,7 +21,8 @@ from shoal.store.crawl.job_hooks import (
 )
 from shoal.store.crawl.offer_log import logged_offers
 from shoal.store.crawl.overflow import overflow_offers
-from shoal.store.jobs import create_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job
 from shoal.store.store import Store
 
 

@@ -8,20 +8,9 @@ from shoal.errors import UnknownJob, UsageError
 from shoal.model import Input, JobSpec, JobState, Limits, ScopeKind, Target
 from shoal.store.crawl.append_inputs import append_inputs
 from shoal.store.crawl.inputs import seed_targets
-from shoal.store.jobs import (
-    add_seconds,
-    admit,
-    create_job,
-    end_if_seeded,
-    find_job,
-    list_jobs,
-    load_job,
-    mark_seeded,
-    set_state,
-    set_state_unless_ended,
-    start_queued_job,
-    unfinished_jobs,
-)
+from shoal.store.job_changes import add_seconds, admit, mark_seeded
+from shoal.store.job_state import end_if_seeded, set_state, set_state_unless_ended, start_queued_job
+from shoal.store.jobs import create_job, find_job, list_jobs, load_job, unfinished_jobs
 from shoal.store.store import Store
 from tests.store.make import JOB, given, job_with, url
 from tests.store.memory import peak_memory

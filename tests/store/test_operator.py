@@ -11,7 +11,9 @@ from shoal.errors import UnknownJob, UsageError
 from shoal.model import JobSpec, JobState
 from shoal.store.fleet.exclusions import current_exclusions, replace_exclusions, stored_exclusions
 from shoal.store.fleet.host_overrides import HostOverride, change_override, stored_overrides
-from shoal.store.jobs import change_spec, load_job, note_frontier_version, reopen_ended, set_state
+from shoal.store.job_changes import change_spec, note_frontier_version
+from shoal.store.job_state import reopen_ended, set_state
+from shoal.store.jobs import load_job
 from shoal.store.store import Store
 from tests.store.make import JOB, job_with
 

@@ -15,16 +15,8 @@ from shoal.store.crawl.save_batch import Batch, save
 from shoal.store.database import schema
 from shoal.store.database.upgrade import upgrade
 from shoal.store.fleet.schedules import Overlap, Schedule, add_schedule, find_schedule, is_taken, list_schedules
-from shoal.store.jobs import (
-    count_jobs,
-    create_job,
-    earlier_jobs,
-    find_job,
-    list_jobs,
-    load_job,
-    set_state,
-    unfinished_jobs,
-)
+from shoal.store.job_state import set_state
+from shoal.store.jobs import count_jobs, create_job, earlier_jobs, find_job, list_jobs, load_job, unfinished_jobs
 from shoal.store.results.items import save_item_types
 from shoal.store.results.pagination import jobs_after
 from shoal.store.results.quality import last_quality, measure_quality

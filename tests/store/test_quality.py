@@ -6,7 +6,8 @@ import pytest
 
 from shoal.model import JobSpec, JobState
 from shoal.store.crawl.save_batch import Batch, save
-from shoal.store.jobs import create_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job
 from shoal.store.results.items import save_item_types
 from shoal.store.results.quality import FieldQuality, changes, last_quality, load_quality, measure_quality, verdict
 from shoal.store.store import Store

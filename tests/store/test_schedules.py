@@ -30,7 +30,7 @@ from shoal.store.fleet.schedules import (
     scrapy_schedules,
     unfinished_job,
 )
-from shoal.store.jobs import set_state
+from shoal.store.job_state import set_state
 from shoal.store.store import Store
 from tests.store.make import JOB, job_with
 

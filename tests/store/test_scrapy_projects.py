@@ -21,7 +21,8 @@ from shoal.store.fleet.scrapyd_jobs import (
     scrapyd_jobs_of_id,
     unfinished_scrapyd_jobs,
 )
-from shoal.store.jobs import create_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job
 from shoal.store.store import Store
 
 

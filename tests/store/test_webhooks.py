@@ -11,7 +11,8 @@ from shoal.store.fleet.webhooks import (
     note_delivered,
     note_fault,
 )
-from shoal.store.jobs import create_job, set_state
+from shoal.store.job_state import set_state
+from shoal.store.jobs import create_job
 from shoal.store.store import Store
 from tests.store.make import JOB
 

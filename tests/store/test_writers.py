@@ -11,7 +11,8 @@ from pathlib import Path
 from sqlalchemy import select, text
 
 from shoal.store.database import schema
-from shoal.store.jobs import admit, load_job
+from shoal.store.job_changes import admit
+from shoal.store.jobs import load_job
 from shoal.store.results.items import item_types, save_item_types
 from shoal.store.results.job_figures import stored_figures
 from shoal.store.store import Store

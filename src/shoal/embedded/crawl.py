@@ -29,7 +29,9 @@ from shoal.model import ENDED, JobSpec, JobState, Render
 from shoal.store.archive.spools import ALONE, Spools
 from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.robots_files import disclaim_all_robots
-from shoal.store.jobs import Job, add_seconds, load_job, mark_seeded, set_state
+from shoal.store.job_changes import add_seconds, mark_seeded
+from shoal.store.job_state import set_state
+from shoal.store.jobs import Job, load_job
 from shoal.urls import Exclusions
 
 if TYPE_CHECKING:

@@ -23,7 +23,9 @@ from shoal.model import ENDED, Figures, JobState
 from shoal.settings import SPOOL_BYTES, UP_FILE
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.archive.spool_transfer import adopt
-from shoal.store.jobs import Job, change_spec, load_job, set_state
+from shoal.store.job_changes import change_spec
+from shoal.store.job_state import set_state
+from shoal.store.jobs import Job, load_job
 from shoal.store.store import Store
 
 OF_A_FLEET = "a fleet works on it: set SHOAL_REDIS_URL to the fleet's Redis"

@@ -7,7 +7,8 @@ import time
 
 from shoal.frontier.contract import Frontier
 from shoal.model import MOST_NOFOLLOW_PAGES, Figures, JobSpec, JobState, reached
-from shoal.store.jobs import Job, end_if_seeded, set_state
+from shoal.store.job_state import end_if_seeded, set_state
+from shoal.store.jobs import Job
 from shoal.store.results.job_figures import has_callback_failures
 from shoal.store.store import Store
 

@@ -28,7 +28,8 @@ from shoal.settings import Settings
 from shoal.store.archive.archive_folders import Archive
 from shoal.store.crawl.offer_log import forget_offers
 from shoal.store.job_removal import remove_job
-from shoal.store.jobs import Job, load_job, set_state_unless_ended
+from shoal.store.job_state import set_state_unless_ended
+from shoal.store.jobs import Job, load_job
 from shoal.store.store import Store
 
 BELL = f"{TAG}:tend"

@@ -26,7 +26,8 @@ from shoal.model.options import bound_of
 from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.offer_log import forget_offers
 from shoal.store.fleet.host_overrides import stored_overrides
-from shoal.store.jobs import Job, add_seconds, load_job
+from shoal.store.job_changes import add_seconds
+from shoal.store.jobs import Job, load_job
 from shoal.telemetry import EventLogger
 
 COUNT_EVERY_S = 10.0

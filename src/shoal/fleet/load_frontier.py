@@ -26,7 +26,9 @@ from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.ended_requests import count_ended, ended_requests
 from shoal.store.crawl.inputs import seed_targets
 from shoal.store.crawl.offer_log import logged_offers
-from shoal.store.jobs import Job, load_job, mark_seeded, start_queued_job
+from shoal.store.job_changes import mark_seeded
+from shoal.store.job_state import start_queued_job
+from shoal.store.jobs import Job, load_job
 from shoal.store.store import Store
 
 ENDED_AT_ONCE = 2_000

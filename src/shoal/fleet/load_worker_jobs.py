@@ -33,7 +33,8 @@ from shoal.store.crawl.job_cookies import load_cookies
 from shoal.store.crawl.job_hooks import jobs_to_finish
 from shoal.store.crawl.learnt_counts import load_learnt_counts
 from shoal.store.fleet.exclusions import stored_exclusions
-from shoal.store.jobs import Job, fail_unless_ended, load_job
+from shoal.store.job_state import fail_unless_ended
+from shoal.store.jobs import Job, load_job
 from shoal.store.proxies.figures import add_proxy_figures
 from shoal.store.store import Store
 from shoal.telemetry import EventLogger

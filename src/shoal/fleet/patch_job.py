@@ -17,7 +17,8 @@ from shoal.engine.job_start import check_patterns, terms_of_job
 from shoal.errors import FrontierLost
 from shoal.frontier.contract import Frontier
 from shoal.model import JobSpec
-from shoal.store.jobs import Job, change_spec, load_job, note_frontier_version
+from shoal.store.job_changes import change_spec, note_frontier_version
+from shoal.store.jobs import Job, load_job
 from shoal.store.store import Store
 
 if TYPE_CHECKING:

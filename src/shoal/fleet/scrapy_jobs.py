@@ -21,7 +21,8 @@ from shoal.frontier.redis.own_workers import OwnWorkers
 from shoal.frontier.redis.shard import TAG
 from shoal.model import JobState, Lane, ScrapyRun
 from shoal.store.async_store import AsyncStore
-from shoal.store.jobs import Job, fail_unless_ended
+from shoal.store.job_state import fail_unless_ended
+from shoal.store.jobs import Job
 from shoal.telemetry import EventLogger
 
 CLAIM_S = 15

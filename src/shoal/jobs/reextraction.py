@@ -29,7 +29,8 @@ from shoal.store.archive.segment_table import require_segments
 from shoal.store.crawl.item_files import file_requests
 from shoal.store.crawl.job_hooks import shared_of, start_offers
 from shoal.store.crawl.staged_items import Replaced, clear_staged, item_count, replace_items, stage
-from shoal.store.jobs import Job, note_extraction
+from shoal.store.job_changes import note_extraction
+from shoal.store.jobs import Job
 from shoal.store.results.listings import (
     extractable_depths,
     extractable_pages,

@@ -10,7 +10,8 @@ from shoal.frontier.serialize import request_of
 from shoal.jobs.deployment import Deployment
 from shoal.model import JobState
 from shoal.store.crawl.dead_letters import dead_letters, forget_dead
-from shoal.store.jobs import Job, reopen_ended
+from shoal.store.job_state import reopen_ended
+from shoal.store.jobs import Job
 from shoal.store.results.listings import Where
 
 WAITS = "dead letters are queued again; resume the job to fetch them"

@@ -21,7 +21,8 @@ from shoal.scrapy.crawl_job import CrawlPlan, existing_or_new, unfinished_job
 from shoal.scrapy.inline_leases import inline_job
 from shoal.settings import Settings
 from shoal.sinks.run_sinks import JobSinks
-from shoal.store.jobs import Job, set_state, set_state_unless_ended
+from shoal.store.job_state import set_state, set_state_unless_ended
+from shoal.store.jobs import Job
 from shoal.store.store import Store
 
 SINKS_S = 10.0

@@ -26,7 +26,9 @@ from shoal.scrapy.cookie_jars import CookieKeeper
 from shoal.scrapy.crawl_job import CrawlPlan, existing_or_new, unfinished_job
 from shoal.scrapy.inline_leases import inline_job
 from shoal.settings import Settings
-from shoal.store.jobs import Job, change_spec, load_job, set_state_unless_ended
+from shoal.store.job_changes import change_spec
+from shoal.store.job_state import set_state_unless_ended
+from shoal.store.jobs import Job, load_job
 from shoal.store.store import Store
 
 CONNECTIONS = 3

@@ -1,11 +1,11 @@
-"""Jobs: their specs, their states and their progress."""
+"""Jobs: creates, loads, finds and counts them. `job_state.py` and `job_changes.py` change them."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shoal.errors import UnknownJob, UsageError
 from shoal.model import ENDED, NEWEST, Input, JobSpec, JobState, Lane
 from shoal.store.crawl.inputs import add_inputs, last_seed_line
-from shoal.store.database.plain_sql import changes, first, for_update, insert_row, run, value
+from shoal.store.database.plain_sql import first, insert_row, run
 from shoal.store.database.sqlite_script import columns_of
 from shoal.store.database.storable_text import storable
-from shoal.store.fleet.add_delivery import add_delivery
 from shoal.store.store import Store
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ _SHORT_CHARS = 16_000
 """Longer specs, with long rules or certificates, are not kept."""
 _MOST_NAMES = 200
 """Of so many jobs the name nearest to an unknown one is looked for."""
-_JOBS = f"SELECT {', '.join(columns_of('jobs').names)} FROM jobs"
+SELECT_JOBS = f"SELECT {', '.join(columns_of('jobs').names)} FROM jobs"
 _OWNED = "(CAST(:owner AS TEXT) IS NULL OR owner = :owner)"
 """Matches the jobs of this owner; all jobs if it is None."""
 _NEWEST_FIRST = "ORDER BY created_at DESC, id DESC LIMIT :most"
@@ -138,7 +137,7 @@ def _insert_job(db: Transaction, id: str, spec: JobSpec, about: Mapping[str, Any
 def load_job(store: Store, id: str, owner: str | None = None) -> Job:
     """Raises UnknownJob also for another owner's job if an owner is given."""
     with store.read_plain() as db:
-        row = first(db, f"{_JOBS} WHERE id = :id AND {_OWNED}", {"id": storable(id), "owner": owner})
+        row = first(db, f"{SELECT_JOBS} WHERE id = :id AND {_OWNED}", {"id": storable(id), "owner": owner})
     if row is None:
         raise UnknownJob(f"there is no job {id!r}: `shoal jobs` lists them")
     return job_from_row(row)
@@ -158,8 +157,8 @@ def find_job(store: Store, name: str, owner: str | None = None, fleet_only: bool
     values = {"name": storable(name), "owner": owner, "fleet_only": fleet_only}
     # Compared as it is: in a pattern of LIKE, some characters would stand for others.
     begins = "substr(id, 1, length(CAST(:name AS TEXT))) = :name"
-    alike = f"{_JOBS} WHERE {begins} AND {_OWNED} ORDER BY id LIMIT {_MOST_CANDIDATES}"
-    named = f"{_JOBS} WHERE name = :name AND {_OWNED} AND (fleet OR NOT :fleet_only) {_NEWEST_FIRST}"
+    alike = f"{SELECT_JOBS} WHERE {begins} AND {_OWNED} ORDER BY id LIMIT {_MOST_CANDIDATES}"
+    named = f"{SELECT_JOBS} WHERE name = :name AND {_OWNED} AND (fleet OR NOT :fleet_only) {_NEWEST_FIRST}"
     with store.read_plain() as db:
         rows = [job_from_row(row) for row in run(db, alike, values)]
         exact = [job for job in rows if job.id == name] or (rows if len(rows) == 1 else [])
@@ -195,7 +194,7 @@ def unfinished_jobs(store: Store, owner: str | None = None) -> list[Job]:
 
 def _jobs(store: Store, where: str, **values: Any) -> list[Job]:
     with store.read_plain() as db:
-        return [job_from_row(row) for row in run(db, f"{_JOBS} {where}", values)]
+        return [job_from_row(row) for row in run(db, f"{SELECT_JOBS} {where}", values)]
 
 
 class JobCounts(NamedTuple):
@@ -218,165 +217,6 @@ def earlier_jobs(store: Store, id: str, limit: int) -> list[Job]:
         "AND coalesce(jobs.owner, '') = coalesce(this.owner, '') AND jobs.created_at < this.created_at)"
     )
     return _jobs(store, f"WHERE {is_earlier} {_NEWEST_FIRST}", id=id, most=limit)
-
-
-def set_state(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> None:
-    """Running sets `started_at` once. An ended state sets `finished_at`; any other state clears it."""
-    with store.write_plain() as db:
-        _set_state(db, id, state, at, reason)
-
-
-def _set_state(db: Transaction, id: str, state: JobState, at: float, reason: str | None) -> None:
-    words = None if reason is None else storable(reason)
-    add_delivery(db, id, state, at, words)
-    _change(db, id, {"state": state, "reason": words, "finished_at": at if state in ENDED else None})
-    if state is JobState.RUNNING:
-        run(db, "UPDATE jobs SET started_at = :at WHERE id = :id AND started_at IS NULL", {"id": id, "at": at})
-
-
-def set_state_unless_ended(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> bool:
-    """Like `set_state`, for a command of a user. Returns False and changes nothing if the job has ended meanwhile."""
-    with store.write_plain() as db:
-        now = lock_state(db, id)
-        if now not in ENDED:
-            _set_state(db, id, state, at, reason)
-    return now not in ENDED
-
-
-def fail_unless_ended(store: Store, id: str, at: float, reason: str) -> None:
-    with store.write_plain() as db:
-        if lock_state(db, id) not in ENDED:
-            _set_state(db, id, JobState.FAILED, at, reason)
-
-
-def reopen_ended(store: Store, id: str, state: JobState, at: float, reason: str | None = None) -> bool:
-    """Like `set_state`, for a job that has ended. Returns False and changes nothing if the job was cancelled."""
-    with store.write_plain() as db:
-        now = lock_state(db, id)
-        if now in ENDED and now is not JobState.CANCELLED:
-            _set_state(db, id, state, at, reason)
-    return now is not JobState.CANCELLED
-
-
-def start_queued_job(store: Store, id: str, at: float) -> JobState:
-    """Sets a queued job to running. Returns the state, which may differ: a user may have changed it first."""
-    with store.write_plain() as db:
-        state = lock_state(db, id)
-        if state is not JobState.QUEUED:
-            return state
-        _set_state(db, id, JobState.RUNNING, at, None)
-    return JobState.RUNNING
-
-
-def end_if_seeded(store: Store, id: str, state: JobState, at: float, reason: str | None) -> bool:
-    """Like `set_state`. Returns False and changes nothing if URLs were appended after the job ran out of requests."""
-    with store.write_plain() as db:
-        # Locked: either a client that appends finds the job ended, or this finds the appended inputs.
-        [(seeded, now)] = run(db, f"SELECT seeded, state FROM jobs WHERE id = :id {for_update(db)}", {"id": id})
-        # If a user has ended the job, its state stays.
-        if seeded and now not in ENDED:
-            _set_state(db, id, state, at, reason)
-    return bool(seeded)
-
-
-def lock_state(db: Transaction, id: str) -> JobState:
-    """Locks the job's state until the transaction ends and returns it. Raises UnknownJob if the job was removed."""
-    state = value(db, f"SELECT state FROM jobs WHERE id = :id {for_update(db)}", {"id": id})
-    if state is None:
-        raise UnknownJob(f"there is no job {id!r} any more: somebody removed it")
-    return JobState(state)
-
-
-def reopen(db: Transaction, id: str, at: float) -> None:
-    """Sets an ended job to running, in a transaction that has locked it."""
-    _set_state(db, id, JobState.RUNNING, at, None)
-
-
-def add_seconds(store: Store, id: str, seconds: float) -> None:
-    with store.write_plain() as db:
-        run(db, "UPDATE jobs SET seconds = seconds + :more WHERE id = :id", {"id": id, "more": seconds})
-
-
-def mark_seeded(store: Store, id: str, line: int | None = None) -> None:
-    """Records that inputs up to this line, or all, have been offered; clients may have appended more meanwhile."""
-    with store.write_plain() as db:
-        # Locked: a client appends either before this reads the last line or after.
-        run(db, f"SELECT id FROM jobs WHERE id = :id {for_update(db)}", {"id": id})
-        last = last_seed_line(db, id)
-        _change(db, id, {"seeded": line is None or line >= last, "offered_line": last if line is None else line})
-
-
-def change_spec(
-    store: Store,
-    id: str,
-    change: Callable[[JobSpec], JobSpec],
-    version: int | None,
-    at: float,
-    goes_on: JobState = JobState.RUNNING,
-) -> Job | None:
-    """Returns None and changes nothing if the spec has another version than `version`; None matches any version.
-
-    If a limit ended the job and the change raises it, the job gets the state `goes_on`. Raises UnknownJob, and
-    UsageError for any other job that has ended.
-    """
-    with store.write_plain() as db:
-        # Locked: if two callers change the spec at once, the second changes the result of the first.
-        row = first(db, f"{_JOBS} WHERE id = :id {for_update(db)}", {"id": storable(id)})
-        if row is None:
-            raise UnknownJob(f"there is no job {id!r}")
-        job = job_from_row(row)
-        if version is not None and version != job.version:
-            return None
-        changed = replace(job, spec=change(job.spec), version=job.version + 1)
-        if job.state in ENDED:
-            _check_reopens(job, changed.spec)
-            _set_state(db, job.id, goes_on, at, None)
-            changed = replace(changed, state=goes_on, reason=None, finished_at=None)
-        _change(db, job.id, {"spec": changed.spec.to_json(), "version": changed.version})
-    return changed
-
-
-def _check_reopens(job: Job, spec: JobSpec) -> None:
-    if job.state is not JobState.LIMITED:
-        raise UsageError(f"job {job.id} is {job.state}: only a running or limited job can be changed")
-    if not spec.limits.allow_more_than(job.spec.limits):
-        raise UsageError(f"job {job.id} is limited, {job.reason}: raise that limit to let it continue")
-
-
-def note_frontier_version(store: Store, id: str, version: int) -> None:
-    """Records what the frontier received last, even if that is an older version than the recorded one."""
-    _update(store, id, {"told": version})
-
-
-def note_extraction(store: Store, id: str, spider: str, version: str) -> None:
-    _update(store, id, {"extracted_by": spider, "spider_versions": json.dumps([version])})
-
-
-def add_spider_version(store: Store, id: str, version: str) -> None:
-    """Keeps the versions that worked on the job before."""
-    with store.write_plain() as db:
-        # Locked: workers may load the spider at once.
-        known = value(db, f"SELECT spider_versions FROM jobs WHERE id = :id {for_update(db)}", {"id": id})
-        versions = json.loads(known or "[]")
-        if version not in versions:
-            _change(db, id, {"spider_versions": json.dumps([*versions, version])})
-
-
-def admit(store: Store, id: str, hosts: Iterable[str]) -> None:
-    """Adds hosts to the scope and keeps those already in it."""
-    with store.write_plain() as db:
-        # Locked: otherwise, of two callers that admit hosts at once, one would overwrite the other.
-        admitted = value(db, f"SELECT admitted FROM jobs WHERE id = :id {for_update(db)}", {"id": id})
-        _change(db, id, {"admitted": json.dumps(list(dict.fromkeys([*json.loads(admitted), *hosts])))})
-
-
-def _update(store: Store, id: str, values: dict[str, Any]) -> None:
-    with store.write_plain() as db:
-        _change(db, id, values)
-
-
-def _change(db: Transaction, id: str, values: dict[str, Any]) -> None:
-    run(db, f"UPDATE jobs SET {changes(values)} WHERE id = :id", {**values, "id": id})
 
 
 @lru_cache(_SPECS_KEPT)

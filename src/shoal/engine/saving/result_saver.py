@@ -25,7 +25,7 @@ from shoal.store.archive.archive_and_save import archive_and_save
 from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.job_cookies import forget_cookies, save_cookies
 from shoal.store.crawl.save_batch import Batch
-from shoal.store.jobs import add_spider_version, admit
+from shoal.store.job_changes import add_spider_version, admit
 from shoal.urls.resolve_links import note_offered
 
 MAX_BATCH = 128

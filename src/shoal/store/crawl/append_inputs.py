@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, select, update
 from shoal.model import ENDED, Input, JobState
 from shoal.store.crawl.inputs import add_inputs, last_line
 from shoal.store.database.in_list import in_list
-from shoal.store.jobs import lock_state, reopen
+from shoal.store.job_state import lock_state, reopen
 from shoal.store.store import Store
 from shoal.store.tables import inputs, jobs
 
