@@ -13,10 +13,8 @@ from shoal.engine.reading.file_requests import LAST_LEVEL
 from shoal.engine.reading.parse_page import BIG_BYTES
 from shoal.engine.request_result import RequestResult, add_skips
 from shoal.errors import InvalidURL
-from shoal.extract.document import Document
 from shoal.extract.extract_errors import UnparsablePage
 from shoal.extract.html_tags import HTML_TYPES, SCRIPT_TYPES
-from shoal.extract.page_assets import css_assets, html_assets, script_assets
 from shoal.extract.url_join import join
 from shoal.fetch.charset import to_utf8
 from shoal.fetch.exchange import Exchange
@@ -48,6 +46,10 @@ async def offer_assets(active_job: ActiveJob, done: RequestResult, record: PageR
 
 
 def _found(record: PageRecord, answer: Exchange, is_page: bool) -> tuple[str, list[str]]:
+    # Imported here: they load a parser that other jobs do not need.
+    from shoal.extract.document import Document
+    from shoal.extract.page_assets import css_assets, html_assets, script_assets
+
     if record.content_type == "text/css":
         text = to_utf8(answer.body, answer.headers.get("content-type")).decode(errors="replace")
         return record.url, css_assets(text)

@@ -15,9 +15,10 @@ from shoal.engine.active_job import ActiveJob, session_of
 from shoal.engine.readers.pool import JobReaders, ReadFailed
 from shoal.engine.reading.conditional_recrawl import NOT_MODIFIED
 from shoal.engine.reading.file_requests import offer_files
-from shoal.engine.reading.interpret_response import apply_page_head, page_record
+from shoal.engine.reading.page_record import page_record
 from shoal.engine.reading.parse_page import is_read_here
 from shoal.engine.reading.read_by_rules import findings_of, rules_question
+from shoal.engine.reading.read_html import apply_page_head
 from shoal.engine.reading.redirects import is_same_origin
 from shoal.engine.request_result import RequestResult, add_links, add_refusal, add_skips
 from shoal.errors import InvalidURL, UsageError
