@@ -16,7 +16,7 @@ from benchmarks.growth_site import GrowthSite, serving
 from benchmarks.links_site import LINKS, MENU, NEIGHBOURS
 from benchmarks.measure import LIMIT_S, CannotMeasure, summary_of
 from benchmarks.process import Process, running
-from shoal.engine.engine import BACKLOG_PER_FETCH
+from shoal.engine.leasing.lease_capacity import BACKLOG_PER_FETCH
 
 PAGES = 200_000
 KILLED_AFTER = 0.05

@@ -16,6 +16,7 @@ from shoal.embedded.home import Home
 from shoal.engine.active_job import ActiveJob, JobResources
 from shoal.engine.engine import Engine
 from shoal.engine.job_start import terms_of
+from shoal.engine.make_engine import make_engine
 from shoal.engine.reading.spider_callbacks import SpiderCallbacks
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_fetcher import Fetcher
@@ -59,7 +60,7 @@ class Field:
     async def run(self, *jobs: str, for_s: float | None = None, until: asyncio.Event | None = None) -> None:
         """Until all rest, or for so long, or until then; stopped gracefully."""
         async_store = AsyncStore(self.home.store)
-        engine = Engine(
+        engine = make_engine(
             self.home.frontier,
             async_store,
             self.home.crash_marker_of("tests"),
@@ -67,7 +68,7 @@ class Field:
             f"test-{time.time()}",
             reading_s=self.reading_s,
         )
-        engine.is_alone = self.is_alone
+        engine.leasing.is_alone = self.is_alone
         fetcher = Fetcher("shoal/test", AddressGuard(allow_private=True))
         try:
             for job in jobs:

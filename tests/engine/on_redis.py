@@ -7,8 +7,8 @@ import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from shoal.engine.engine import Engine
 from shoal.engine.job_start import seed_offers, seeds_of, terms_of
+from shoal.engine.make_engine import make_engine
 from shoal.engine.reading.crash_marker import CrashMarker
 from shoal.fleet.load_worker_jobs import FleetJobLoader
 from shoal.frontier.contract import ALL_LANES, Caller
@@ -37,9 +37,9 @@ async def work(
         closing.callback(spools.close)
         loader = FleetJobLoader(store, async_store, spools, Exclusions(), (), True, frontier.cancel)
         closing.push_async_callback(loader.close)
-        engine = Engine(frontier, async_store, CrashMarker(folder / f"mark-{name}"), 16, name, loader)
+        engine = make_engine(frontier, async_store, CrashMarker(folder / f"mark-{name}"), 16, name, loader)
         engine.add(await loader.load(job))
-        engine.permit(ALL_LANES)
+        engine.leasing.permit(ALL_LANES)
         await engine.run()
 
 

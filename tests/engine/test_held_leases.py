@@ -6,8 +6,8 @@ import asyncio
 import time
 
 from shoal.engine.active_job import ActiveJob, JobResources
-from shoal.engine.engine import Engine
 from shoal.engine.job_start import terms_of
+from shoal.engine.make_engine import make_engine
 from shoal.fetch.address_guard import AddressGuard
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.frontier.contract import ALL_LANES, Caller
@@ -59,13 +59,13 @@ async def test_what_was_due_while_a_job_was_taken_up_comes_on_top_of_nothing(cra
         await home.frontier.offer(Caller("seeds").next(), [Offer("job", targets)])
         sources = [Source(wanted, urls[0], takes_s) for takes_s in (0.0, SLOW_S)]
         engines = [
-            Engine(home.frontier, async_store, home.crash_marker_of("tests"), 16, f"worker-{n}", each)
+            make_engine(home.frontier, async_store, home.crash_marker_of("tests"), 16, f"worker-{n}", each)
             for n, each in enumerate(sources)
         ]
         # The slow one first, so that it has a share of the plan.
         active_job = [asyncio.create_task(engine.serve()) for engine in reversed(engines)]
         for engine in reversed(engines):
-            engine.permit(ALL_LANES)
+            engine.leasing.permit(ALL_LANES)
         async with asyncio.timeout(120):
             await all_asked.wait()
         for engine in engines:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from shoal.embedded.home import Home, caller_of
 from shoal.embedded.report import Report
 from shoal.engine.active_job import JobResources
-from shoal.engine.engine import Engine, ignore
+from shoal.engine.engine import ignore
 from shoal.engine.job_finish import finish
 from shoal.engine.job_start import callbacks_of, make_active_job, seed_offers, seeds_of, terms_of_job
+from shoal.engine.make_engine import make_engine
 from shoal.engine.saving.result_saver import OnResult
 from shoal.errors import Busy, DiskFull, ObjectStoreAway, UsageError
 from shoal.fetch.address_guard import AddressGuard
@@ -79,7 +80,7 @@ class Crawl:
         self._spools = Spools(home.archive, socket.gethostname(), ALONE)
         self._lock = home.lock_of(job_id)
         self._crash_marker = home.crash_marker_of(job_id)
-        self.engine = Engine(
+        self.engine = make_engine(
             self._frontier,
             self._async_store,
             self._crash_marker,
@@ -306,7 +307,7 @@ class Crawl:
         """Other crawls of this home may be killed at any time."""
         while True:
             await asyncio.sleep(KILLED_EVERY_S)
-            self.engine.is_alone = not self._home.has_other_crawls(self.job_id)
+            self.engine.leasing.is_alone = not self._home.has_other_crawls(self.job_id)
             if await self.engine.keep_trying(self._home.take_over_killed, self.job_id):
                 await self.engine.keep_trying(self._async_store.run, disclaim_all_robots)
 
@@ -317,8 +318,8 @@ class Crawl:
         self._lock.keep_when_released()
         await self._home.take_over(job.id)
         await self._home.take_over_killed(job.id)
-        self.engine.is_alone = not self._home.has_other_crawls(job.id)
-        if self.engine.is_alone:
+        self.engine.leasing.is_alone = not self._home.has_other_crawls(job.id)
+        if self.engine.leasing.is_alone:
             await self._async_store.run(disclaim_all_robots)
         if job.spec.archive:
             await asyncio.to_thread(self._spools.check)

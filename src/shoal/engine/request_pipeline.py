@@ -15,7 +15,6 @@ from shoal.engine import request_result, unfetched_requests
 from shoal.engine.active_job import ActiveJob
 from shoal.engine.attempt import AnsweredAttempt, Attempt
 from shoal.engine.fetch_in_browser import fetch_in_browser
-from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.host_feedback import HostFeedback, landing_of, landing_of_block, landing_of_robots
 from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
@@ -71,7 +70,6 @@ class RequestPipeline:
     def __init__(
         self,
         frontier: Frontier,
-        frontier_client: FrontierClient,
         overflow: Overflow,
         offer_log: OfferLog,
         robots: RobotsCheck,
@@ -81,7 +79,6 @@ class RequestPipeline:
         outages: OutageRetry,
     ) -> None:
         self._frontier = frontier
-        self._frontier_client = frontier_client
         self._overflow = overflow
         self._robots = robots
         self._crash_marker = crash_marker

@@ -16,7 +16,8 @@ from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from shoal.engine.engine import SAVE_S, Engine
+from shoal.engine.engine import SAVE_S
+from shoal.engine.make_engine import make_engine
 from shoal.engine.periodic_tasks import DRAIN_S
 from shoal.engine.proxies.load_pool import ProxySettings
 from shoal.engine.request_result import RequestResult
@@ -137,7 +138,7 @@ class WorkerChild:
             RedisProxyLimits(frontier.connection, self._heartbeat.id),
             pool,
         )
-        self._engine = Engine(
+        self._engine = make_engine(
             frontier,
             async_store,
             self._heartbeat.crash_marker,
@@ -218,7 +219,7 @@ class WorkerChild:
         lanes = ALL_LANES[: ALL_LANES.index(lane) + 1]
         began_at = self._busy_at = time.monotonic()
         self._finds_work = True
-        self._engine.permit(lanes)
+        self._engine.leasing.permit(lanes)
         self._work_in(lane)
         try:
             # The engine waits for Redis without limit, but a slice does not.
@@ -229,7 +230,7 @@ class WorkerChild:
             return self._busy_at > began_at and not self._engine.stopping
         finally:
             self._work_in(None)
-            self._engine.permit(())
+            self._engine.leasing.permit(())
 
     async def _until_idle(self, lanes: Sequence[Lane]) -> None:
         """Returns early on a stop request, after which it waits for no server."""
@@ -260,7 +261,7 @@ class WorkerChild:
         self._news.set()
 
     async def _is_there_work(self, lanes: Sequence[Lane]) -> bool:
-        return is_work(await self._engine.ready_in(lanes))
+        return is_work(await self._engine.leasing.ready_in(lanes))
 
     async def _beat(self) -> None:
         """Reports when the engine last made progress; that it reports at all shows that the loop runs."""
