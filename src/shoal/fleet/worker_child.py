@@ -12,7 +12,7 @@ import os
 import resource
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +24,11 @@ from shoal.engine.request_result import RequestResult
 from shoal.errors import Unavailable
 from shoal.fetch.open_file_limit import raise_open_files
 from shoal.fleet import roster
+from shoal.fleet.archive_spools import SpoolArchiver
 from shoal.fleet.fleet import wake_tend
 from shoal.fleet.heartbeat_files import Heartbeat, machine
 from shoal.fleet.load_worker_jobs import FleetJobLoader
 from shoal.fleet.metric_counters import Counters
-from shoal.fleet.outage_log import OutageLog
 from shoal.fleet.progress_clock import ProgressClock
 from shoal.fleet.proxy_channel import RedisHealthChannel
 from shoal.fleet.proxy_limits import RedisProxyLimits
@@ -54,7 +54,6 @@ LOOK_EVERY_S = 0.25
 IDLE_S = 2.0
 """A slice that finds no work for this long ends."""
 UNLOAD_AFTER_S = 120.0
-TEND_SPOOLS_S = 5.0
 FINISH_EVERY_S = 2.0
 EXIT_FAULT = 70
 
@@ -81,7 +80,6 @@ class WorkerChild:
         self._rate = RecentRate(time.monotonic())
         self._is_express_over = False
         self._tally = Counters(self._heartbeat.id)
-        self._spool_outages = OutageLog(log)
         self._thread = threading.Thread(target=self._run, name="crawl", daemon=True)
         self._thread.start()
 
@@ -120,62 +118,75 @@ class WorkerChild:
         store, frontier = await opening.store(), await opening.frontier()
         if store is None or frontier is None:
             return
-        settings = self._settings
-        async_store = AsyncStore(store)
+        settings, async_store = self._settings, AsyncStore(store)
         archive = Archive.at(settings.archive_url, settings.home, settings.spool_bytes)
-        spools = self._spools = Spools(archive, machine(), ON_A_FLEET)
-        exclusions = read_exclusions(settings.exclusions)
-        pool = self._browser_pool = await self._open_browser_pool()
-        source = FleetJobLoader(
-            store,
-            async_store,
-            spools,
-            exclusions,
-            settings.spiders,
-            settings.allow_private,
-            frontier.cancel,
-            ProxySettings(settings.proxies, settings.secrets),
-            RedisProxyLimits(frontier.connection, self._heartbeat.id),
-            pool,
-        )
+        self._spools = Spools(archive, machine(), ON_A_FLEET)
+        loader = await self._make_loader(frontier, async_store)
         self._engine = make_engine(
             frontier,
             async_store,
             self._heartbeat.crash_marker,
             settings.concurrency,
             self._heartbeat.id,
-            source,
+            loader,
             browser_pages=lambda: self._browser_pages,
             channel=RedisHealthChannel(frontier.connection, self._heartbeat.id),
         )
         self._connection = frontier.connection
         self._ready.set()
-        background = self._begin(
-            self._beat(),
-            self._enrol(frontier),
-            self._unload_idle(),
-            self._tend(async_store, spools),
-            self._run_on_finish(source),
-            *(() if pool is None else (pool.start_when_possible(),)),
-        )
+        archiver = SpoolArchiver(async_store, self._spools)
+        background = self._begin(*self._background_tasks(frontier, archiver, loader))
         try:
             await self._engine.serve(self._note_result)
             await self._engine.unload_idle(0.0)
-            await self._seal(async_store, spools)
+            await archiver.seal_all()
         finally:
-            for task in background:
-                task.cancel()
-            await asyncio.gather(*background, return_exceptions=True)
-            await source.close()
-            if pool is not None:
-                await pool.aclose()
-            async_store.close()
-            spools.close()
+            await self._close(background, loader, async_store)
         await self._tally.flush(frontier)
         await roster.remove(frontier.connection, self._heartbeat.id)
         await frontier.close()
         store.close()
         self._end_heartbeat()
+
+    async def _make_loader(self, frontier: RedisFrontier, async_store: AsyncStore) -> FleetJobLoader:
+        settings = self._settings
+        exclusions = read_exclusions(settings.exclusions)
+        self._browser_pool = await self._open_browser_pool()
+        return FleetJobLoader(
+            async_store.store,
+            async_store,
+            self._spools,
+            exclusions,
+            settings.spiders,
+            settings.allow_private,
+            frontier.cancel,
+            ProxySettings(settings.proxies, settings.secrets),
+            RedisProxyLimits(frontier.connection, self._heartbeat.id),
+            self._browser_pool,
+        )
+
+    def _background_tasks(
+        self, frontier: RedisFrontier, archiver: SpoolArchiver, loader: FleetJobLoader
+    ) -> Iterator[Coroutine[Any, Any, None]]:
+        yield self._beat()
+        yield self._enrol(frontier)
+        yield self._unload_idle()
+        yield archiver.run()
+        yield self._run_on_finish(loader)
+        if self._browser_pool is not None:
+            yield self._browser_pool.start_when_possible()
+
+    async def _close(
+        self, background: list[asyncio.Task[None]], loader: FleetJobLoader, async_store: AsyncStore
+    ) -> None:
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+        await loader.close()
+        if self._browser_pool is not None:
+            await self._browser_pool.aclose()
+        async_store.close()
+        self._spools.close()
 
     async def _open_browser_pool(self) -> BrowserPool | None:
         """Starts the browser. None if this worker has none. If it does not start, the worker goes on without."""
@@ -318,34 +329,12 @@ class WorkerChild:
             await asyncio.sleep(UNLOAD_AFTER_S / 4)
             await self._engine.keep_trying(self._engine.unload_idle, UNLOAD_AFTER_S)
 
-    async def _tend(self, async_store: AsyncStore, spools: Spools) -> None:
-        """Moves full segments, and segments of dead processes, to the archive. Retries failures and logs each once."""
-        while True:
-            await asyncio.sleep(TEND_SPOOLS_S)
-            try:
-                await async_store.run(spools.adopt)
-                await async_store.run(spools.seal_due)
-                fault = spools.note
-            except Unavailable as reason:
-                fault = f"segments wait in the spool: {reason}"
-            if fault is None:
-                self._spool_outages.over()
-            else:
-                self._spool_outages.waits(fault)
-
-    async def _run_on_finish(self, jobs: FleetJobLoader) -> None:
+    async def _run_on_finish(self, loader: FleetJobLoader) -> None:
         """Only a process that can load a spider can run its hook: tend ends jobs, but loads no spider."""
         while True:
             await asyncio.sleep(FINISH_EVERY_S)
             with suppress(Unavailable):
-                await jobs.finish_ended()
-
-    async def _seal(self, async_store: AsyncStore, spools: Spools) -> None:
-        try:
-            await async_store.run(spools.seal_all)
-        except Unavailable as error:
-            text = f"segments stay in the spool until another worker on this machine archives them: {error}"
-            log.warning("segments_left", text)
+                await loader.finish_ended()
 
     def _end_if_failed(self, task: asyncio.Task[None]) -> None:
         fault = None if task.cancelled() else task.exception()
