@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from shoal.engine.job_credentials import JobCredentials
 from shoal.engine.learnt_counts import LearntCounts
 from shoal.engine.reading.page_worth import SeenTexts
 from shoal.engine.robots.cache import RobotsCache
-from shoal.engine.session_jars import SessionJars
 from shoal.engine.shape_statistics import ShapeStatistics
-from shoal.fetch.cookie_jar import CookieJar
 from shoal.fetch.curl_fetcher import Fetcher
 from shoal.fetch.curl_transfer import Fetch
-from shoal.fetch.given_cookies import GivenCookies
 from shoal.fetch.proxies.exits import Exit
 from shoal.fetch.robots import product_token
 from shoal.fetch.tls_policy import TlsPolicy
 from shoal.model import ItemType, JobSpec, Lease, Render, RequestOptions, Target
 from shoal.model.rendering import Rendering, steps_of
-from shoal.model.request_options import OPEN_HEADERS
 from shoal.store.archive.recorder import Recorder
 from shoal.store.crawl.learnt_counts import RENDER_GAINED, RENDER_WASTED
 from shoal.urls import Exclusions, Params, Resolver, Scope, Traps, origin_of, target, with_identity
@@ -109,12 +105,8 @@ class ActiveJob:
         self.agent = spec.user_agent
         self.token = product_token(self.agent).lower()
         """The name by which robots.txt and a page's directives may address the job."""
-        self.open_headers = {k: v for k, v in spec.headers.items() if k.lower() in OPEN_HEADERS}
-        self._seed_origins: set[str] = set()
-        self.jars = SessionJars(self._give_cookies)
-        self.given_cookies = GivenCookies()
-        if spec.cookie_file is not None:
-            self.given_cookies.add_lines(spec.cookie_file.splitlines())
+        self.credentials = JobCredentials(spec)
+        self.jars = self.credentials.jars
         self.params = Params.of(spec)
         self.scope = Scope(spec.scope, (), spec.include, spec.exclude)
         self.add_seeds(seeds)
@@ -146,7 +138,7 @@ class ActiveJob:
 
     def add_seeds(self, seeds: Iterable[str]) -> None:
         """URLs may be appended while the job runs."""
-        self.scope.add_seeds(self._noting_origins(seeds))
+        self.scope.add_seeds(self.credentials.noting_origins(seeds))
 
     def change(self, spec: JobSpec) -> None:
         """Applies changes made while the job runs: limits, politeness, patterns. `set_scope` changes the scope."""
@@ -168,30 +160,6 @@ class ActiveJob:
             scope.admit(url)
         self.scope.replace_with(scope)
 
-    def _noting_origins(self, seeds: Iterable[str]) -> Iterator[str]:
-        for url in seeds:
-            origin = origin_of(url)
-            if origin not in self._seed_origins:
-                self._seed_origins.add(origin)
-                for cookie in self.spec.cookies:
-                    self.jars.add(origin + "/", cookie)
-                    name, _, value = cookie.partition("=")
-                    self.given_cookies.add(urlsplit(origin).hostname or "", name.strip(), value.strip())
-            yield url
-
-    def _give_cookies(self, jar: CookieJar) -> None:
-        jar.add_lines((self.spec.cookie_file or "").splitlines())
-        for origin in self._seed_origins:
-            for cookie in self.spec.cookies:
-                jar.add(origin + "/", cookie)
-
-    def headers_for(self, origin: str) -> dict[str, str]:
-        """Secrets are sent only where the job began, and to the same host if it moves to https."""
-        return dict(self.spec.headers) if self._began_at(origin) else self.open_headers
-
-    def _began_at(self, origin: str) -> bool:
-        return origin in self._seed_origins or origin.replace("https://", "http://") in self._seed_origins
-
     @property
     def has_conditional_headers(self) -> bool:
         """Whether the job's own headers make requests conditional."""
@@ -207,7 +175,7 @@ class ActiveJob:
             method=wanted.method,
             body=wanted.body,
             content_type=wanted.content_type,
-            headers=self.headers_for(origin),
+            headers=self.credentials.headers_for(origin),
             jar=self.jars[session_of(lease)] if self.spec.use_cookies else None,
             proxy=exit.url if exit else "",
             remote_dns=exit.remote_dns if exit else False,
@@ -272,7 +240,7 @@ class ActiveJob:
             return self._rendering._replace(steps=(), playwright=True)
         if options is not None and options.steps:
             return self._rendering._replace(steps=(*options.steps, *self._pictures))
-        began_here = self._began_at(origin_of(lease.target.url))
+        began_here = self.credentials.began_at(origin_of(lease.target.url))
         return self._rendering if began_here else self._rendering.for_another_origin()
 
     def _with_options(self, call: Fetch, options: RequestOptions) -> Fetch:

@@ -48,7 +48,7 @@ async def interpret_response(
 def _note_cookies(active_job: ActiveJob, result: RequestResult, answer: Exchange) -> None:
     active_job.jars.note_change(session_of(result.lease), len(answer.head))
     hostname = urlsplit(result.lease.target.url).hostname or ""
-    change = active_job.given_cookies.change(hostname, answer.headers.get_all("set-cookie"))
+    change = active_job.credentials.given_cookies.change(hostname, answer.headers.get_all("set-cookie"))
     if change is not None and result.failed is None:
         result.failed, result.why = (change.kind, answer.status), change.words
 

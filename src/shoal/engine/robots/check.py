@@ -192,7 +192,7 @@ class RobotsCheck:
 
 async def _fetch_through_exit(origin: str, lease: Lease, active_job: ActiveJob) -> RobotsFile | NoProxy:
     credentials = active_job.spec.credentials.get(origin, "")
-    headers, timeout_s = active_job.headers_for(origin), active_job.spec.timeout
+    headers, timeout_s = active_job.credentials.headers_for(origin), active_job.spec.timeout
     exits = active_job.exits
     if exits is None:
         return await fetch_robots(active_job.fetcher, origin, "", credentials, headers, timeout_s)
