@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -32,6 +33,8 @@ LEVELS = {
 """Rooms of one level never import each other, except that the nouns of level 0 know one another."""
 NAMED = {("spiders/spider.py", "embedded")}
 """`spider.run()` and `.stream()` start a crawl from below: the one import that goes up, inside these functions."""
+
+BROAD = re.compile(r"^ *except\b.*\b(Base)?Exception\b", re.MULTILINE)
 
 
 def room_of(path: Path) -> str:
@@ -70,6 +73,22 @@ def test_imports_go_only_to_a_lower_level() -> None:
             if not same and LEVELS[other] >= LEVELS[room] and (str(path.relative_to(TOP)), other) not in NAMED:
                 wrong.append(f"{path.relative_to(TOP)}:{line} ({room}) imports {other}")
     assert not wrong
+
+
+def test_every_broad_handler_says_why() -> None:
+    silent = []
+    for path in sorted(TOP.rglob("*.py")):
+        text = path.read_text()
+        if not BROAD.search(text):
+            continue
+        lines = text.splitlines()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ExceptHandler) and BROAD.match(lines[node.lineno - 1]):
+                # Above its first statement, or in the line of its first branch.
+                until = node.body[0].body[0].lineno if isinstance(node.body[0], ast.If) else node.body[0].lineno
+                if not any("# " in line for line in lines[node.lineno - 1 : until]):
+                    silent.append(f"{path.relative_to(TOP)}:{node.lineno}")
+    assert not silent
 
 
 def test_help_imports_nothing_heavy() -> None:

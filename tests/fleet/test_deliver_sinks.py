@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from shoal.fleet.deliver_sinks import FleetSinks
 from shoal.settings import Settings
@@ -16,6 +17,7 @@ from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.sink_state import SinkStatus, sink_statuses
 from shoal.store.results.items import save_item_types
 from shoal.store.store import Store
+from shoal.store.tables import jobs
 from tests.sinks.feeding import BOOK, book, save_page
 from tests.store.make import JOB, job_with
 
@@ -107,6 +109,18 @@ async def test_any_other_fault_is_noted_and_the_sink_waits(store: Store, tmp_pat
         await rounds_until(sinks, lambda: not busy())
         await sinks.deliver()
         assert not busy(), "it is not tried again at once"
+
+
+async def test_a_fault_that_the_job_cannot_show_is_logged(
+    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    job_with_sinks(store, f"{MODULE}:Keep")
+    save_page(store, 1, 1, book("a"))
+    with store.write() as db:
+        db.execute(update(jobs).values(spec="unreadable"))
+    async with delivering(store, tmp_path) as sinks:
+        await rounds_until(sinks, lambda: "a turn of a sink failed" in caplog.text)
+    assert "JSONDecodeError" in caplog.text
 
 
 def busy() -> bool:

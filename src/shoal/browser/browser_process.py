@@ -77,6 +77,7 @@ class BrowserProcess:
             await self.close()
             raise BrowserMissing(f"{program} does not start: {self._reason(error)}") from error
         except BaseException:
+            # Also if the start is cancelled: nothing of the browser may stay.
             await self.close()
             raise
         # From now on it gets the consoles of pages, and a flood there would block the browser: its writes fail instead.
@@ -132,6 +133,7 @@ class BrowserProcess:
             try:
                 self._spawn(program, agent, listeners, [end.fileno() for end in theirs])
             except BaseException:
+                # Nobody else closes them: they belong to no transport yet.
                 for end in (devtools, stderr):
                     end.close()
                 raise

@@ -85,6 +85,7 @@ async def open_socket(address: str, port: int) -> socket.socket:
         async with asyncio.timeout(CONNECT_TIMEOUT_S):
             await asyncio.get_running_loop().sock_connect(opened, (address, port))
     except BaseException:
+        # Also if the dial is cancelled.
         opened.close()
         raise
     return opened

@@ -48,6 +48,7 @@ class UpstreamProxy:
                 try:
                     await self._ask(opened, host, port)
                 except BaseException:
+                    # Also if the dial is cancelled.
                     opened.close()
                     raise
                 return opened
@@ -68,6 +69,7 @@ class UpstreamProxy:
         try:
             await loop.sock_connect(opened, where)
         except BaseException:
+            # Also if the dial is cancelled.
             opened.close()
             raise
         return opened

@@ -143,6 +143,7 @@ def main() -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         code = 130
     except Exception as error:
+        # Shown with its traceback: it is a bug of ours.
         code = _report_unexpected(error)
     sys.exit(code if isinstance(code, int) else 0)
 

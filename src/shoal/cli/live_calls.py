@@ -78,6 +78,7 @@ class LiveCalls:
             # The silence began with the first call that got no answer.
             future.set_exception(error)
         except Exception as error:
+            # Raised where the answer is taken.
             self._unanswered_since = None
             future.set_exception(error)
         else:

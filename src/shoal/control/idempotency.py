@@ -77,6 +77,7 @@ def _answered(store: Store, claimed: IdempotencyClaim, make: Callable[[], Respon
     try:
         response = make()
     except BaseException:
+        # Whatever it was, a repeated call must be able to try again.
         release_claim(store, claimed)
         raise
     store_response(store, claimed, response.status_code, response.get_data(as_text=True))

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
-from shoal.errors import UnknownJob, UsageError
+from shoal.errors import Unavailable, UnknownJob, UsageError
 from shoal.model import ENDED
 from shoal.settings import Settings
 from shoal.sinks import THREADS
@@ -21,12 +21,19 @@ from shoal.sinks.sink_delivery import SinkDelivery, Step
 from shoal.store.async_store import AsyncStore
 from shoal.store.crawl.sink_state import SinkKey, sinks_behind
 from shoal.store.jobs import load_job
+from shoal.telemetry import EventLogger
 
 AT_ONCE = 4
 """Each holds a connection to the store while it delivers, and the store has eight for all of tend."""
 TURN_S = 10.0
 """After so long another sink gets the thread."""
 END_S = 10.0
+
+log = EventLogger(__name__)
+
+
+class _NotedFault(Exception):
+    """Of a delivery. The database being away is no fault of one."""
 
 
 @dataclass
@@ -80,8 +87,10 @@ class FleetSinks:
         try:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._deliver, key, sink)
             sink.due_at, sink.delay_s = time.monotonic(), RETRY_S[0]
-        except Exception:
+        except Exception as error:
             # Whatever fails in a destination or its library, the other sinks go on, and this one is tried again.
+            if not isinstance(error, _NotedFault | Unavailable):
+                log.exception("sink_failed", "a turn of a sink failed, and is repeated", job=key.job, sink=key.place)
             sink.due_at = time.monotonic() + sink.delay_s
             sink.delay_s = min(2 * sink.delay_s, RETRY_S[1])
 
@@ -96,8 +105,9 @@ class FleetSinks:
                     )
                 self._deliver_batches(sink.delivery, ends=job.state in ENDED)
             except Exception as error:
+                # Logged, and shown with the job.
                 note_sink_fault(self._async_store.store, job, key.place, error, isinstance(error, UsageError))
-                raise
+                raise _NotedFault from error
 
     def _deliver_batches(self, delivery: SinkDelivery, ends: bool) -> None:
         until = time.monotonic() + TURN_S

@@ -144,6 +144,7 @@ class DownloadGate:
             response = await send()
             return response
         except Exception as error:
+            # Only noted: the clock of the host learns from it.
             failure = failure_kind(error)
             raise
         finally:

@@ -101,6 +101,7 @@ class FrontierThread:
         try:
             crawl = self.crawl = await self._opened()
         except BaseException as error:
+            # Raised in the thread of the reactor, which waits for the opening.
             self._reactor.opened(error)
             # Scrapy closes the scheduler also if it could not be opened.
             self._reactor.closed()
@@ -115,6 +116,7 @@ class FrontierThread:
             await self._work(crawl)
             await self._finish(crawl)
         except Exception as error:
+            # The reactor ends the crawl with it.
             log.exception("the frontier's thread failed")
             self._reactor.lost(error)
         finally:

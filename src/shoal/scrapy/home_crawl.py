@@ -54,6 +54,7 @@ class HomeCrawl:
                 await crawl._take_over(plan)
                 crawl._start_sinks(settings)
         except BaseException:
+            # Nobody else closes it: it is not handed out.
             await crawl.close()
             raise
         return crawl

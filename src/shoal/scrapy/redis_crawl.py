@@ -65,6 +65,7 @@ class RedisCrawl:
                 await crawl._join(plan)
             return crawl
         except BaseException:
+            # Nobody else closes it: it is not handed out.
             await frontier.close()
             raise
 

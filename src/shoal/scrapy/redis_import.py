@@ -181,8 +181,11 @@ class _Converter:
         fields = self._reader.read(data)
         try:
             return self._found(fields)
+        except ValueError as error:
+            raise ValueError(f"{fields['url']}: {error}") from error
         except Exception as error:
-            raise ValueError(f"{fields['url']}: {error}") from None
+            # A class of the project may raise anything.
+            raise ValueError(f"{fields['url']}: {type(error).__name__}: {error}") from error
 
     def _found(self, fields: dict[str, Any]) -> FoundRequest:
         methods = {name: self._method(fields.pop(name, None)) for name in ("callback", "errback")}

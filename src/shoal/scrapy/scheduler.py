@@ -207,7 +207,8 @@ class Scheduler(BaseScheduler):
         try:
             request = unpack(lease.target, lease.trail.callback, whole_fields(lease), self._spider)
         except Exception as error:
-            log.error("%s cannot be made a request again: %s", lease.target.url, error)
+            # A class of the project, or its spider, may have changed since it was queued.
+            log.error("%s cannot be made a request again: %s", lease.target.url, error, exc_info=True)
             held.failure, held.detail = UNREADABLE, f"{type(error).__name__}: {error}"
             self._end(held)
             return None

@@ -82,4 +82,5 @@ def _imported(module: str) -> Any:
     try:
         return importlib.import_module(module)
     except Exception as error:
+        # The user's module may raise anything when it is imported; the message names it.
         raise UsageError(f"sink: cannot import {module}: {type(error).__name__}: {error}") from error

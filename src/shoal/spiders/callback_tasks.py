@@ -74,6 +74,7 @@ async def _without_raising(begin: Callable[[], Awaitable[T]]) -> T | BaseExcepti
     except asyncio.CancelledError:
         raise
     except BaseException as error:
+        # Raised by the caller of `in_own_task`.
         return error
 
 

@@ -47,6 +47,7 @@ def _outcome(function: Callable[..., T], *given: Any) -> Callable[[], T]:
     try:
         result = function(*given)
     except BaseException as error:
+        # Raised where the end of the hook is awaited.
         failure = error
 
         def fail() -> T:

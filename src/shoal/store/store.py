@@ -43,6 +43,7 @@ class Store:
         try:
             store.make_current(store._database.upgrades_itself)
         except BaseException:
+            # Nobody else closes it: it is not handed out.
             store.close()
             raise
         return store
@@ -119,6 +120,7 @@ class Store:
                 with transaction() as db:
                     return work(db)
             except Exception as error:
+                # Each database reports it with an exception of its own.
                 if not self._database.is_contention(error):
                     raise
             # An immediate retry might lock the same rows before the transaction that waits for them has woken up.
@@ -160,6 +162,7 @@ class Store:
         try:
             yield
         except Exception as error:
+            # Each database has its own; what means nothing to us is raised as it is.
             ours = self._database.translate_error(error)
             if ours is None:
                 raise

@@ -63,6 +63,7 @@ class ReaderScheduler:
         try:
             await turn
         except BaseException:
+            # Also if the wait is cancelled: a turn that was given must go to the next.
             if turn.done() and not turn.cancelled() and turn.exception() is None:
                 self.release(job, 0.0)
             else:

@@ -73,6 +73,7 @@ def read_by_rules(ask: dict[str, Any], body: bytes) -> dict[str, Any]:
     except MemoryError:
         raise
     except Exception as error:
+        # The parent reports it as the failure of this page only.
         return {"failure": CallbackFailed.of(spider, ask["callback"], error).reason}
     return {
         "items": [(item.type, item.text, item.key) for item in found.items],

@@ -63,6 +63,7 @@ class RedisFrontier(RedisInspection):
         try:
             await frontier.connection.check()
         except BaseException:
+            # Nobody else closes it: it is not handed out.
             await frontier.close()
             raise
         return frontier

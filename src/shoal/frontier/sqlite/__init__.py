@@ -365,6 +365,7 @@ class SqliteFrontier(SqliteInspection):
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
+                # Whatever it was, what is remembered must be what the file has after the rollback.
                 self._db.rollback()
                 self._job_ids.clear()
                 self._host_ids.clear()

@@ -98,6 +98,7 @@ class MysqlSink(TableSink):
             try:
                 yield
             except BaseException:
+                # Also if the thread is interrupted: half a batch must not be committed.
                 if db.open:
                     db.rollback()
                 raise

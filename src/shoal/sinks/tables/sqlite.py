@@ -47,6 +47,7 @@ class SqliteSink(TableSink):
             try:
                 yield
             except BaseException:
+                # Also if the thread is interrupted: half a batch must not be committed.
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise

@@ -89,6 +89,7 @@ class Uploader:
         try:
             self._upload_when_asked(store)
         except BaseException as crash:
+            # Raised where a save waits for the upload.
             with self._changed:
                 self._crash = crash
                 self._changed.notify_all()
