@@ -1,4 +1,4 @@
-"""Drafts of Scrapy spiders: what they say, that they load, and what they cannot say."""
+"""Drafts of Scrapy spiders: what they say, and that they load and read pages."""
 
 from __future__ import annotations
 
@@ -7,50 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.errors import UsageError
-from shoal.spiders.from_scrapy import Draft, draft, spiders_in
 from shoal.spiders.from_scrapy.callbacks import LOGS
-from shoal.spiders.load_spider import load_spider
-from shoal.spiders.page import Request
-from shoal.spiders.spider import Spider
-
-HEAD = """
-import scrapy
-from scrapy.linkextractors import LinkExtractor
-from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
-from shop.items import BookItem
-
-"""
-BOOK = b"<h1>Blue <b>Bell</b></h1><p class=price>12</p><a href=/a>1</a><a href=/b>2</a><i data-x=7></i>"
-
-
-def drafted(code: str, head: str = HEAD) -> Draft:
-    source = head + textwrap.dedent(code)
-    return draft(spiders_in(source, "shop.py")[0], source, "shop.py")
-
-
-def with_parse(body: str, rest: str = "") -> Draft:
-    """A spider whose callback has this body."""
-    methods = f"def parse(self, response):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n{textwrap.dedent(rest)}"
-    head = 'class Books(scrapy.Spider):\n    name = "books"\n    start_urls = ["http://x.example/"]\n\n'
-    return drafted(head + textwrap.indent(methods, "    "))
-
-
-def loaded(made: Draft, folder: Path) -> Spider:
-    path = folder / "draft.py"
-    path.write_text(made.text)
-    return load_spider(str(path))
-
-
-def found(made: Draft, folder: Path, html: bytes = BOOK, callback: str = "") -> list[object]:
-    """What a callback yields: items as mappings, requests as their URLs."""
-    given = loaded(made, folder).test(html, url="http://x.example/shop/", callback=callback)
-    return [one.url if isinstance(one, Request) else dict(one or {}) for one in given]
-
-
-def requests_of(made: Draft, folder: Path, html: bytes, callback: str = "") -> list[Request]:
-    given = loaded(made, folder).test(html, url="http://x.example/shop/", callback=callback)
-    return [one for one in given if isinstance(one, Request)]
+from tests.spiders.drafting import BOOK, drafted, found, loaded, requests_of, with_parse
 
 
 def test_a_spider_of_scrapys_tutorial(tmp_path: Path) -> None:
@@ -286,26 +244,6 @@ def test_rules_of_a_sitemap_spider(tmp_path: Path) -> None:
     assert found(made, tmp_path) == [{"url": "http://x.example/shop/"}]
 
 
-def test_what_cannot_be_translated_stays_with_its_line(tmp_path: Path) -> None:
-    made = with_parse("""
-        token = response.xpath("../input/@value").get()
-        yield {"token": token}
-        yield scrapy.FormRequest.from_response(response, formnumber=1, callback=self.parse)
-        for row in response.css("a"):
-            self.crawler.stats.inc_value("rows")
-        yield {"title": response.css("b::text").get()}
-        """)
-    assert found(made, tmp_path) == [{"title": "Bell"}]
-    lines = {note.line: note.text for note in made.notes}
-    # The first line of the callback's body is the 13th of the file.
-    assert list(lines) == [13, 14, 15, 17], made.text
-    token, used, form, crawler = lines.values()
-    assert "does not take this selector" in token and used == "it uses token, which is not translated"
-    assert "a form of the page" in form and "self.crawler" in crawler
-    for line, text in lines.items():
-        assert f"# line {line}: {text}" in made.text
-
-
 @pytest.mark.parametrize(
     ("body", "result", "said"),
     [
@@ -328,27 +266,6 @@ def test_habits_of_spiders(body: str, result: list[object], said: list[str], tmp
     expected = [f"http://x.example{one}" if isinstance(one, str) else one for one in result]
     assert found(made, tmp_path) == expected
     assert [note.text[: len(words)] for note, words in zip(made.notes, said, strict=True)] == said
-
-
-def test_a_start_method_that_decides_is_named() -> None:
-    made = drafted("""
-        class TagSpider(scrapy.Spider):
-            name = "tag"
-            handle_httpstatus_list = [404]
-
-            async def start(self):
-                url = "https://quotes.toscrape.com/"
-                if tag := getattr(self, "tag", None):
-                    url = url + "tag/" + tag
-                yield scrapy.Request(url, self.parse)
-
-            def parse(self, response):
-                yield {"url": response.url}
-        """)
-    assert [(note.line, note.text) for note in made.notes] == [
-        (10, "handle_httpstatus_list: give statuses= to page.request, see docs/reference/python.md"),
-        (14, "start decides what it requests: check the URLs in @spider"),
-    ]
 
 
 def test_rules_hold_beside_a_start_method_that_adds_to_them(tmp_path: Path) -> None:
@@ -415,74 +332,3 @@ def test_settings_scope_and_constants(tmp_path: Path) -> None:
         assert name in texts
     pages = loaded(made, tmp_path)
     assert pages.options["header"] == ("User-Agent: me", "X-A: b")
-
-
-def test_nothing_of_the_original_is_run() -> None:
-    made = drafted(
-        """
-        class Books(scrapy.Spider):
-            name = "books"
-            start_urls = ["http://x.example/"]
-
-            def parse(self, response):
-                yield {"a": 1}
-        """,
-        head="import scrapy\nraise SystemExit('it ran')\n",
-    )
-    assert "raise" not in made.text
-
-
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [("x = (", "is not Python"), ("x = 1", "has no spider of Scrapy"), ("x = '\0'", "is not Python")],
-)
-def test_a_file_without_a_spider_is_refused(source: str, why: str) -> None:
-    with pytest.raises(UsageError, match=why):
-        spiders_in(source, "shop.py")
-
-
-def test_code_that_would_run_when_the_draft_is_loaded_is_not_copied(tmp_path: Path) -> None:
-    made = drafted(
-        """
-        import os
-        from typing import Any
-
-        SECRET = os.system("exit 1")
-        FIRST = SECOND
-        SECOND = FIRST
-        LARGE = 9 ** 9 ** 9
-        LIMIT = 2 * 3
-
-        def late(n=os.getpid()):
-            return n
-
-        def typed(n: Unknown = LIMIT) -> Unknown:
-            return n
-
-        class Books(scrapy.Spider):
-            name = "list"
-            start_urls = ["http://x.example/"]
-
-            def parse(self, response):
-                yield {"n": typed(), "all": (SECRET, FIRST, LARGE, late)}
-
-            def filter(self, response):
-                yield {}
-        """
-    )
-    lines = made.text.splitlines()
-    assert [line for line in lines if line.startswith(("LIMIT", "def "))] == [
-        "LIMIT = 2 * 3",
-        "def typed(n=LIMIT):",
-        "def list_spider(page: Page):",
-        "def filter_(page: Page):",
-    ]
-    for name in ("SECRET", "FIRST", "LARGE", "late()"):
-        assert any(note.text.startswith(f"{name} is not") for note in made.notes), made.notes
-    assert loaded(made, tmp_path).name == "list"
-
-
-def test_a_base_class_of_the_project_is_named() -> None:
-    made = drafted("class Books(ShopSpider):\n    start_urls = ['http://x.example/']\n")
-    assert "the base class ShopSpider is not Scrapy's" in made.notes[0].text
-    assert "there is no method parse" in made.notes[1].text
