@@ -10,7 +10,9 @@ import pytest
 
 from tests.control.calling import Api, api_over, forget_submits
 from tests.control.compiled_routes import keep_compiled_routes
+from tests.control.eggs import project_files
 from tests.control.live import Live, living
+from tests.control.scrapyd_calls import Scrapyd
 from tests.fleet.by_hand import FleetShell
 from tests.frontier.redis_server import RedisServer
 from tests.store.new_database import make_home
@@ -56,3 +58,29 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 def whole_share(request: pytest.FixtureRequest) -> None:
     if "live" in request.fixturenames:
         forget_submits(request.getfixturevalue("live").fleet.redis)
+
+
+@pytest.fixture
+def declared(tmp_path: Path) -> Path:
+    """A project of the operator."""
+    folder = tmp_path / "own"
+    for name, text in project_files("weekly", package="own").items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = own.settings\n")
+    return folder
+
+
+@pytest.fixture
+def scrapyd(fleet: FleetShell, declared: Path) -> Iterator[Scrapyd]:
+    forget_submits(fleet.redis)
+    projects = {"own": str(declared), "afar": "/nowhere/afar"}
+    with api_over(replace(fleet.settings, scrapy_uploads=True, scrapy_projects=projects)) as api:
+        yield Scrapyd(api)
+
+
+@pytest.fixture
+def news(scrapyd: Scrapyd) -> Scrapyd:
+    """With a project as an upload leaves it; listing its spiders anew would take longer than most tests."""
+    scrapyd.keep("news", "1.0", "daily", "hourly")
+    return scrapyd
