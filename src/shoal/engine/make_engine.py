@@ -20,6 +20,7 @@ from shoal.engine.periodic_tasks import PeriodicTasks
 from shoal.engine.readers.pool import SECONDS, ReaderPool
 from shoal.engine.reading.conditional_recrawl import Refresh
 from shoal.engine.reading.crash_marker import CrashMarker
+from shoal.engine.reading.sitemap_offers import SitemapOffers
 from shoal.engine.request_pipeline import RequestPipeline
 from shoal.engine.robots.check import RobotsCheck
 from shoal.engine.saving.result_queue import ResultQueue
@@ -59,7 +60,8 @@ def make_engine(
     readers = ReaderPool(reading_s, shared=loader is not None)
     robots = RobotsCheck(frontier, async_store, outages)
     refresh = Refresh(async_store, active_jobs, outages)
-    pipeline = RequestPipeline(frontier, overflow, offer_log, robots, crash_marker, readers, feedback, outages)
+    sitemaps = SitemapOffers(frontier, overflow, offer_log, readers, outages)
+    pipeline = RequestPipeline(sitemaps, robots, crash_marker, readers, feedback, outages)
     held = HeldLeases(client, active_jobs, pipeline, refresh, results, feedback, outages, wake, concurrency)
     capacity = LeaseCapacity(concurrency, browser_pages, active_jobs, held, results, readers, outages)
     leasing = LeaseLoop(frontier, client, active_jobs, held, feedback, capacity, outages, wake)

@@ -6,8 +6,7 @@ Whatever a host or a page does leads to a result. A request that cannot be start
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
@@ -16,8 +15,6 @@ from shoal.engine.active_job import ActiveJob
 from shoal.engine.attempt import AnsweredAttempt, Attempt
 from shoal.engine.fetch_in_browser import fetch_in_browser
 from shoal.engine.leasing.host_feedback import HostFeedback, landing_of, landing_of_block, landing_of_robots
-from shoal.engine.leasing.log_offers import OfferLog
-from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.leasing.start_times import LeaseTiming, StartTimes
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.readers.pool import JobReaders, ReaderPool, ReadFailed
@@ -27,23 +24,17 @@ from shoal.engine.reading.blocked_requests import blocked
 from shoal.engine.reading.conditional_recrawl import KnownPage
 from shoal.engine.reading.crash_marker import CrashMarker, PageMark
 from shoal.engine.reading.interpret_response import interpret_response, is_big, is_wanted
-from shoal.engine.reading.page_worth import learn_from_page
-from shoal.engine.reading.parse_page import SitemapPart, is_big_sitemap, read_sitemap
-from shoal.engine.reading.sitemap_requests import listed_requests, sitemaps_of_host
-from shoal.engine.request_result import Listing, RequestResult
+from shoal.engine.reading.sitemap_offers import SitemapOffers
+from shoal.engine.request_result import RequestResult
 from shoal.engine.robots.check import Access, RobotsCheck, RobotsDecision
 from shoal.engine.robots.page_requests import rules_of_page
 from shoal.engine.saving.build_capture import capture, pack_small
-from shoal.engine.shape_statistics import Worth
-from shoal.errors import FrontierLost
 from shoal.fetch.blocks.find_block import Block, find_block
 from shoal.fetch.curl_transfer import Fetch
 from shoal.fetch.exchange import Exchange, Failure, FailureKind, FetchAborted
 from shoal.fetch.proxies.exits import NoProxy
-from shoal.frontier.contract import Frontier
-from shoal.model import Lease, Offer
+from shoal.model import Lease
 from shoal.telemetry import EventLogger
-from shoal.urls import origin_of
 
 if TYPE_CHECKING:
     from shoal.browser.browser_pool import BrowserPool
@@ -69,22 +60,18 @@ class ReturnLease(NamedTuple):
 class RequestPipeline:
     def __init__(
         self,
-        frontier: Frontier,
-        overflow: Overflow,
-        offer_log: OfferLog,
+        sitemaps: SitemapOffers,
         robots: RobotsCheck,
         crash_marker: CrashMarker,
         readers: ReaderPool,
         host_feedback: HostFeedback,
         outages: OutageRetry,
     ) -> None:
-        self._frontier = frontier
-        self._overflow = overflow
+        self._sitemaps = sitemaps
         self._robots = robots
         self._crash_marker = crash_marker
         self._readers = readers
         self._host_feedback = host_feedback
-        self._offer_log = offer_log
         self._outages = outages
         self._starts = StartTimes()
         self._decompression = Decompression()
@@ -232,12 +219,15 @@ class RequestPipeline:
             block = active_job.soft_blocks.empty_list(active_job, lease, answer, result)
             if block is not None:
                 return await self._blocked_after_all(attempt, answer, block)
-        complete = await self._with_sitemap(active_job, answer, result)
-        if complete is None:
-            return ReturnLease()
-        complete.capture = capture(active_job, answered.call, answer, complete)
-        pack_small(active_job, complete)
-        return complete
+        if result.listing is not None and isinstance(answer, Exchange):
+            try:
+                if not await self._sitemaps.offer_entries(active_job, answer, result):
+                    return ReturnLease()
+            except ReadFailed as error:
+                result = _read_failure(lease, answer, error)
+        result.capture = capture(active_job, answered.call, answer, result)
+        pack_small(active_job, result)
+        return result
 
     def _block(self, active_job: ActiveJob, lease: Lease, answer: Exchange) -> Block | None:
         found = None if is_wanted(lease, answer) else find_block(answer)
@@ -261,24 +251,11 @@ class RequestPipeline:
     async def _refusal(self, lease: Lease, active_job: ActiveJob, decision: RobotsDecision) -> RequestResult | None:
         """None if the page may be fetched now; otherwise the result of the request."""
         robots = decision.robots
-        if robots is None or not robots.unavailable_reason:
-            await self._offer_sitemaps_of(lease, active_job, robots.rules.sitemaps if robots else [])
+        if active_job.spec.sitemaps and (robots is None or not robots.unavailable_reason):
+            await self._sitemaps.offer_sitemaps_of_host(lease, active_job, robots.rules.sitemaps if robots else [])
         if robots is not None and decision.access is Access.NOT_NOW and decision.asked and not robots.is_refused:
             self._host_feedback.add(landing_of_robots(lease, robots))
         return unfetched_requests.by_robots(lease, active_job, decision)
-
-    async def _offer_sitemaps_of(self, lease: Lease, active_job: ActiveJob, listed: list[str]) -> None:
-        if not active_job.spec.sitemaps:
-            return
-        origin = origin_of(lease.target.url)
-        if active_job.scope.refusal(lease.target.url) or not active_job.claim_sitemaps(origin):
-            return
-        await self._offer(active_job, sitemaps_of_host(active_job, listed or [f"{origin}/sitemap.xml"]))
-
-    async def _offer(self, active_job: ActiveJob, offer: Offer) -> bool:
-        """Returns whether a link may be new."""
-        await self._offer_log.keep(active_job, offer)
-        return await self._overflow.offer([offer])
 
     def _land(self, lease: Lease, answer: Exchange | Failure, late_s: float) -> None:
         if landing := landing_of(lease, answer, late_s):
@@ -304,51 +281,6 @@ class RequestPipeline:
             return request_result.dead(lease, "unreadable", status, f"{type(error).__name__}: {error}")
         finally:
             mark.clear()
-
-    async def _with_sitemap(
-        self, active_job: ActiveJob, answer: Exchange | Failure, result: RequestResult
-    ) -> RequestResult | None:
-        """Offers the entries of a sitemap or feed part by part, before its own lease completes, so that a million
-        entries need little memory.
-
-        None if the engine stopped or the job's time ran out before all parts were offered: the sitemap is read again.
-        """
-        if result.listing is None or not isinstance(answer, Exchange):
-            return result
-        listed = listed_requests(active_job, result, answer)
-        has_news = False
-        try:
-            async with aclosing(self._sitemap_parts(active_job.id, answer.body)) as parts:
-                async for part in parts:
-                    for offer in listed.offers(part):
-                        has_news |= await self._offer(active_job, offer)
-                        result.listed += len(offer.targets)
-                    await asyncio.sleep(0)
-                    if self._outages.is_stopping or await self._has_ended(active_job):
-                        return None
-        except ReadAbandoned:
-            return None
-        except ReadFailed as error:
-            return _read_failure(result.lease, answer, error)
-        if result.listing is Listing.FEED:
-            learn_from_page(active_job, result.lease, Worth.USEFUL if has_news else Worth.USELESS)
-        return result
-
-    async def _has_ended(self, active_job: ActiveJob) -> bool:
-        try:
-            return await self._outages.keep_trying(self._frontier.end_reason, active_job.id) is not None
-        except FrontierLost:
-            # The lease is lost too: the sitemap is read again when the job is back.
-            return True
-
-    async def _sitemap_parts(self, job: str, body: bytes) -> AsyncGenerator[SitemapPart, None]:
-        if is_big_sitemap(body):
-            async with aclosing(self._readers.sitemap(job, body)) as parts:
-                async for part in parts:
-                    yield part
-        else:
-            for part in read_sitemap(body):
-                yield part
 
 
 def _is_left_to_others(pool: BrowserPool, lease: Lease) -> bool:
