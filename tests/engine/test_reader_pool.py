@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from shoal.cpu_wait import cpu_wait_s
-from shoal.engine.readers.pool import LAST_NICENESS, ReaderPool, ReadFailed
+from shoal.engine.readers.pool import ReaderPool
+from shoal.engine.readers.reader_client import LAST_NICENESS, ReadFailed
 from shoal.engine.readers.scheduler import ReadAbandoned
 from shoal.engine.reading.parse_page import BIG_BYTES, ParseRequest, read_page
 from shoal.engine.reading.read_by_rules import RulesRequest

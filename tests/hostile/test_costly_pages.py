@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.engine.readers.pool import ReadFailed, ask_once
+from shoal.engine.readers.reader_client import ReadFailed, ask_once
 from shoal.engine.reading.read_by_rules import RulesRequest
 from shoal.practice import Hostile, Running, running
 from shoal.practice.hostile.costly_pages import COSTLY, QUOTES, SIBLINGS

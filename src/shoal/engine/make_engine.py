@@ -17,7 +17,8 @@ from shoal.engine.leasing.log_offers import OfferLog
 from shoal.engine.leasing.overflow import Overflow
 from shoal.engine.outage_retry import OutageRetry
 from shoal.engine.periodic_tasks import PeriodicTasks
-from shoal.engine.readers.pool import SECONDS, ReaderPool
+from shoal.engine.readers.pool import ReaderPool
+from shoal.engine.readers.reader_client import SECONDS
 from shoal.engine.reading.conditional_recrawl import Refresh
 from shoal.engine.reading.crash_marker import CrashMarker
 from shoal.engine.reading.sitemap_offers import SitemapOffers

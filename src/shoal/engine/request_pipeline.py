@@ -17,7 +17,8 @@ from shoal.engine.fetch_in_browser import fetch_in_browser
 from shoal.engine.leasing.host_feedback import HostFeedback, landing_of, landing_of_block, landing_of_robots
 from shoal.engine.leasing.start_times import LeaseTiming, StartTimes
 from shoal.engine.outage_retry import OutageRetry
-from shoal.engine.readers.pool import JobReaders, ReaderPool, ReadFailed
+from shoal.engine.readers.pool import JobReaders, ReaderPool
+from shoal.engine.readers.reader_client import ReadFailed
 from shoal.engine.readers.scheduler import ReadAbandoned
 from shoal.engine.reading.big_bodies import Decompression, digest_in_thread
 from shoal.engine.reading.blocked_requests import blocked

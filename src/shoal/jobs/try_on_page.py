@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal.engine.readers.pool import ReadFailed, ask_once
+from shoal.engine.readers.reader_client import ReadFailed, ask_once
 from shoal.engine.reading.parse_page import ParseRequest
 from shoal.engine.reading.read_by_rules import RulesRequest, rules_question, trial_of
 from shoal.errors import ShoalError

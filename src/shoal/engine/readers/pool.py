@@ -10,20 +10,24 @@ unless it took too long.
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shoal.cpu_wait import cpu_wait_s
-from shoal.engine.readers.process import OUT_OF_MEMORY, WAITS_PER_SECOND, packed, read_frame, unpacked, write_frame
+from shoal.engine.readers.process import WAITS_PER_SECOND
+from shoal.engine.readers.reader_client import (
+    MEMORY_BYTES,
+    NICENESS,
+    NICENESS_AMONG_OTHERS,
+    SECONDS,
+    ReaderProcess,
+    ReaderRequest,
+    ReadFailed,
+)
 from shoal.engine.readers.scheduler import ReadAbandoned, ReaderScheduler
 from shoal.engine.reading.parse_page import ParsedPage, ParseRequest, SitemapPart, truncate_body
 from shoal.extract.page import PageHead
@@ -34,144 +38,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 READERS = 2
-SECONDS = 10.0
-"""CPU time for a page or for each of its formats. In wall time it may take WAITS_PER_SECOND times as long."""
-MEMORY_BYTES = 1 << 30
-"""Limit of address space. The worst of the tested pages of 10 MB take 400 MB."""
 KEPT_BYTES = 150_000_000
 """Memory that a reader may hold after a page. After most pages of 10 MB it is under 90 MB. A new reader holds 17 MB, or
 60 MB with the modules for formats and rules, and starts in 90 ms."""
 NOTED_AFTER_S = 5.0
 """A page that is read, or waits, for longer is shown as what its job waits for."""
-NICENESS, NICENESS_AMONG_OTHERS = 2, 10
-"""Lower priority than the crawling process: requests and heartbeats go on while pages are read. On a fleet it is lower
-still, because other jobs share the machine."""
 LOWER_AFTER_S = 1.0
 """For a page, without the time in which its reader waits for a processor: a busy machine makes no page costly."""
 LEAST_WAIT_SHARE = 0.1
 """Of that limit: how soon, at the soonest, a reader that mostly waits is looked at again."""
 FROZEN_AFTER_S = 60.0
 """A reader ends itself by its alarms. A frozen one cannot: it is killed when its alarms are overdue this long."""
-LAST_NICENESS = 19
-"""A reader that needs longer for a page lets all other processes of the machine go first."""
 ROOM_EVERY_S = 0.05
 ROOM_WITHIN_S = 2.0
-
-
 _OVER = "the crawl has stopped, or its job's time is up"
-_TIMED_OUT = (-signal.SIGPROF, -signal.SIGALRM)
-
-
-class ReadFailed(Exception):
-    """A page that could not be read. `reason` is the reason of its dead letter."""
-
-    def __init__(self, reason: str, detail: str, status: int = 0) -> None:
-        """`status` is the exit status of the process, if it ended."""
-        super().__init__(detail)
-        self.reason = reason
-        self.is_timeout = status in _TIMED_OUT
-        self.is_too_costly = self.is_timeout or status == OUT_OF_MEMORY
-
-
-ReaderRequest = Mapping[str, Any]
-"""What a reader should do; process.py lists the tasks."""
-
-
-class ReaderProcess:
-    """One process. `ask`, `reply` and `close` may take long: call them in a thread."""
-
-    def __init__(
-        self,
-        seconds: float,
-        memory_bytes: int,
-        niceness: int = NICENESS,
-        waited_s: Callable[[int], float] = cpu_wait_s,
-    ) -> None:
-        self._seconds = seconds
-        self._memory_bytes = memory_bytes
-        self._waited_s = waited_s
-        self._cpu_wait_s = 0.0
-        self.is_last = False
-        # -P: modules come from where ours do, not from the directory in which the crawl was started. A process group of
-        # its own: Ctrl-C goes to us only.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "shoal.engine.readers.process", *map(str, (seconds, memory_bytes, niceness))],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            process_group=0,
-        )
-        assert self._process.stdin and self._process.stdout
-        self._stdin, self._stdout = self._process.stdin, self._process.stdout
-
-    def ask(self, question: ReaderRequest, body: bytes) -> None:
-        with suppress(BrokenPipeError):
-            # If it has ended, waiting for the reply shows that.
-            write_frame(self._stdin, packed(question))
-            write_frame(self._stdin, body)
-
-    def reply(self) -> dict[str, Any] | None:
-        """None: there is no further reply. Raises ReadFailed."""
-        frame = read_frame(self._stdout)
-        if frame is None:
-            status = self._process.wait()
-            raise ReadFailed("poison", self._exit_reason(status), status)
-        return unpacked(frame) if frame else None
-
-    def resident_bytes(self) -> int:
-        """0 if the system does not tell."""
-        statm = Path(f"/proc/{self._process.pid}/statm")
-        if not statm.exists():
-            return 0
-        return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-    def cpu_wait_s(self) -> float:
-        """How long it has waited for a processor. One that has ended keeps its last figure."""
-        if self._process.returncode is None:
-            self._cpu_wait_s = max(self._cpu_wait_s, self._waited_s(self._process.pid))
-        return self._cpu_wait_s
-
-    def lower_priority(self) -> None:
-        """Lets it run only when nothing else needs the CPU. This cannot be undone without privileges."""
-        self.is_last = True
-        with suppress(ProcessLookupError):
-            os.setpriority(os.PRIO_PROCESS, self._process.pid, LAST_NICENESS)
-
-    def kill(self) -> None:
-        self.cpu_wait_s()
-        self._process.kill()
-
-    def close(self) -> None:
-        self.kill()
-        self._process.wait()
-        self._stdout.close()
-        with suppress(BrokenPipeError):
-            self._stdin.close()
-
-    def _exit_reason(self, status: int) -> str:
-        if status == -signal.SIGPROF:
-            return f"reading it took more than {self._seconds:g} s"
-        if status == -signal.SIGALRM:
-            return f"reading it took more than {self._seconds * WAITS_PER_SECOND:g} s, most of it waiting for the CPU"
-        if status == OUT_OF_MEMORY:
-            return f"reading it took more than {self._memory_bytes // 1_000_000:,} MB of memory"
-        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        return f"reading it ended its process ({how})"
-
-
-def ask_once(question: ReaderRequest, body: bytes, seconds: float = SECONDS) -> dict[str, Any]:
-    """The only reply of a reader that is started for this question. It can be interrupted. Raises ReadFailed."""
-    reader = ReaderProcess(seconds, MEMORY_BYTES)
-    try:
-        reader.ask(question, body)
-        reply = reader.reply()
-        assert reply is not None
-        if "fault" in reply:
-            raise ReadFailed("unreadable", reply["fault"])
-        return reply
-    finally:
-        reader.close()
 
 
 @dataclass(slots=True, eq=False)

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 
 from shoal.engine.active_job import ActiveJob
-from shoal.engine.readers.pool import JobReaders, ReadFailed
+from shoal.engine.readers.pool import JobReaders
+from shoal.engine.readers.reader_client import ReadFailed
 from shoal.engine.reading.page_record import robots_header
 from shoal.engine.reading.page_worth import FOUND_BY, learn_from_page, worth_of_page
 from shoal.engine.reading.parse_page import BIG_BYTES, ParsedPage, ParseRequest, is_read_here, read_page, truncate_body

@@ -12,7 +12,8 @@ from typing import Any
 
 from shoal.engine import request_result
 from shoal.engine.active_job import ActiveJob, session_of
-from shoal.engine.readers.pool import JobReaders, ReadFailed
+from shoal.engine.readers.pool import JobReaders
+from shoal.engine.readers.reader_client import ReadFailed
 from shoal.engine.reading.conditional_recrawl import NOT_MODIFIED
 from shoal.engine.reading.file_requests import offer_files
 from shoal.engine.reading.page_record import page_record
