@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import filterfalse, repeat
+from itertools import repeat
 from typing import NamedTuple, cast
 
 from shoal.errors import InvalidURL
@@ -20,12 +20,11 @@ from shoal.urls.canonical import Params, canonical
 from shoal.urls.file_types import FILE_TYPES, FileTypes
 from shoal.urls.file_types import PREFIX as TYPE_PREFIX
 from shoal.urls.fingerprint import fingerprint, fingerprints, host_of
-from shoal.urls.href_hashes import HrefHashes
+from shoal.urls.link_cache import LinkCache
 from shoal.urls.logout_links import REASON as LOGOUT
 from shoal.urls.logout_links import is_logout
 from shoal.urls.scope import Scope
 from shoal.urls.traps import PREFIX, RULES, SAMPLES, Trap, Traps
-from shoal.urls.traps.url_growth import MAX_CHARS
 
 
 @dataclass(slots=True, eq=False)
@@ -96,8 +95,6 @@ class _Site(NamedTuple):
 
 
 _NO_SITE = _Site("", "", False)
-WORTH_HASHING = 32
-"""Of a place with fewer links than this, the cache forgets them when it is cleared."""
 _PART = r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}+"
 PLAIN_PATH = re.compile(rf"(?:/{_PART}){{1,9}}+/?")
 """A path without dot segments, escapes, session ids or anything else that the canonical form changes, and not too long.
@@ -127,7 +124,7 @@ class Resolver:
         self._types = types or FileTypes(has_spider=True)
         self._params = params
         self._group = group
-        self._memory = _Memory(capacity)
+        self._cache = LinkCache(capacity)
         self._last_site = _NO_SITE
         self._version = scope.version
 
@@ -142,15 +139,15 @@ class Resolver:
         if self._scope.version != self._version:
             self._clear_cache()
         site = self._site(page.origin)
-        self._memory.make_room()
+        self._cache.make_room()
         if only_new:
-            hrefs = self._memory.without_offered((page.origin, page.directory, ANYWHERE), hrefs)
+            hrefs = self._cache.without_offered((page.origin, page.directory, ANYWHERE), hrefs)
         distinct = dict.fromkeys(hrefs)
         if against == url:
             # It leads to the page itself, and a manual has hundreds.
             distinct.pop(BARE_FRAGMENT, None)
-        on_site, in_directory = self._memory.of(page.origin), self._memory.of(page.directory)
-        anywhere = self._memory.of(ANYWHERE)
+        on_site, in_directory = self._cache.of(page.origin), self._cache.of(page.directory)
+        anywhere = self._cache.of(ANYWHERE)
         # The first lookup of all hrefs runs without Python steps. On most pages it finds every one.
         met = list(map(on_site.get, distinct))
         if None in met and site is not None:
@@ -203,7 +200,7 @@ class Resolver:
 
     def _clear_cache(self) -> None:
         """Links that were out of scope may be in scope now."""
-        self._memory.clear()
+        self._cache.clear()
         self._last_site = _NO_SITE
         self._version = self._scope.version
 
@@ -231,12 +228,12 @@ class Resolver:
 
     def _add_plain(self, site: _Site, place: str, hrefs: Sequence[str]) -> None:
         """The URL of each is `place` and the href."""
-        plain = hrefs[: self._memory.room]
+        plain = hrefs[: self._cache.room]
         if not plain:
             return
         urls = [place + href for href in plain]
         targets = map(Target, urls, fingerprints(urls), repeat(site.host))
-        offered = repeat(self._memory.offered_at(place))
+        offered = repeat(self._cache.offered_at(place))
         links = dict(zip(plain, map(Link, urls, targets, repeat(None), plain, offered), strict=True))
         for url, trap in self._traps.of_plain(urls).items():
             if not self._scope.is_seed(url):
@@ -246,7 +243,7 @@ class Resolver:
                 links[href] = Link(place + href, skip=reason)
         if self._stays_logged_in:
             links |= {href: Link(url, skip=LOGOUT) for href, url in zip(plain, urls, strict=True) if self.logout(url)}
-        self._memory.put_all(place, links)
+        self._cache.put_all(place, links)
 
     def _recall(self, page: AbsoluteHrefs, href: str) -> Link:
         href = without_fragment(href)
@@ -257,11 +254,11 @@ class Resolver:
         # A link that depends on the full base (`?page=2`) is cached by its absolute URL.
         key = spelling if place is None else href
         place = page.origin if place is None else place
-        known = self._memory.of(place).get(key)
+        known = self._cache.of(place).get(key)
         if known is not None:
             return known
         link = self._judge(spelling)
-        self._memory.put(place, key, link)
+        self._cache.put(place, key, link)
         return link
 
     def _judge(self, spelling: str) -> Link:
@@ -301,70 +298,3 @@ def _samples(refused: Iterable[Link]) -> dict[str, list[str]]:
 def add_sample(samples: list[str], url: str) -> None:
     if len(samples) < SAMPLES and url not in samples:
         samples.append(url)
-
-
-class _Memory:
-    """Links by place and href. A place is the part of a base on which the meaning of an href depends.
-
-    A full cache is cleared: resolving the links of a menu again costs less than tracking which are used often. It is
-    cleared only between pages, because a page uses its tables. The hrefs of links that are known to be offered are kept
-    separately as well: most hrefs of a page are among them, and need no lookup of their link. Of those that were
-    cleared, it keeps the hashes.
-    """
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self.clear()
-
-    def clear(self) -> None:
-        self._cleared: HrefHashes | None = None
-        self._late: list[tuple[str, set[str]]] = []
-        self._clear_tables()
-
-    def _clear_tables(self) -> None:
-        self._tables: dict[str, dict[str, Link]] = {}
-        self._offered: dict[str, set[str]] = {}
-        self._held = 0
-
-    def make_room(self) -> None:
-        if self.room:
-            return
-        self._cleared = self._cleared or HrefHashes()
-        # Also those that were offered after the last time: pages that were not saved then still have their links.
-        large = [(place, hrefs) for place, hrefs in self._offered.items() if len(hrefs) >= WORTH_HASHING]
-        for place, hrefs in (*self._late, *large):
-            self._cleared.add(place, hrefs)
-            hrefs.clear()
-        self._late = large
-        self._clear_tables()
-
-    def of(self, place: str) -> dict[str, Link]:
-        table = self._tables.get(place)
-        if table is None:
-            table = self._tables[place] = {}
-            self._held += 1
-        return table
-
-    def without_offered(self, places: Sequence[str], hrefs: Sequence[str]) -> Sequence[str]:
-        for place in places:
-            if offered := self._offered.get(place):
-                hrefs = list(filterfalse(offered.__contains__, hrefs))
-        return self._cleared.without(places, hrefs) if self._cleared is not None and hrefs else hrefs
-
-    def offered_at(self, place: str) -> set[str]:
-        return self._offered.setdefault(place, set())
-
-    @property
-    def room(self) -> int:
-        return max(0, self._capacity - self._held)
-
-    def put(self, place: str, href: str, link: Link) -> None:
-        # Longer than any link we follow (for example a picture in a data: URL) is not worth the memory.
-        if self.room and len(href) <= MAX_CHARS:
-            link.href, link.offered_hrefs = href, self.offered_at(place)
-            self.put_all(place, {href: link})
-
-    def put_all(self, place: str, links: dict[str, Link]) -> None:
-        """Adds no more than there is room for."""
-        self._tables[place].update(links)
-        self._held += len(links)
