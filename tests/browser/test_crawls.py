@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import select
 import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -167,6 +171,27 @@ def test_without_a_browser_one_line_says_what_to_install(shop_site: Running, tmp
     plain = shoal(*words, "--render", "auto", env={"SHOAL_BROWSER": "/bin/false"})
     assert plain.code == 0 and plain.err.count("/bin/false does not start") == 1, plain.err
     assert "not_rendered x1" in shoal("job", "last").out
+
+
+def test_a_terminal_says_that_the_crawl_is_starting_while_its_browser_does(tmp_path: Path) -> None:
+    # Not in tmp_path: as root, the browser gets a user of its own, who may not enter that.
+    folder = Path(mkdtemp())
+    folder.chmod(0o755)
+    slow, go = folder / "slow", folder / "go"
+    slow.write_text(f"#!/bin/sh\nwhile [ ! -e {go} ]; do sleep 0.1; done\nexit 1\n")
+    slow.chmod(0o755)
+    env = {"SHOAL_BROWSER": str(slow), "TERM": "xterm"}
+    ours, theirs = pty.openpty()
+    words = "crawl", "http://127.0.0.1:1/", "--allow-private", "--render", "always"
+    with Here(tmp_path).start(*words, stderr=theirs, env=env) as process:
+        said = b""
+        while b" starting" not in said and select.select([ours], [], [], 60)[0]:
+            said += os.read(ours, 1_000)
+        go.touch()
+        assert process.wait() == 2 and b" starting" in said, said
+    os.close(ours)
+    os.close(theirs)
+    rmtree(folder)
 
 
 def test_kills_of_the_crawl_and_of_its_browser_lose_and_leave_nothing(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from shoal.embedded.crawl import Crawl
 from shoal.embedded.home import Home
 from shoal.embedded.report import Report
 from shoal.engine.request_result import RequestResult
-from shoal.errors import CrawlCancelled, Unavailable, UsageError
+from shoal.errors import CrawlCancelled, FrontierLost, Unavailable, UsageError
 from shoal.jobs.failure_hints import failure_name
 from shoal.jobs.job_overview import Overview
 from shoal.jobs.run_summary import (
@@ -182,7 +182,14 @@ async def _draw(
     while not await until(over, every_s):
         # Before the figures: the page of each of these items is among them.
         meter.items = meter.saved_items
-        figures = await home.frontier.figures(crawl.job_id)
+        try:
+            figures = await home.frontier.figures(crawl.job_id)
+        except FrontierLost:
+            # The frontier gets the job only after its browser has started, which may take seconds. If the job is
+            # lost later, the engine reports it.
+            if not session.json:
+                line.draw(f"{meter.name} starting")
+            continue
         if crawl.drains and not session.json:
             line.draw(f"{meter.name} {plural(figures.pages, 'page')}, {safe(crawl.drains)}")
             continue
