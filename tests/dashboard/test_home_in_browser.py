@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from shoal.cli.home_dashboard import make_home_server
+import pytest
+
+from shoal.cli.home_dashboard import PORT, make_home_server
 from shoal.settings import Settings
 from tests.cli.crawled import crawled
 from tests.dashboard.chromium import Chromium
@@ -62,3 +65,13 @@ def test_an_empty_home_says_how_to_start_a_crawl(tmp_path: Path, browser: Chromi
         ]
         assert commands == [["shoal", "--home", str(home), *words] for words in (CRAWL, ["demo"])]
         check(tab, f"{link.partition('/login')[0]}/")
+
+
+def test_a_taken_port_is_left_for_a_free_one_without_a_word(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with ExitStack() as held:
+        with suppress(OSError):
+            # Else another program has it.
+            held.enter_context(socket.create_server(("127.0.0.1", PORT)))
+        with serving_home(tmp_path) as link:
+            assert link.startswith("http://127.0.0.1:")
+    assert capfd.readouterr().err == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from contextlib import suppress
 
 from flask import Flask
@@ -33,12 +34,12 @@ def make_home_server(settings: Settings, port: int | None) -> tuple[BaseWSGIServ
     # It would print a line for every request.
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = _listening(app, port)
-    return server, f"http://{HOST}:{server.server_port}/login?code={login_code(sessions, OWNER)}"
+    return server, f"http://{HOST}:{server.port}/login?code={login_code(sessions, OWNER)}"
 
 
 def _listening(app: Flask, port: int | None) -> BaseWSGIServer:
     for wanted in (port,) if port else (PORT, 0):
-        # Werkzeug exits if the port is taken.
-        with suppress(OSError, SystemExit):
-            return make_server(HOST, wanted, app, threaded=True)
+        # Opened here: if the port is taken, Werkzeug would say so itself and exit.
+        with suppress(OSError), socket.create_server((HOST, wanted)) as listener:
+            return make_server(HOST, wanted, app, threaded=True, fd=listener.fileno())
     raise UsageError(f"port {port} of {HOST} is taken: choose another with --port")
