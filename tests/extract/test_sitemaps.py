@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.extract.sitemap_xml import MAX_TOKEN_BYTES, MAX_VALUE, SitemapEntry
+from shoal.extract.sitemap_xml import MAX_BASE, MAX_TOKEN_BYTES, MAX_VALUE, SitemapEntry
 from shoal.extract.sitemap_xml_repair import repaired_xml
 from shoal.extract.sitemaps import MAX_BYTES, MAX_ENTRIES, Sitemap, sitemap_kind
 from shoal.urls.canonical import MAX_CHARS
@@ -344,6 +344,24 @@ def test_the_base_of_a_feed_and_of_its_entries_counts() -> None:
     feed = f'<feed xml:base="http://a.example/blog/">{entries}<entry><link href="../d"/></entry></feed>'
     urls = [entry.url for entry in read_all(feed.encode())[0]]
     assert urls == ["http://a.example/blog/2024/a", "http://a.example/b", "c", "http://a.example/d"]
+
+
+def test_the_base_of_an_element_counts_in_it_only() -> None:
+    author = '<author xml:base="http://other.example/"><name>Ann</name></author>'
+    feed = f'<feed xml:base="http://a.example/blog/">{author}<entry><link href="a"/></entry></feed>'
+    assert [entry.url for entry in read_all(feed.encode())[0]] == ["http://a.example/blog/a"]
+
+
+def test_a_base_that_would_multiply_the_size_of_a_feed_does_not_count() -> None:
+    long = "http://a.example/" + "b/" * MAX_BASE
+    deep = '<a xml:base="b/">' * 10 + f'<a xml:base="{"c/" * MAX_BASE}"><entry><link href="d"/></entry>'
+    feed = f'<feed xml:base="{long}"><entry><link href="a"/></entry>{deep}</feed>'
+    assert [entry.url for entry in read_all(feed.encode())[0]] == ["a", "b/" * 10 + "d"]
+
+
+def test_the_base_of_a_feed_counts_behind_an_error() -> None:
+    feed = '<feed xml:base="http://a.example/b/"><entry><link href="a"/></entry><x y=1/><entry><link href="c"/></entry>'
+    assert [entry.url for entry in read_all(feed.encode())[0]] == ["http://a.example/b/a", "http://a.example/b/c"]
 
 
 def test_an_item_of_rss_with_only_a_guid_is_a_link() -> None:

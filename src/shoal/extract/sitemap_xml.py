@@ -17,6 +17,8 @@ from shoal.extract.sitemap_to_utf8 import UNDECODABLE
 MAX_TOKEN_BYTES = 1_000_000
 MAX_VALUE = 64_000
 """Characters; what is longer is cut there, which leaves more than any URL may have."""
+MAX_BASE = 500
+"""Characters; a longer `xml:base` does not count, because each URL in its element is joined to it."""
 MAX_DEPTH = 100
 MAX_ERRORS = 1_000
 """The reading stops at the next one: each needs a new parser."""
@@ -53,10 +55,10 @@ class XmlReader:
         self._skipped: bytes | None = None
         """The last bytes of a part without a record, while the next record is looked for."""
         self._found: list[SitemapEntry] = []
-        self._base = ""
-        """The last `xml:base` outside of records."""
-        self._outer: list[str] = []
-        """The open elements outside of records."""
+        self._lost_base = ""
+        """The base at an error in the XML, behind which the open elements are opened again without it."""
+        self._outer: list[tuple[str, str]] = []
+        """The open elements outside of records, each with the base of what is in it."""
         self._start_parser()
 
     def _start_parser(self) -> None:
@@ -125,7 +127,8 @@ class XmlReader:
             self._skipped = part[-_TAIL_BYTES:]
             return None
         self._skipped = None
-        opening = "".join(f"<{name}>" for name in self._outer).encode()
+        opening = "".join(f"<{name}>" for name, _ in self._outer).encode()
+        self._lost_base = self._base
         self._outer.clear()
         self._start_parser()
         return opening + part[start.start() :]
@@ -140,7 +143,7 @@ class XmlReader:
                 return
             # Its end tag is missing.
             self._close_record()
-            self._outer.append(name)
+            self._outer.append((name, self._base))
         if not self._record:
             self._open(name, attributes.get("xml:base", ""))
 
@@ -150,10 +153,13 @@ class XmlReader:
             raise SitemapFault(f"the root element is <{name[:100]}>, not that of a sitemap or feed")
         if local in _URL_FIELDS and self._depth > 1:
             self._record, self._record_name, self._record_depth = local, name, self._depth
-            self._record_base = _joined(self._base, base)
+            self._record_base = _inner_base(self._base, base)
         else:
-            self._outer.append(name)
-            self._base = _joined(self._base, base)
+            self._outer.append((name, _inner_base(self._base, base)))
+
+    @property
+    def _base(self) -> str:
+        return self._outer[-1][1] if self._outer else self._lost_base
 
     def _open_field(self, local: str, attributes: dict[str, str]) -> None:
         if local == _URL_FIELDS[self._record]:
@@ -207,6 +213,11 @@ class XmlReader:
 
     def _refuse_entity(self, name: str, *declaration: object) -> None:
         raise SitemapFault(f"it declares the entity {name[:100]!r}; entities are not read")
+
+
+def _inner_base(outer: str, base: str) -> str:
+    joined = _joined(outer, base)
+    return joined if len(joined) <= MAX_BASE else outer
 
 
 def _joined(base: str, url: str) -> str:
