@@ -9,17 +9,22 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from shoal.browser.browser_fetcher import BrowserFetcher
+from shoal.browser.browser_pool import BrowserPool
 from shoal.browser.process_memory import tree_memory
 from shoal.embedded.crawl import Crawl
 from shoal.embedded.home import Home
 from shoal.embedded.job_lock import LockHolder
+from shoal.fetch.address_guard import AddressGuard
+from shoal.fetch.exchange import FailureKind
 from shoal.model import Input, JobSpec, JobState, Politeness, Render
 from shoal.store.jobs import create_job, load_job
 from shoal.store.results.listings import list_dead
 from shoal.urls import Exclusions, Params, target
-from tests.browser.rendering import LONG_S, browser_of, let_others_in
+from tests.browser.rendering import AGENT, LONG_S, browser_of, failed, let_others_in
 from tests.fetch.site import Asked, Site, answer, hang, serving, until
 
+ENDING = b"<p>hello<script>fetch('/end')</script>"
 POLITENESS = Politeness(rate=0, per_host=1, robots=False)
 
 
@@ -57,22 +62,22 @@ async def test_a_crawl_shows_why_it_waits_for_its_browser_and_is_resumed(program
     assert report.overview.state is JobState.INTERRUPTED and report.overview.frontier.queued == 1
 
 
+async def end_its_process(request: Asked, writer: asyncio.StreamWriter) -> None:
+    browser = browser_of(os.getpid())
+    assert browser is not None
+    for pid, use in tree_memory(browser).items():
+        if use.is_renderer:
+            os.kill(pid, signal.SIGKILL)
+    await hang(request, writer)
+
+
 async def test_a_page_whose_process_ends_is_loaded_again(program: str, tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
-
-    async def end_its_process(request: Asked, writer: asyncio.StreamWriter) -> None:
-        browser = browser_of(os.getpid())
-        assert browser is not None
-        for pid, use in tree_memory(browser).items():
-            if use.is_renderer:
-                os.kill(pid, signal.SIGKILL)
-        await hang(request, writer)
 
     async def page(request: Asked, writer: asyncio.StreamWriter) -> None:
         asked[request.path] += 1
         ends = request.path == "/never" or asked[request.path] == 1
-        script = b"<script>fetch('/end')</script>" if ends else b""
-        await answer(b"<p>hello" + script, headers=("Content-Type: text/html",))(request, writer)
+        await answer(ENDING if ends else b"<p>hello", headers=("Content-Type: text/html",))(request, writer)
 
     with Home(tmp_path / "home") as home:
         async with serving(Site(routes={"/end": end_its_process}, otherwise=page)) as site:
@@ -80,3 +85,14 @@ async def test_a_page_whose_process_ends_is_loaded_again(program: str, tmp_path:
         (dead,) = list_dead(home.store, "job", {})
     assert asked == {"/once": 2, "/never": 3}
     assert report.overview.stored.pages == 1 and (dead["url"], dead["reason"]) == (f"{site.url}/never", "render")
+
+
+async def test_a_page_that_was_clicked_is_not_loaded_again(program: str) -> None:
+    fetcher = BrowserFetcher(BrowserPool(AGENT, program, at_once=1), AGENT, AddressGuard(allow_private=True))
+    html = answer(ENDING, headers=("Content-Type: text/html",))
+    async with serving(Site(routes={"/end": end_its_process}, otherwise=html)) as site:
+        for step, wants_repeat in (({"wait": "nothing"}, True), ({"click": "p"}, False)):
+            failure = await failed(fetcher, f"{site.url}/", [step, {"wait_time": 60}])
+            assert (failure.kind, failure.wants_repeat) == (FailureKind.RENDER, wants_repeat)
+        await fetcher.pool.aclose()
+    await fetcher.aclose()

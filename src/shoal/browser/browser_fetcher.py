@@ -34,7 +34,7 @@ from shoal.fetch.dns import DnsResolver
 from shoal.fetch.exchange import RENDERED_TYPE, Exchange, Failure, FailureKind, FetchAborted, Headers
 from shoal.fetch.rendered_page import RenderedPage
 from shoal.fetch.subresource_rules import SubresourceRules
-from shoal.model.rendering import Rendering
+from shoal.model.rendering import ACTS, Rendering
 from shoal.telemetry import EventLogger
 
 SALVAGE_S, SALVAGE_MOST_S = 3.0, 20.0
@@ -176,8 +176,8 @@ class BrowserFetcher:
             await _give_cookies(browser, context, given)
             await self._load_in_time(visit, context, proxy)
         except PageFailed as failed:
-            passed_s = time.monotonic() - began
-            return Failure(failed.kind, str(failed), passed_s, wants_repeat=isinstance(failed, PageCrashed))
+            wants_repeat = isinstance(failed, PageCrashed) and _may_be_repeated(call)
+            return Failure(failed.kind, str(failed), time.monotonic() - began, wants_repeat)
         await take_cookies(browser, context, call, cookies, partial(joint_cpu_wait_s, visit.process.pid))
         return _exchange(visit, proxy, started_at)
 
@@ -194,6 +194,12 @@ class BrowserFetcher:
             raise PageFailed(FailureKind.RENDER, f"the browser refused: {error}") from error
         if proxy.traffic.is_over:
             raise PageFailed(FailureKind.TOO_LARGE, f"the page brought more than {proxy.most_bytes:,} bytes")
+
+
+def _may_be_repeated(call: Fetch) -> bool:
+    """Not what may have changed something on the site."""
+    steps = call.rendering.steps if call.rendering is not None else ()
+    return call.method == "GET" and not any(step.name in ACTS for step in steps)
 
 
 async def _give_cookies(browser: Session, context: str, given: list[dict[str, Any]]) -> None:

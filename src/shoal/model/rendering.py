@@ -48,6 +48,8 @@ STEPS: Mapping[str, StepForm] = {
     "pdf": StepForm(_TRUE, (), "Print the page to PDF."),
 }
 """What a page can be asked to do, by name."""
+ACTS = frozenset({"click", "fill", "select", "press", "submit"})
+"""Steps that may change something on the site."""
 KEYS = (
     *("Enter", "Tab", "Escape", "Backspace", "Delete", "Space", "Home", "End", "PageUp", "PageDown"),
     *("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"),
