@@ -16,7 +16,7 @@ import pytest
 
 from shoal.cpu_wait import cpu_wait_s
 from shoal.engine.readers.pool import ReaderPool
-from shoal.engine.readers.reader_client import LAST_NICENESS, ReadFailed
+from shoal.engine.readers.reader_client import LAST_NICENESS, ReaderProcess, ReadFailed
 from shoal.engine.readers.scheduler import ReadAbandoned
 from shoal.engine.reading.parse_page import BIG_BYTES, ParseRequest, read_page
 from shoal.engine.reading.read_by_rules import RulesRequest
@@ -280,6 +280,18 @@ async def test_a_page_whose_reader_waits_for_a_processor_takes_no_longer() -> No
         os.kill(reader, signal.SIGCONT)
         assert (await reading).head.title == "Big"
         assert children() == {reader}
+
+
+def test_a_reader_that_ends_itself_tells_how_long_it_waited() -> None:
+    began = time.monotonic()
+    reader = ReaderProcess(0.2, 1 << 30, waited_s=lambda _pid: time.monotonic() - began)
+    try:
+        reader.ask(SLOW, b"<a href=x>x</a>" * 20_000)
+        with pytest.raises(ReadFailed, match="took more than"):
+            reader.reply()
+        assert reader.cpu_wait_s() > 0.2
+    finally:
+        reader.close()
 
 
 async def test_a_sitemap_comes_in_parts_and_may_be_left_early() -> None:

@@ -79,6 +79,8 @@ class ReaderProcess:
         """None: there is no further reply. Raises ReadFailed."""
         frame = read_frame(self._stdout)
         if frame is None:
+            # While it can be asked: it has ended, and nobody has waited for it yet.
+            self.cpu_wait_s()
             status = self._process.wait()
             raise ReadFailed("poison", self._exit_reason(status), status)
         return unpacked(frame) if frame else None
