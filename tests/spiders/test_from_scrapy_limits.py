@@ -31,6 +31,14 @@ def test_what_cannot_be_translated_stays_with_its_line(tmp_path: Path) -> None:
         assert f"# line {line}: {text}" in made.text
 
 
+@pytest.mark.parametrize("selector", ["p::text, p ::text", "a::attr(href), b", "div::foo"])
+def test_a_selector_that_is_not_taken_leaves_a_draft(selector: str) -> None:
+    made = with_parse(f"""
+        yield {{"title": response.css("{selector}").get()}}
+        """)
+    assert [note.text.partition(":")[0] for note in made.notes] == ["Shoal does not take this selector"]
+
+
 def test_a_start_method_that_decides_is_named() -> None:
     made = drafted("""
         class TagSpider(scrapy.Spider):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from shoal.extract.extract_errors import BadSelector
@@ -33,8 +34,11 @@ class Selection:
     def elements(self) -> str:
         """The selector without `::text` or `::attr(x)`."""
         alone = (_SUFFIX if self.kind == "css" else _XPATH_SUFFIX).sub("", self.text).rstrip()
-        # Other parts of a list have endings, too.
-        return _BLANKS.sub("", css(self.text).query) if self.kind == "css" and "::" in alone else alone
+        if self.kind == "css" and "::" in alone:
+            # Other parts of a list have endings, too. What cannot be read is left for `check`.
+            with suppress(BadSelector):
+                return _BLANKS.sub("", css(self.text).query)
+        return alone
 
     @property
     def gives_text(self) -> bool:
