@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from shoal.store.database.plain_sql import among, list_value, run
+from shoal.store.database.plain_sql import among, for_update, list_value, run
 from shoal.store.database.storable_text import storable_row
 from shoal.store.database.upsert import Upsert, add_failures
 from shoal.store.failure_trend import FailureTrend, merged, trend_of_times
@@ -42,7 +42,9 @@ def _trends(db: Transaction, job: str, part: int, at: Mapping[str, Sequence[floa
     trends = {key: trend_of_times(times) for key, times in at.items()}
     of_part = f"job = :job AND kind = :kind AND part = :part AND {among(db, 'key', 'keys')}"
     values = {"job": job, "kind": FAILED, "part": part, "keys": list_value(db, list(trends))}
-    for key, text in run(db, f"SELECT key, trend FROM tallies WHERE {of_part}", values):
+    # Locked, so that none is forgotten between here and its change. In order, so that two that lock do not wait for
+    # each other.
+    for key, text in run(db, f"SELECT key, trend FROM tallies WHERE {of_part} ORDER BY key {for_update(db)}", values):
         if text is not None:
             trends[key] = merged([FailureTrend.of_text(text), trends[key]])
     return trends

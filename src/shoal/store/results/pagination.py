@@ -6,7 +6,7 @@ Each row comes with its position in the listing, and a part starts after a posit
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -78,7 +78,8 @@ def dead_groups(store: Store, job: str, where: Where, by: Sequence[str]) -> list
     groups = select(*columns, n, first, last, *samples).where(*conditions(dead, job, where)).group_by(*columns)
     with store.read() as db:
         rows = db.execute(groups.order_by(n.desc(), *columns).limit(MOST_GROUPS)).all()
-        trends = _trends(db, job, where, columns)
+        hosts = {row.host for row in rows} if "host" in by else None
+        trends = _trends(db, job, where, columns, hosts)
     return [
         {
             **dict(zip(by, row, strict=False)),
@@ -93,9 +94,9 @@ def dead_groups(store: Store, job: str, where: Where, by: Sequence[str]) -> list
 
 
 def _trends(
-    db: Connection, job: str, where: Where, columns: Sequence[Column[Any]]
+    db: Connection, job: str, where: Where, columns: Sequence[Column[Any]], hosts: Collection[str] | None
 ) -> dict[tuple[Any, ...], FailureTrend]:
-    """By the values of these columns."""
+    """By the values of these columns. Only of these hosts, of which a job may have many more than are shown."""
     dead = tables.dead
     these = conditions(dead, job, where)
     first, last = db.execute(select(func.min(dead.c.died_at), func.max(dead.c.died_at)).where(*these)).one()
@@ -103,6 +104,8 @@ def _trends(
     # In whole milliseconds: PostgreSQL rounds.
     nth = cast(dead.c.died_at * 1000, BigInteger) // (seconds * 1000)
     counts = select(*columns, nth.label("period"), func.count()).where(*these).group_by(*columns, "period")
+    if hosts is not None:
+        counts = counts.where(dead.c.host.in_(hosts))
     found: dict[tuple[Any, ...], dict[int, int]] = {}
     for *group, period, n in db.execute(counts):
         found.setdefault(tuple(group), {})[period] = n
