@@ -96,7 +96,7 @@ def test_what_is_not_used_of_a_slot_is_said() -> None:
     ]
 
 
-@pytest.mark.parametrize("slot", [{"delay": "soon"}, {"concurrency": None}])
+@pytest.mark.parametrize("slot", [{"delay": "soon"}, {"delay": "inf"}, {"delay": -1}, {"concurrency": None}])
 def test_a_slot_that_says_no_number_is_refused(slot: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"DOWNLOAD_SLOTS: a\.example: (delay|concurrency) is .*: use a number"):
         hosts(DOWNLOAD_SLOTS={"a.example": slot})

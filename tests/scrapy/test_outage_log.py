@@ -23,3 +23,12 @@ def test_an_outage_is_said_once_and_when_it_is_over(caplog: pytest.LogCaptureFix
     outages.continues("settle")
     outages.waits("turn", away)
     assert caplog.messages[2:] == ["continues after waiting for 12 s", "waiting: Redis does not answer"]
+
+
+def test_a_second_outage_is_said_while_another_task_still_waits(caplog: pytest.LogCaptureFixture) -> None:
+    outages, away = OutageLog(lambda: 0.0), Unavailable("Redis does not answer")
+    outages.waits("settle", Unavailable("the database is full"))
+    outages.waits("turn", away)
+    outages.continues("turn")
+    outages.waits("turn", away)
+    assert caplog.messages[1:] == ["waiting: Redis does not answer"] * 2

@@ -6,6 +6,7 @@ count: the frontier knows hosts only.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -62,6 +63,9 @@ def _host(name: str) -> str:
 
 def _number(name: str, slot: Mapping[str, Any], key: str) -> float:
     try:
-        return float(slot[key])
+        number = float(slot[key])
     except (TypeError, ValueError):
-        raise UsageError(f"DOWNLOAD_SLOTS: {name}: {key} is {slot[key]!r}: use a number") from None
+        number = -1.0
+    if not 0 <= number < math.inf:
+        raise UsageError(f"DOWNLOAD_SLOTS: {name}: {key} is {slot[key]!r}: use a number from 0 up") from None
+    return number

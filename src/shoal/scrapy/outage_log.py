@@ -14,24 +14,23 @@ class OutageLog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._waiting: set[str] = set()
-        self._said: set[str] = set()
+        self._waiting: dict[str, set[str]] = {}
+        """Task -> its reasons."""
         self._since = 0.0
 
     def waits(self, task: str, reason: object) -> None:
         """Call it at each failed try."""
         if not self._waiting:
             self._since = self._clock()
-        self._waiting.add(task)
-        if str(reason) not in self._said:
-            self._said.add(str(reason))
+        is_known = any(str(reason) in reasons for reasons in self._waiting.values())
+        self._waiting.setdefault(task, set()).add(str(reason))
+        if not is_known:
             log.warning("waiting: %s", reason)
 
     def continues(self, task: str) -> None:
         """Call it at each success."""
         if task not in self._waiting:
             return
-        self._waiting.discard(task)
+        del self._waiting[task]
         if not self._waiting:
-            self._said.clear()
             log.info("continues after waiting for %.0f s", self._clock() - self._since)
