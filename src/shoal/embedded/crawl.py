@@ -151,7 +151,7 @@ class Crawl:
         from shoal.engine.proxies.load_pool import ProxySettings, load_exits
         from shoal.store.proxies.figures import prune_proxy_figures
 
-        await self.engine.keep_trying(self._async_store.run, prune_proxy_figures, time.time())
+        await self.engine.outages.keep_trying(self._async_store.run, prune_proxy_figures, time.time())
         return load_exits(job.spec, job.id, self._home.store, ProxySettings(self._pools, self._secrets))
 
     async def _crawl(
@@ -263,7 +263,7 @@ class Crawl:
         self.engine.add(await asyncio.to_thread(make_active_job, job, home.store, self._spools, resources))
         finished = await self.engine.run(on_result)
         # Not if the engine fails: then the next run adopts the segments in the spool.
-        await self.engine.keep_trying(asyncio.to_thread, self._spools.seal_all, home.store)
+        await self.engine.outages.keep_trying(asyncio.to_thread, self._spools.seal_all, home.store)
         return finished.get(job.id)
 
     async def _count_seconds(self, job_id: str) -> None:
@@ -273,7 +273,7 @@ class Crawl:
             while True:
                 await asyncio.sleep(SECONDS_COUNTED_EVERY_S)
                 now = time.monotonic()
-                await self.engine.keep_trying(self._async_store.run, add_seconds, job_id, now - counted)
+                await self.engine.outages.keep_trying(self._async_store.run, add_seconds, job_id, now - counted)
                 counted = now
         finally:
             add_seconds(self._home.store, job_id, time.monotonic() - counted)
@@ -284,9 +284,9 @@ class Crawl:
             # Imported here only: many crawls end within a minute.
             from shoal.store.results.time_series import record_series
 
-            figures = await self.engine.keep_trying(self._frontier.figures, job_id)
+            figures = await self.engine.outages.keep_trying(self._frontier.figures, job_id)
             queue = figures.queued + figures.leased
-            await self.engine.keep_trying(self._async_store.run, record_series, job_id, time.time(), queue)
+            await self.engine.outages.keep_trying(self._async_store.run, record_series, job_id, time.time(), queue)
 
     async def _report_waiting(self) -> None:
         """Shows other terminals, in the lock file, what the crawl waits for: a full disk refuses database writes."""
@@ -308,8 +308,8 @@ class Crawl:
         while True:
             await asyncio.sleep(KILLED_EVERY_S)
             self.engine.leasing.is_alone = not self._home.has_other_crawls(self.job_id)
-            if await self.engine.keep_trying(self._home.take_over_killed, self.job_id):
-                await self.engine.keep_trying(self._async_store.run, disclaim_all_robots)
+            if await self.engine.outages.keep_trying(self._home.take_over_killed, self.job_id):
+                await self.engine.outages.keep_trying(self._async_store.run, disclaim_all_robots)
 
     async def _take_over(self, job: Job) -> None:
         """No other process works on this job: its leased requests return. Other processes work on other jobs."""
@@ -332,7 +332,7 @@ class Crawl:
         if job.seeded and (await self._frontier.figures(job.id)).found:
             return True
         for seeds in seeds_of(self._home.store, job.id):
-            await self.engine.offer(seed_offers(job, seeds))
+            await self.engine.overflow.offer(seed_offers(job, seeds))
             await asyncio.sleep(0)
             if self.engine.stopping:
                 return False
@@ -341,8 +341,8 @@ class Crawl:
             from shoal.store.crawl.job_hooks import start_offers
 
             if offers := start_offers(self._home.store, job.id):
-                await self.engine.offer([offer_of(job.id, text) for text in offers])
-        await self.engine.keep_trying(self._async_store.run, mark_seeded, job.id)
+                await self.engine.overflow.offer([offer_of(job.id, text) for text in offers])
+        await self.engine.outages.keep_trying(self._async_store.run, mark_seeded, job.id)
         return True
 
 

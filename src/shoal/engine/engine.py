@@ -52,13 +52,13 @@ def ignore(_: RequestResult) -> None:
     """For callers that do not need each result."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineParts:
-    """What `make_engine` puts together."""
+@dataclass(slots=True, eq=False)
+class Engine:
+    """`make_engine` puts its parts together."""
 
     frontier: Frontier
     async_store: AsyncStore
-    stopping: TimedEvent
+    stop_event: TimedEvent
     wake: LeasingWake
     outages: OutageRetry
     active_jobs: ActiveJobs
@@ -72,87 +72,60 @@ class EngineParts:
     saver: ResultSaver
     periodic_tasks: PeriodicTasks
     channel: HealthChannel | None
-
-
-class Engine:
-    def __init__(self, parts: EngineParts) -> None:
-        self._frontier = parts.frontier
-        self._async_store = parts.async_store
-        self._stopping = parts.stopping
-        self._wake = parts.wake
-        self._outages = parts.outages
-        self._active_jobs = parts.active_jobs
-        self._crash_marker = parts.crash_marker
-        self._readers = parts.readers
-        self._results = parts.results
-        self._host_feedback = parts.host_feedback
-        self._overflow = parts.overflow
-        self._held_leases = parts.held_leases
-        self.leasing = parts.leasing
-        self._saver = parts.saver
-        self._periodic_tasks = parts.periodic_tasks
-        self._channel = parts.channel
-        self.keep_trying = parts.outages.keep_trying
-        """`await keep_trying(write, ...)` repeats a write that finds the disk full, or a database locked, until it
-        succeeds."""
-        self.offer = parts.overflow.offer
-        """`await offer(offers)` queues them, even if the frontier has little room."""
-        self.ended = 0
-        """Number of requests that ended here."""
-        self.unloadable = parts.held_leases.unloadable
-        """job -> why it cannot be worked on here."""
+    ended: int = 0
+    """Number of requests that ended here."""
 
     def add(self, active_job: ActiveJob) -> None:
-        self._active_jobs.add(active_job)
+        self.active_jobs.add(active_job)
 
     @property
     def stopping(self) -> bool:
-        return self._stopping.is_set()
+        return self.stop_event.is_set()
 
     @property
     def in_flight(self) -> int:
-        return self._held_leases.in_flight
+        return self.held_leases.in_flight
 
     @property
     def unstored(self) -> int:
         """Number of results that wait to be stored."""
-        return len(self._results)
+        return len(self.results)
 
     @property
     def is_idle(self) -> bool:
         """Nothing is leased, and nothing waits to be stored."""
-        return not len(self._held_leases)
+        return not len(self.held_leases)
 
     @property
     def progressed_at(self) -> float:
         """When a lease was last requested or ended, by the monotonic clock. While reader processes read pages it is
         now: they have time limits of their own, and this process waits for nothing else."""
-        if self._readers.is_busy:
+        if self.readers.is_busy:
             return time.monotonic()
-        return max(self.leasing.leased_at, self._held_leases.ended_at)
+        return max(self.leasing.leased_at, self.held_leases.ended_at)
 
     @property
     def waiting_for(self) -> str | None:
         """What keeps the engine from working at all, such as a full disk, as text for a person."""
-        return self._outages.waiting_for
+        return self.outages.waiting_for
 
     def job_notes(self) -> dict[str, str]:
         """job -> the page whose reading takes long, or why no proxy works, as text for a person."""
-        exits = {one.id: one.exits.pool.waiting for one in self._active_jobs if one.exits is not None}
-        return {**self._readers.notes(), **{job: words for job, words in exits.items() if words}}
+        exits = {one.id: one.exits.pool.waiting for one in self.active_jobs if one.exits is not None}
+        return {**self.readers.notes(), **{job: words for job, words in exits.items() if words}}
 
     def is_held(self, job: str) -> bool:
         """Whether this process holds leases of the job."""
-        return self._active_jobs.is_held(job)
+        return self.active_jobs.is_held(job)
 
     def lane_of(self, job: str) -> Lane:
         """The lane of a job with requests in flight."""
-        return self._active_jobs[job].spec.lane
+        return self.active_jobs[job].spec.lane
 
     def stop(self) -> None:
         """Leases nothing more. `run` and `serve` return soon: leases that do not end within DRAIN_S are returned."""
-        self._stopping.set()
-        self._wake.now()
+        self.stop_event.set()
+        self.wake.now()
 
     async def run(self, on_result: OnResult = ignore) -> dict[str, str]:
         """Works until every job is finished, or `stop` is called. Returns why each job has finished, without those that
@@ -160,20 +133,20 @@ class Engine:
         finished: dict[str, str] = {}
 
         async def until_all_finished() -> None:
-            while len(finished) < len(self._active_jobs) and not self._stopping.is_set():
+            while len(finished) < len(self.active_jobs) and not self.stop_event.is_set():
                 if not await self.leasing.turn():
                     await self._note_finished(finished)
-                    if len(finished) < len(self._active_jobs):
+                    if len(finished) < len(self.active_jobs):
                         await self.leasing.wait()
 
-        periodic = self._periodic_tasks
+        periodic = self.periodic_tasks
         tasks = [
             periodic.extend_leases(),
             periodic.end_at_time_limits(),
             periodic.reap(),
             periodic.offer_again(),
         ]
-        if any(active_job.exits is not None for active_job in self._active_jobs):
+        if any(active_job.exits is not None for active_job in self.active_jobs):
             tasks.append(self._save_proxy_health())
         await self._work(until_all_finished(), [self._save(on_result), *tasks])
         return finished
@@ -182,23 +155,23 @@ class Engine:
         """Works on the lanes it is permitted to until `stop` is called."""
 
         async def until_stopped() -> None:
-            while not self._stopping.is_set():
+            while not self.stop_event.is_set():
                 if not await self.leasing.turn():
                     await self.leasing.wait()
 
-        periodic = self._periodic_tasks
+        periodic = self.periodic_tasks
         health = self._save_proxy_health()
         tasks = [self._save(on_result), periodic.extend_leases(), periodic.end_at_time_limits(), health]
         await self._work(until_stopped(), tasks)
 
     async def unload_idle(self, idle_s: float) -> None:
         """Unloads jobs from which nothing was leased for `idle_s`."""
-        await self._active_jobs.unload_idle(idle_s)
+        await self.active_jobs.unload_idle(idle_s)
 
     async def _work(self, turns: Coroutine[Any, Any, None], others: list[Coroutine[Any, Any, None]]) -> None:
         """Runs the leasing turns and the other tasks, and ends them all."""
         keep_freed_memory(FREED_BYTES)
-        with self._crash_marker.with_faults():
+        with self.crash_marker.with_faults():
             await self._work_until_stopped(turns, others)
 
     async def _work_until_stopped(
@@ -211,53 +184,53 @@ class Engine:
             _raise_fault([leasing, *background])
             await self._finish(background, DRAIN_S)
             if self.stopping:
-                await self._held_leases.return_leases(self._held_leases.jobs)
+                await self.held_leases.return_leases(self.held_leases.jobs)
                 await self._finish(background, SAVE_S)
-            await self._host_feedback.send()
-        except self._outages.retried_errors as reason:
+            await self.host_feedback.send()
+        except self.outages.retried_errors as reason:
             if not self.stopping:
                 raise
             # Results that could not be saved are still leased, and return later.
             log.warning("stopped_unsaved", f"stopped; requests in flight will be fetched again: {reason}")
         finally:
-            self._held_leases.cancel()
+            self.held_leases.cancel()
             for task in (leasing, *background):
                 task.cancel()
-            await asyncio.gather(leasing, *background, *self._held_leases.tasks, return_exceptions=True)
-            self._readers.close()
+            await asyncio.gather(leasing, *background, *self.held_leases.tasks, return_exceptions=True)
+            self.readers.close()
 
     async def _save(self, on_result: OnResult) -> None:
         def on_saved(result: RequestResult) -> None:
             self.ended += 1
             on_result(result)
 
-        await self._saver.run(on_saved)
+        await self.saver.run(on_saved)
 
     async def _save_proxy_health(self) -> None:
         # Imported here only: few crawls have proxies.
         from shoal.engine.proxies.save_health import ProxyHealth
 
-        await ProxyHealth(self._async_store, self._active_jobs, self._outages, self._channel).run()
+        await ProxyHealth(self.async_store, self.active_jobs, self.outages, self.channel).run()
 
     async def _finish(self, background: list[asyncio.Task[None]], within_s: float) -> None:
         """Waits for requests in flight, and if the engine is stopped, at most `within_s` from then on."""
         deadline: float | None = None
-        while self._held_leases.tasks or len(self._results):
+        while self.held_leases.tasks or len(self.results):
             _raise_fault(background)
             if self.stopping:
-                self._readers.abandon(READING_GRACE_S)
+                self.readers.abandon(READING_GRACE_S)
                 deadline = deadline or time.monotonic() + within_s
                 if time.monotonic() > deadline:
                     return
-            moving = [*self._held_leases.tasks, *background]
+            moving = [*self.held_leases.tasks, *background]
             await asyncio.wait(moving, timeout=0.02, return_when=asyncio.FIRST_COMPLETED)
 
     async def _note_finished(self, finished: dict[str, str]) -> None:
-        for active_job in self._active_jobs:
-            if active_job.id in finished or self._active_jobs.is_held(active_job.id):
+        for active_job in self.active_jobs:
+            if active_job.id in finished or self.active_jobs.is_held(active_job.id):
                 continue
-            reason = await self._frontier.idle_reason(active_job.id)
-            if reason == "empty" and await self._overflow.offer_again(active_job.id):
+            reason = await self.frontier.idle_reason(active_job.id)
+            if reason == "empty" and await self.overflow.offer_again(active_job.id):
                 continue
             if reason is not None and reason != "paused":
                 finished[active_job.id] = reason

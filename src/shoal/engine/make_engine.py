@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shoal.engine.active_jobs import ActiveJobs, JobLoader
-from shoal.engine.engine import Engine, EngineParts
+from shoal.engine.engine import Engine
 from shoal.engine.leasing.frontier_client import FrontierClient
 from shoal.engine.leasing.held_leases import HeldLeases
 from shoal.engine.leasing.host_feedback import HostFeedback
@@ -69,22 +69,20 @@ def make_engine(
     if loader is None:
         leasing.permit(ALL_LANES)
     return Engine(
-        EngineParts(
-            frontier=frontier,
-            async_store=async_store,
-            stopping=stopping,
-            wake=wake,
-            outages=outages,
-            active_jobs=active_jobs,
-            crash_marker=crash_marker,
-            readers=readers,
-            results=results,
-            host_feedback=feedback,
-            overflow=overflow,
-            held_leases=held,
-            leasing=leasing,
-            saver=ResultSaver(results, held, client, overflow, offer_log, async_store, active_jobs, outages),
-            periodic_tasks=PeriodicTasks(frontier, active_jobs, held, overflow, readers, outages),
-            channel=channel,
-        )
+        frontier=frontier,
+        async_store=async_store,
+        stop_event=stopping,
+        wake=wake,
+        outages=outages,
+        active_jobs=active_jobs,
+        crash_marker=crash_marker,
+        readers=readers,
+        results=results,
+        host_feedback=feedback,
+        overflow=overflow,
+        held_leases=held,
+        leasing=leasing,
+        saver=ResultSaver(results, held, client, overflow, offer_log, async_store, active_jobs, outages),
+        periodic_tasks=PeriodicTasks(frontier, active_jobs, held, overflow, readers, outages),
+        channel=channel,
     )

@@ -265,7 +265,7 @@ class WorkerChild:
         is_done = self._engine.is_idle and self._engine.ended > self._reported_ended
         if is_done or self._is_express_over:
             self._reported_ended, self._is_express_over = self._engine.ended, False
-            await self._engine.keep_trying(wake_tend, self._connection)
+            await self._engine.outages.keep_trying(wake_tend, self._connection)
 
     def _work_in(self, lane: Lane | None) -> None:
         self._lane = lane
@@ -289,8 +289,8 @@ class WorkerChild:
     async def _enrol(self, frontier: RedisFrontier) -> None:
         while True:
             self._news.clear()
-            await self._engine.keep_trying(roster.write, frontier.connection, self._entry())
-            await self._engine.keep_trying(self._tally.send, frontier)
+            await self._engine.outages.keep_trying(roster.write, frontier.connection, self._entry())
+            await self._engine.outages.keep_trying(self._tally.send, frontier)
             try:
                 # The start and end of a slice are written at once, so that tend sends no slice to a busy process.
                 async with asyncio.timeout(roster.WRITE_EVERY_S):
@@ -317,7 +317,7 @@ class WorkerChild:
             browser_fault=self._browser_pool.fault if self._browser_pool is not None else None,
             stopping=engine.stopping,
             waiting_for=engine.waiting_for,
-            unloadable=dict(engine.unloadable),
+            unloadable=dict(engine.held_leases.unloadable),
             reading=engine.job_notes(),
             archive_note=self._spools.note,
             spooled_bytes=self._spools.waiting_bytes,
@@ -327,7 +327,7 @@ class WorkerChild:
     async def _unload_idle(self) -> None:
         while True:
             await asyncio.sleep(UNLOAD_AFTER_S / 4)
-            await self._engine.keep_trying(self._engine.unload_idle, UNLOAD_AFTER_S)
+            await self._engine.outages.keep_trying(self._engine.unload_idle, UNLOAD_AFTER_S)
 
     async def _run_on_finish(self, loader: FleetJobLoader) -> None:
         """Only a process that can load a spider can run its hook: tend ends jobs, but loads no spider."""
