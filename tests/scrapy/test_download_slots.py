@@ -13,6 +13,7 @@ from shoal.cli.job_spec_text import terms
 from shoal.engine.job_start import terms_of
 from shoal.errors import UsageError
 from shoal.frontier.contract import HostTerms
+from shoal.frontier.validation import MOST_HOST_TERMS
 from shoal.model import HostPoliteness, JobSpec
 from shoal.practice.process import Running
 from shoal.scrapy.download_slots import slot_warnings
@@ -100,3 +101,9 @@ def test_what_is_not_used_of_a_slot_is_said() -> None:
 def test_a_slot_that_says_no_number_is_refused(slot: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"DOWNLOAD_SLOTS: a\.example: (delay|concurrency) is .*: use a number"):
         hosts(DOWNLOAD_SLOTS={"a.example": slot})
+
+
+def test_more_slots_than_the_frontier_takes_are_refused() -> None:
+    slots = {f"{number}.example": {"delay": 1} for number in range(MOST_HOST_TERMS + 1)}
+    with pytest.raises(UsageError, match="DOWNLOAD_SLOTS has 501 hosts: at most 500 have slots of their own"):
+        hosts(DOWNLOAD_SLOTS=slots)

@@ -12,15 +12,15 @@ def test_an_outage_is_said_once_and_when_it_is_over(caplog: pytest.LogCaptureFix
     now = [100.0]
     outages, away = OutageLog(lambda: now[0]), Unavailable("Redis does not answer")
     caplog.set_level("INFO", "shoal.scrapy")
-    outages.continues("turn")
+    outages.over("turn")
     for task in ("turn", "settle", "turn"):
         outages.waits(task, away)
     outages.waits("settle", Unavailable("the database is full"))
     now[0] += 12
-    outages.continues("turn")
-    outages.continues("turn")
+    outages.over("turn")
+    outages.over("turn")
     assert caplog.messages == ["waiting: Redis does not answer", "waiting: the database is full"]
-    outages.continues("settle")
+    outages.over("settle")
     outages.waits("turn", away)
     assert caplog.messages[2:] == ["continues after waiting for 12 s", "waiting: Redis does not answer"]
 
@@ -29,6 +29,6 @@ def test_a_second_outage_is_said_while_another_task_still_waits(caplog: pytest.L
     outages, away = OutageLog(lambda: 0.0), Unavailable("Redis does not answer")
     outages.waits("settle", Unavailable("the database is full"))
     outages.waits("turn", away)
-    outages.continues("turn")
+    outages.over("turn")
     outages.waits("turn", away)
     assert caplog.messages[1:] == ["waiting: Redis does not answer"] * 2

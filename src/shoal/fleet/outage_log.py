@@ -16,7 +16,7 @@ class OutageLog:
         """None: there is no outage."""
 
     def waits(self, reason: str) -> None:
-        if self._log and (self.reason is None or _without_detail(reason) != _without_detail(self.reason)):
+        if self._log and (self.reason is None or without_detail(reason) != without_detail(self.reason)):
             self._log.warning("waiting", f"waiting: {reason}")
         self.reason = reason
 
@@ -27,6 +27,6 @@ class OutageLog:
         self.reason = None
 
 
-def _without_detail(reason: str) -> str:
+def without_detail(reason: str) -> str:
     """Without the last part: the same outage may be a refused connection at first and a timeout later."""
     return reason.rpartition(": ")[0] or reason

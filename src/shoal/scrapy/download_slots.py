@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shoal.errors import UsageError
+from shoal.frontier.validation import MOST_HOST_TERMS
 from shoal.model import HostPoliteness
 
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)*|[\da-f]*:[\da-f:.]+")
@@ -30,6 +31,8 @@ def slot_hosts(
             rate = rate_of(_number(name, slot, "delay")) if "delay" in slot else usual.rate
             per_host = most_of(int(_number(name, slot, "concurrency"))) if "concurrency" in slot else usual.per_host
             found.append(HostPoliteness(_host(name), rate, per_host))
+    if len(found) > MOST_HOST_TERMS:
+        raise UsageError(f"DOWNLOAD_SLOTS has {len(found):,} hosts: at most {MOST_HOST_TERMS} have slots of their own")
     return tuple(found)
 
 

@@ -134,7 +134,7 @@ class FrontierThread:
                 self._outages.waits("open", error)
                 await asyncio.sleep(AWAY_S)
             else:
-                self._outages.continues("open")
+                self._outages.over("open")
                 return crawl
 
     async def _work(self, crawl: CrawlJob) -> None:
@@ -147,7 +147,7 @@ class FrontierThread:
         while self._closing is None:
             try:
                 wait_s = TURN_S if crawl.has_ended else await self._turn(crawl)
-                self._outages.continues("turn")
+                self._outages.over("turn")
             except FrontierLost:
                 self._outages.waits("turn", f"Redis lost job {crawl.id}, which is filled again from the store")
                 self._reactor.forget_recent()

@@ -99,7 +99,7 @@ class Settler:
                 self._outages.waits("settle", error)
                 await asyncio.sleep(AWAY_S)
                 continue
-            self._outages.continues("settle")
+            self._outages.over("settle")
             del self._ended[: len(part)]
         self._done()
 
