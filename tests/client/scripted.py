@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 END = b"\r\n\r\n"
 
@@ -31,6 +33,26 @@ def scripted(*answers: bytes | None) -> Iterator[Scripted]:
         for connection in told.unanswered:
             connection.close()
         assert not thread.is_alive(), "not every answer was asked for"
+
+
+@contextmanager
+def slow_api(takes_s: float) -> Iterator[str]:
+    """Its URL. Each answer takes so long, however often it is asked for."""
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            time.sleep(takes_s)
+            # Whoever asked may be gone.
+            with suppress(OSError):
+                self.wfile.write(answer("200 OK"))
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 def answer(status: str, body: bytes = b"{}", *headers: str, length: int | None = None) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 
 from shoal.client import Client
 from shoal.errors import ApiError, NoAnswer, Unavailable, UsageError
-from tests.client.scripted import answer, scripted
+from tests.client.scripted import answer, scripted, slow_api
 
 BUSY = "503 Service Unavailable"
 TOO_LARGE = answer("413 Content Too Large", b'{"detail": "too much"}')
@@ -89,6 +89,12 @@ def test_a_read_without_an_answer_is_given_up_sooner_than_a_change_and_asked_aga
         with pytest.raises(NoAnswer):
             shoal.pause("x")
         assert time.monotonic() - begun >= 0.5
+
+
+def test_an_api_that_is_slow_for_every_read_is_heard_in_the_end() -> None:
+    with slow_api(0.3) as url, Client(url, "x", read_timeout_s=0.05) as shoal:
+        shoal.job("x")
+        shoal.job("x")
 
 
 def test_what_is_no_api_is_said_to_be_none() -> None:

@@ -51,7 +51,8 @@ class Transport:
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         self._connection = kind(parts.netloc, timeout=timeout_s)
         self._timeout_s = timeout_s
-        self._read_timeout_s = read_timeout_s or timeout_s
+        self._read_timeout_s = self._read_limit_s = read_timeout_s or timeout_s
+        """The second grows with each answer that does not come in time: an API may be slow, and not away."""
         self._token = token
         self._patience_s = patience_s
         self._on_silence = on_silence
@@ -70,7 +71,7 @@ class Transport:
         self.close()
 
     def _get(self, path: str, query: Mapping[str, Any] = {}) -> dict[str, Any]:
-        return dict(self._decoded(self._answer("GET", path + query_of(query), timeout_s=self._read_timeout_s)))
+        return dict(self._decoded(self._answer("GET", path + query_of(query), reads=True)))
 
     def _post(self, path: str, body: Any, key: str | None = None) -> Any:
         """Sends with an Idempotency-Key, so that it takes effect once, however often it is sent."""
@@ -112,13 +113,13 @@ class Transport:
         path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] = {},
-        timeout_s: float | None = None,
+        reads: bool = False,
     ) -> HTTPResponse:
         """Like `_send`, but retries while the server is busy or away, for at most `patience_s`."""
         until, wait_s = time.monotonic() + self._patience_s, RETRY_S[0]
         while True:
             try:
-                answer = self._send(method, path, body, headers, timeout_s)
+                answer = self._send(method, path, body, headers, reads)
                 delay_s = _retry_s(answer, wait_s, keyed=_KEY in headers)
                 if delay_s is None or time.monotonic() + delay_s > until:
                     return answer
@@ -136,20 +137,24 @@ class Transport:
         path: str,
         body: bytes | Iterable[bytes] | None = None,
         headers: Mapping[str, str] = {},
-        timeout_s: float | None = None,
+        reads: bool = False,
     ) -> HTTPResponse:
         """Streams a body that is not bytes; an exception from reading that body is raised unchanged."""
         if time.monotonic() - self._used_at > IDLE_S:
             self._connection.close()
-        self._limit(timeout_s or self._timeout_s)
+        self._limit(self._read_limit_s if reads else self._timeout_s)
         sent = body if body is None or isinstance(body, bytes) else _pieces(body)
         given = {"Authorization": f"Bearer {self._token}", **headers}
-        answer = None
+        answer, began = None, time.monotonic()
         try:
             answer = self._exchange(method, self._root + path, sent, given)
+            if time.monotonic() - began < self._read_timeout_s:
+                self._read_limit_s = self._read_timeout_s
         except _NotGiven as failed:
             raise failed.fault from None
         except (OSError, HTTPException) as error:
+            if reads and isinstance(error, TimeoutError):
+                self._read_limit_s = min(2 * self._read_limit_s, self._timeout_s)
             raise self._away(error) from error
         finally:
             if answer is None:
